@@ -1,0 +1,25 @@
+//! The steward's manifest: where agents must stop, and for what.
+//!
+//! A [`Manifest`](document::AtlasManifest) is what was written; an [`Atlas`] is what
+//! was proven: every reference resolved, every pattern compiled, every limit applied. Only an `Atlas`
+//! reaches the engine, and an `Atlas` with an error does not exist: loading gives either all of it or
+//! every problem at once, each with its place.
+//!
+//! The way of a file: text, then a tree of nodes that know their places (`yaml`), then the manifest
+//! (`decode`), then the Atlas (`prove`). Each step reports into the same list of problems.
+//!
+//! This room reads files and text; it decides nothing about agents.
+
+pub mod compiled;
+mod decode;
+pub mod diagnostic;
+pub mod document;
+pub mod load;
+mod nearest;
+mod prove;
+mod unsupported;
+mod yaml;
+
+pub use compiled::Atlas;
+pub use diagnostic::Diagnostic;
+pub use load::{LoadError, Loaded, load_file, load_str};

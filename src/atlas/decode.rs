@@ -1,0 +1,103 @@
+//! Nodes to the manifest as written, by hand, so that every problem has its exact place.
+//!
+//! Decoding never stops at a problem: it reports it and goes on with a stand-in, so that one look
+//! shows all of them, and so that the n-th item of a list stays the n-th. The stand-ins never reach
+//! an `Atlas`, because a manifest with an error is not proven.
+
+mod checkpoint;
+mod fields;
+mod names;
+mod read;
+mod steward;
+
+pub(super) use fields::{Section, join};
+
+use fields::{Value, map};
+use names::{DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_TIERS, UNKNOWN_ACTIONS};
+use read::{count, list, one_of, part, schema, text, texts};
+
+use super::diagnostic::Problems;
+use super::document::{
+    ActionDef, AtlasManifest, CapabilityDef, ContextBlockDef, PolicyDef, PolicyKind,
+};
+use super::yaml::Node;
+
+/// Decodes a whole manifest. When it reports an error, the result is not to be used as an Atlas.
+pub(super) fn decode(root: &Node, problems: &mut Problems<'_>) -> AtlasManifest {
+    map(&Value::root(root), Section::Manifest, problems, |fields| {
+        AtlasManifest {
+            atlas_version: fields.required("atlas_version", text).unwrap_or_default(),
+            atlas_id: fields.required("atlas_id", text).unwrap_or_default(),
+            version: fields.required("version", text).unwrap_or_default(),
+            name: fields.required("name", text).unwrap_or_default(),
+            description: fields.optional("description", text).unwrap_or_default(),
+            steward: fields.optional("steward", part(steward::steward)),
+            capabilities: fields
+                .optional("capabilities", list(capability))
+                .unwrap_or_default(),
+            checkpoints: fields
+                .optional("checkpoints", list(checkpoint::checkpoint))
+                .unwrap_or_default(),
+            context_blocks: fields
+                .optional("context_blocks", list(context))
+                .unwrap_or_default(),
+            policies: fields
+                .optional("policies", list(policy))
+                .unwrap_or_default(),
+            actions: fields.optional("actions", list(action)).unwrap_or_default(),
+            default_decision: fields
+                .optional("default_decision", one_of("decision", DEFAULT_DECISIONS))
+                .unwrap_or_default(),
+            unknown_actions: fields
+                .optional("unknown_actions", one_of("decision", UNKNOWN_ACTIONS))
+                .unwrap_or_default(),
+        }
+    })
+}
+
+fn capability(value: &Value<'_>, problems: &mut Problems<'_>) -> CapabilityDef {
+    map(value, Section::Capability, problems, |fields| {
+        CapabilityDef {
+            capability_id: fields.required("capability_id", text).unwrap_or_default(),
+            name: fields.optional("name", text).unwrap_or_default(),
+            description: fields.optional("description", text).unwrap_or_default(),
+            actions: fields.required("actions", texts).unwrap_or_default(),
+        }
+    })
+}
+
+fn context(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
+    map(value, Section::Context, problems, |fields| {
+        ContextBlockDef {
+            context_id: fields.required("context_id", text).unwrap_or_default(),
+            name: fields.optional("name", text).unwrap_or_default(),
+            content: fields.required("content", text).unwrap_or_default(),
+            inject_mode: fields
+                .optional("inject_mode", one_of("inject mode", INJECT_MODES))
+                .unwrap_or_default(),
+        }
+    })
+}
+
+fn policy(value: &Value<'_>, problems: &mut Problems<'_>) -> PolicyDef {
+    map(value, Section::Policy, problems, |fields| PolicyDef {
+        policy_id: fields.required("policy_id", text).unwrap_or_default(),
+        kind: fields
+            .required("type", one_of("policy type", POLICY_KINDS))
+            .unwrap_or(PolicyKind::Deny),
+        actions: fields.required("actions", texts).unwrap_or_default(),
+        reason: fields.optional("reason", text).unwrap_or_default(),
+        max_calls: fields.optional("max_calls", count),
+        window_seconds: fields.optional("window_seconds", count),
+    })
+}
+
+fn action(value: &Value<'_>, problems: &mut Problems<'_>) -> ActionDef {
+    map(value, Section::Action, problems, |fields| ActionDef {
+        action_id: fields.required("action_id", text).unwrap_or_default(),
+        name: fields.optional("name", text).unwrap_or_default(),
+        description: fields.optional("description", text).unwrap_or_default(),
+        risk_tier: fields.optional("risk_tier", one_of("risk tier", RISK_TIERS)),
+        parameters_schema: fields.optional("parameters_schema", schema),
+    })
+}

@@ -1,0 +1,234 @@
+//! A cursor over a map. The keys that a decoder asks for are the keys that exist: whatever else is
+//! written there is reported, and there is no second list of keys to keep in step.
+
+use super::super::diagnostic::{Code, Problem, Problems, Span, quoted, shortened};
+use super::super::nearest::nearest;
+use super::super::unsupported;
+use super::super::yaml::{Entry, Node, NodeValue};
+
+/// The kinds of map in a manifest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::atlas) enum Section {
+    Manifest,
+    Steward,
+    Access,
+    AccessRate,
+    Delivery,
+    Notifications,
+    Channels,
+    Capability,
+    Checkpoint,
+    Trigger,
+    Question,
+    Validation,
+    Guidance,
+    Context,
+    Policy,
+    Action,
+}
+
+impl Section {
+    /// Whether a key that does not exist is an error here, however strange it is: in rules about
+    /// who may do what, a key that is not understood may have been the one that closes the door.
+    fn is_strict(self) -> bool {
+        match self {
+            Self::Access | Self::AccessRate | Self::Trigger | Self::Policy => true,
+            Self::Manifest
+            | Self::Steward
+            | Self::Delivery
+            | Self::Notifications
+            | Self::Channels
+            | Self::Capability
+            | Self::Checkpoint
+            | Self::Question
+            | Self::Validation
+            | Self::Guidance
+            | Self::Context
+            | Self::Action => false,
+        }
+    }
+}
+
+/// A node with its path.
+pub(super) struct Value<'n> {
+    pub(super) node: &'n Node,
+    pub(super) path: String,
+    /// Where to point at when something is missing in it.
+    place: Span,
+}
+
+impl<'n> Value<'n> {
+    pub(super) fn root(node: &'n Node) -> Self {
+        Self {
+            node,
+            path: String::new(),
+            place: node.head(),
+        }
+    }
+
+    pub(super) fn item(&self, index: usize, node: &'n Node) -> Self {
+        Self {
+            node,
+            path: format!("{}[{index}]", self.path),
+            place: node.head(),
+        }
+    }
+
+    /// A problem with this value, at its place.
+    pub(super) fn problem(&self, code: Code, message: impl Into<String>) -> Problem {
+        let span = match self.node.value {
+            // The whole of a list or map is not the news.
+            NodeValue::Seq(_) | NodeValue::Map(_) => self.node.head(),
+            NodeValue::Null | NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::String(_) => {
+                self.node.span
+            }
+        };
+        Problem::new(code, message).path(self.path.clone()).at(span)
+    }
+}
+
+/// The fields of one map.
+pub(super) struct Fields<'n, 'p, 's> {
+    section: Section,
+    path: &'p str,
+    place: Span,
+    entries: &'n [Entry],
+    taken: Vec<bool>,
+    known: Vec<&'static str>,
+    /// A map that is none, or whose kind is unknown, has been reported: its keys say nothing.
+    muted: bool,
+    pub(super) problems: &'p mut Problems<'s>,
+}
+
+/// Reads a map by its fields, then reports the keys that nobody asked for.
+pub(super) fn map<T>(
+    value: &Value<'_>,
+    section: Section,
+    problems: &mut Problems<'_>,
+    build: impl FnOnce(&mut Fields<'_, '_, '_>) -> T,
+) -> T {
+    let entries = match &value.node.value {
+        NodeValue::Map(entries) => Some(entries.as_slice()),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_) => {
+            let message = format!("expected a map, found {}", value.node.describe());
+            problems.add(value.problem(Code::WrongType, message));
+            None
+        }
+    };
+    let mut fields = Fields {
+        section,
+        path: &value.path,
+        place: value.place,
+        muted: entries.is_none(),
+        entries: entries.unwrap_or_default(),
+        taken: vec![false; entries.map_or(0, <[_]>::len)],
+        known: Vec::new(),
+        problems,
+    };
+    fields.refuse_unsupported();
+    let decoded = build(&mut fields);
+    fields.finish();
+    decoded
+}
+
+impl Fields<'_, '_, '_> {
+    /// The value of a key that must be there.
+    pub(super) fn required<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T>,
+    ) -> Option<T> {
+        if !self.muted && !self.entries.iter().any(|entry| entry.key == key) {
+            let problem = Problem::new(Code::MissingKey, format!("missing key `{key}`"))
+                .path(join(self.path, key))
+                .at(self.place);
+            self.problems.add(problem);
+        }
+        self.optional(key, read)
+    }
+
+    /// The value of a key that may be there.
+    pub(super) fn optional<T>(
+        &mut self,
+        key: &'static str,
+        read: impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T>,
+    ) -> Option<T> {
+        self.known.push(key);
+        let index = self.entries.iter().position(|entry| entry.key == key)?;
+        self.take(index);
+        let entry = self.entries.get(index)?;
+        let value = Value {
+            node: &entry.node,
+            path: join(self.path, key),
+            place: entry.key_span,
+        };
+        read(&value, self.problems)
+    }
+
+    /// Says nothing about the remaining keys: what they mean is not known.
+    pub(super) fn mute(&mut self) {
+        self.muted = true;
+    }
+
+    fn take(&mut self, index: usize) {
+        if let Some(taken) = self.taken.get_mut(index) {
+            *taken = true;
+        }
+    }
+
+    fn refuse_unsupported(&mut self) {
+        let found: Vec<_> = unsupported::find(self.section, self.entries, self.path).collect();
+        for (index, problem) in found {
+            self.take(index);
+            self.problems.add(problem);
+        }
+    }
+
+    fn finish(self) {
+        if self.muted {
+            return;
+        }
+        for (entry, taken) in self.entries.iter().zip(&self.taken) {
+            if *taken {
+                continue;
+            }
+            let near = nearest(&entry.key, self.known.iter().copied());
+            // A misspelt key is a rule that was meant and is not there, wherever it stands.
+            let (code, ending) = if near.is_some() || self.section.is_strict() {
+                (Code::UnknownKey, "")
+            } else {
+                (Code::IgnoredKey, " is ignored")
+            };
+            let message = format!("unknown key {}{ending}", quoted(&entry.key));
+            let help = match near {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => format!("known here: {}", listed(self.known.iter().copied())),
+            };
+            self.problems.add(
+                Problem::new(code, message)
+                    .path(join(self.path, &shortened(&entry.key)))
+                    .at(entry.key_span)
+                    .help(help),
+            );
+        }
+    }
+}
+
+/// The path of `key` in what `path` names.
+pub(in crate::atlas) fn join(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+/// Words in backticks, with commas.
+pub(super) fn listed<'w>(words: impl Iterator<Item = &'w str>) -> String {
+    let quoted: Vec<String> = words.map(|word| format!("`{word}`")).collect();
+    quoted.join(", ")
+}

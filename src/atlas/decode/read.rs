@@ -1,0 +1,186 @@
+//! Readers of single values: each returns what it read, or reports why it could not.
+
+use serde_json::{Map, Value as Json};
+
+use super::super::diagnostic::{Code, Problems, quoted};
+use super::super::nearest::nearest;
+use super::super::yaml::{NodeValue, json_map};
+use super::fields::{Value, listed};
+
+/// Text.
+pub(super) fn text(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<String> {
+    if let NodeValue::String(text) = &value.node.value {
+        return Some(text.clone());
+    }
+    let help = match &value.node.value {
+        NodeValue::Number(_) | NodeValue::Bool(_) => Some("put it in quotes"),
+        NodeValue::Null => Some("give it a value, or remove the key"),
+        NodeValue::String(_) | NodeValue::Seq(_) | NodeValue::Map(_) => None,
+    };
+    wrong_type(value, "text", help, problems)
+}
+
+/// `true` or `false`.
+pub(super) fn boolean(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<bool> {
+    match &value.node.value {
+        NodeValue::Bool(value) => Some(*value),
+        NodeValue::Null
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_)
+        | NodeValue::Map(_) => wrong_type(value, "`true` or `false`", None, problems),
+    }
+}
+
+/// A whole number.
+pub(super) fn integer(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<i64> {
+    whole(value, problems, serde_json::Number::as_i64)
+}
+
+/// A whole number from zero up.
+pub(super) fn count<T: TryFrom<u64>>(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<T> {
+    whole(value, problems, |number| {
+        number.as_u64().and_then(|number| T::try_from(number).ok())
+    })
+}
+
+fn whole<T>(
+    value: &Value<'_>,
+    problems: &mut Problems<'_>,
+    read: impl Fn(&serde_json::Number) -> Option<T>,
+) -> Option<T> {
+    match &value.node.value {
+        NodeValue::Number(number) if !number.is_f64() => {
+            let fitting = read(number);
+            if fitting.is_none() {
+                let message = format!("number `{number}` is out of range");
+                problems.add(value.problem(Code::OutOfRange, message));
+            }
+            fitting
+        }
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_)
+        | NodeValue::Map(_) => wrong_type(value, "a whole number", None, problems),
+    }
+}
+
+/// A list; an item that cannot be read leaves its stand-in, so that the others keep their index.
+pub(super) fn list<T>(
+    read: fn(&Value<'_>, &mut Problems<'_>) -> T,
+) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<Vec<T>> {
+    move |value, problems| {
+        let items = items(value, problems)?;
+        Some(
+            items
+                .iter()
+                .enumerate()
+                .map(|(index, node)| read(&value.item(index, node), problems))
+                .collect(),
+        )
+    }
+}
+
+/// A map, as the reader of a key: a map always leaves something, if only its stand-in.
+pub(super) fn part<T>(
+    read: fn(&Value<'_>, &mut Problems<'_>) -> T,
+) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T> {
+    move |value, problems| Some(read(value, problems))
+}
+
+/// A list of texts.
+pub(super) fn texts(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Vec<String>> {
+    list(|value, problems| text(value, problems).unwrap_or_default())(value, problems)
+}
+
+fn items<'n>(
+    value: &Value<'n>,
+    problems: &mut Problems<'_>,
+) -> Option<&'n [super::super::yaml::Node]> {
+    let help = match &value.node.value {
+        NodeValue::Seq(items) => return Some(items),
+        NodeValue::Null => Some("give it a value, or remove the key"),
+        NodeValue::String(_) => Some("write it as a list: `[...]`"),
+        NodeValue::Bool(_) | NodeValue::Number(_) | NodeValue::Map(_) => None,
+    };
+    wrong_type(value, "a list", help, problems)
+}
+
+/// One of a few words, as `noun` calls them.
+pub(super) fn one_of<T: Copy>(
+    noun: &'static str,
+    names: &'static [(&'static str, T)],
+) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T> {
+    move |value, problems| {
+        let Some(word) = value.node.word() else {
+            return wrong_type(value, &format!("a {noun}"), None, problems);
+        };
+        let known = names.iter().find(|(name, _)| *name == word);
+        if known.is_none() {
+            let words = names.iter().map(|(name, _)| *name);
+            unknown_word(value, noun, word, words, problems);
+        }
+        known.map(|(_, named)| *named)
+    }
+}
+
+/// Reports a word that is none of `known`.
+pub(super) fn unknown_word<'w>(
+    value: &Value<'_>,
+    noun: &str,
+    word: &str,
+    known: impl Iterator<Item = &'w str> + Clone,
+    problems: &mut Problems<'_>,
+) {
+    let all = listed(known.clone());
+    let help = match nearest(word, known) {
+        Some(near) => format!("did you mean `{near}`? known: {all}"),
+        None => format!("known: {all}"),
+    };
+    let message = format!("unknown {noun} {}", quoted(word));
+    problems.add(value.problem(Code::UnknownValue, message).help(help));
+}
+
+/// A JSON Schema: an object or a boolean. What it demands is judged where it is compiled.
+pub(super) fn schema(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Json> {
+    match &value.node.value {
+        NodeValue::Map(_) | NodeValue::Bool(_) => Some(value.node.to_json()),
+        NodeValue::Null | NodeValue::Number(_) | NodeValue::String(_) | NodeValue::Seq(_) => {
+            wrong_type(
+                value,
+                "a JSON Schema (a map, `true` or `false`)",
+                None,
+                problems,
+            )
+        }
+    }
+}
+
+/// A map of anything.
+pub(super) fn object(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Map<String, Json>> {
+    match &value.node.value {
+        NodeValue::Map(entries) => Some(json_map(entries)),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_) => wrong_type(value, "a map", None, problems),
+    }
+}
+
+fn wrong_type<T>(
+    value: &Value<'_>,
+    expected: &str,
+    help: Option<&str>,
+    problems: &mut Problems<'_>,
+) -> Option<T> {
+    let message = format!("expected {expected}, found {}", value.node.describe());
+    problems.add(
+        value
+            .problem(Code::WrongType, message)
+            .help(help.map(str::to_owned)),
+    );
+    None
+}

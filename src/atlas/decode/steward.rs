@@ -1,0 +1,65 @@
+//! The steward: who answers for the Atlas, and who may ask under it.
+
+use super::super::diagnostic::Problems;
+use super::super::document::{
+    Access, AccessKind, AccessRate, Channels, Delivery, Notifications, Steward,
+};
+use super::fields::{Section, Value, map};
+use super::names::{ACCESS_KINDS, DELIVERY_MODES};
+use super::read::{count, one_of, part, text, texts};
+
+/// Decodes `steward`.
+pub(super) fn steward(value: &Value<'_>, problems: &mut Problems<'_>) -> Steward {
+    map(value, Section::Steward, problems, |fields| Steward {
+        id: fields.required("id", text).unwrap_or_default(),
+        name: fields.optional("name", text).unwrap_or_default(),
+        contact: fields.optional("contact", text).unwrap_or_default(),
+        access: fields.optional("access", part(access)),
+        delivery: fields.optional("delivery", part(delivery)),
+        notifications: fields.optional("notifications", part(notifications)),
+    })
+}
+
+fn access(value: &Value<'_>, problems: &mut Problems<'_>) -> Access {
+    map(value, Section::Access, problems, |fields| Access {
+        kind: fields
+            .required("type", one_of("access type", ACCESS_KINDS))
+            .unwrap_or(AccessKind::Authenticated),
+        api_keys: fields.optional("api_keys", texts).unwrap_or_default(),
+        rate_limit: fields.optional("rate_limit", part(rate)),
+    })
+}
+
+fn rate(value: &Value<'_>, problems: &mut Problems<'_>) -> AccessRate {
+    map(value, Section::AccessRate, problems, |fields| AccessRate {
+        requests_per_minute: fields
+            .required("requests_per_minute", count)
+            .unwrap_or_default(),
+    })
+}
+
+fn delivery(value: &Value<'_>, problems: &mut Problems<'_>) -> Delivery {
+    map(value, Section::Delivery, problems, |fields| Delivery {
+        mode: fields
+            .required("mode", one_of("delivery mode", DELIVERY_MODES))
+            .unwrap_or_default()
+            .to_owned(),
+    })
+}
+
+fn notifications(value: &Value<'_>, problems: &mut Problems<'_>) -> Notifications {
+    map(value, Section::Notifications, problems, |fields| {
+        Notifications {
+            channels: fields
+                .optional("channels", part(channels))
+                .unwrap_or_default(),
+            triggers: fields.optional("triggers", texts).unwrap_or_default(),
+        }
+    })
+}
+
+fn channels(value: &Value<'_>, problems: &mut Problems<'_>) -> Channels {
+    map(value, Section::Channels, problems, |fields| Channels {
+        webhook: fields.optional("webhook", text),
+    })
+}

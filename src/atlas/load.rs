@@ -1,0 +1,191 @@
+//! A file to an Atlas, or to everything that is wrong with it.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use super::compiled::Atlas;
+use super::decode::decode;
+use super::diagnostic::{Code, Colour, Diagnostic, Problems, Severity, render};
+use super::prove::prove;
+use super::yaml;
+use crate::base::digest::Digest;
+use crate::base::limits::MAX_ATLAS_BYTES;
+use crate::base::text::one_line;
+
+/// An Atlas that can be used.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The Atlas.
+    pub atlas: Atlas,
+    /// What its steward should know all the same.
+    pub warnings: Vec<Diagnostic>,
+    /// The text it was loaded from, for rendering the warnings.
+    pub source: String,
+}
+
+/// Why there is no Atlas.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// The file cannot be read.
+    #[error("cannot read `{}`: {source}", one_line(&path.to_string_lossy()))]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// The text is longer than any Atlas.
+    #[error(
+        "`{}` is larger than the {MAX_ATLAS_BYTES} bytes that an Atlas may have",
+        one_line(name)
+    )]
+    TooLarge {
+        /// The file, as it was named.
+        name: String,
+    },
+    /// The file is not text.
+    #[error(
+        "`{}` is not UTF-8 text: the first wrong byte is at offset {offset}",
+        one_line(name)
+    )]
+    NotUtf8 {
+        /// The file, as it was named.
+        name: String,
+        /// The first byte that is not UTF-8.
+        offset: usize,
+    },
+    /// The manifest has errors.
+    #[error("{}", summary(diagnostics))]
+    Invalid {
+        /// Every error and warning, in the order of the text.
+        diagnostics: Vec<Diagnostic>,
+        /// The text.
+        source_text: String,
+    },
+}
+
+impl LoadError {
+    /// Everything that is wrong, for people; where there are places, with the text underlined.
+    #[must_use]
+    pub fn report(&self, colour: Colour) -> String {
+        match self {
+            Self::Io { .. } | Self::TooLarge { .. } | Self::NotUtf8 { .. } => {
+                format!("error: {self}\n")
+            }
+            Self::Invalid {
+                diagnostics,
+                source_text,
+            } => render(diagnostics, source_text, colour),
+        }
+    }
+
+    /// The diagnostics, where the text could be read at all.
+    #[must_use]
+    pub fn diagnostics(&self) -> &[Diagnostic] {
+        match self {
+            Self::Io { .. } | Self::TooLarge { .. } | Self::NotUtf8 { .. } => &[],
+            Self::Invalid { diagnostics, .. } => diagnostics,
+        }
+    }
+}
+
+/// Loads an Atlas from a file, YAML or JSON.
+///
+/// # Errors
+/// When the file cannot be read, is too large, is not UTF-8, or is not a valid manifest.
+pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
+    let path = path.as_ref();
+    let bytes = read_bounded(path).map_err(|source| LoadError::Io {
+        path: path.to_owned(),
+        source,
+    })?;
+    load_bytes(&path.to_string_lossy(), bytes)
+}
+
+/// Loads an Atlas from text, which `name` names in messages.
+///
+/// # Errors
+/// When the text is too large or is not a valid manifest.
+///
+/// ```
+/// let text = "atlas_version: '1.0'\natlas_id: com.example\nversion: '1'\nname: Example\n";
+/// let loaded = cra_core::atlas::load_str("example.yaml", text)?;
+/// assert_eq!(loaded.atlas.id, "com.example");
+/// # Ok::<(), cra_core::atlas::LoadError>(())
+/// ```
+pub fn load_str(name: &str, text: &str) -> Result<Loaded, LoadError> {
+    load_bytes(name, text.as_bytes().to_vec())
+}
+
+/// Loads an Atlas from the bytes of a file.
+fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
+    if bytes.len() > MAX_ATLAS_BYTES {
+        return Err(LoadError::TooLarge {
+            name: name.to_owned(),
+        });
+    }
+    let hash = Digest::of(&bytes);
+    let source = String::from_utf8(bytes).map_err(|error| LoadError::NotUtf8 {
+        name: name.to_owned(),
+        offset: error.utf8_error().valid_up_to(),
+    })?;
+    let mut problems = Problems::new(name, &source);
+    let atlas = build(&source, hash, &mut problems);
+    let diagnostics = problems.into_diagnostics();
+    match atlas {
+        Some(atlas) => Ok(Loaded {
+            atlas,
+            warnings: diagnostics,
+            source,
+        }),
+        None => Err(LoadError::Invalid {
+            diagnostics,
+            source_text: source,
+        }),
+    }
+}
+
+fn build<'s>(source: &'s str, hash: Digest, problems: &mut Problems<'s>) -> Option<Atlas> {
+    let root = yaml::parse(source, problems)?;
+    // A tree with a key twice or an alias in it may not be the one that was meant.
+    if problems.has_errors() {
+        return None;
+    }
+    let manifest = decode(&root, problems);
+    // Of so many faults not all are kept, so what follows from them could not be told apart.
+    if problems.is_full() {
+        return None;
+    }
+    prove(manifest, &root, hash, problems)
+}
+
+/// At most one byte more than an Atlas may have: enough to know that there is too much.
+fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let most = u64::try_from(MAX_ATLAS_BYTES).unwrap_or(u64::MAX);
+    File::open(path)?
+        .take(most.saturating_add(1))
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn summary(diagnostics: &[Diagnostic]) -> String {
+    let mut errors = diagnostics
+        .iter()
+        .filter(|diagnostic| diagnostic.severity == Severity::Error);
+    let Some(first) = errors.next() else {
+        return "the manifest is not valid".to_owned();
+    };
+    let listed = errors.clone().count();
+    if errors.any(|diagnostic| diagnostic.code == Code::MoreErrors) {
+        format!("{first} (and at least {listed} more)")
+    } else if listed > 0 {
+        format!("{first} (and {listed} more)")
+    } else {
+        first.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+use std::path::{Path, PathBuf};
+
+use super::*;
+use crate::atlas::compiled::Trigger;
+use crate::atlas::document::{
+    Access, AccessKind, AccessRate, CheckpointMode, GuidanceFormat, InjectMode, PolicyKind,
+    Respondent, ResponseType, RiskTier,
+};
+use crate::base::text::is_deceptive;
+
+mod acme;
+mod faults;
+mod hostile;
+mod rules;
+
+fn repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// A manifest that is whole, followed by `rest`.
+fn manifest(rest: &str) -> String {
+    format!("atlas_version: '1.0'\natlas_id: com.example\nversion: '1'\nname: Example\n{rest}")
+}
+
+fn load(rest: &str) -> Loaded {
+    load_str("test.yaml", &manifest(rest)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn codes(diagnostics: &[Diagnostic]) -> Vec<Code> {
+    diagnostics
+        .iter()
+        .map(|diagnostic| diagnostic.code)
+        .collect()
+}

@@ -1,0 +1,201 @@
+//! What a manifest that loads is taken to mean.
+
+use super::*;
+use crate::atlas::document::{
+    CheckpointTrigger, DefaultDecision, Expect, OnInvalid, StewardCheckpointDef, UnknownActions,
+};
+use crate::base::limits::MAX_ID_LEN;
+
+fn first_question(rest: &str) -> crate::atlas::compiled::Question {
+    let loaded = load(&format!(
+        "checkpoints:\n  - checkpoint_id: gate\n    trigger: {{ type: session_start }}\n    \
+         questions:\n      - question_id: q\n        question: Why?\n{rest}"
+    ));
+    loaded.atlas.checkpoints[0].questions[0].clone()
+}
+
+// covers B4
+#[test]
+fn a_checkpoint_without_a_priority_has_that_of_its_type() {
+    let loaded = load(
+        "capabilities:\n  - { capability_id: c, actions: [a] }\n\
+         actions:\n  - action_id: a\n\
+         checkpoints:\n  \
+         - { checkpoint_id: action, trigger: { type: action_pre, patterns: [a] } }\n  \
+         - { checkpoint_id: risk, trigger: { type: risk_threshold } }\n  \
+         - { checkpoint_id: late, trigger: { type: session_start }, priority: -5 }\n  \
+         - { checkpoint_id: capability, trigger: { type: capability_access, capability_ids: [c] } }\n  \
+         - { checkpoint_id: start, trigger: { type: session_start } }\n  \
+         - { checkpoint_id: second, trigger: { type: session_start } }\n",
+    );
+    assert_eq!(loaded.warnings, []);
+    let order: Vec<_> = loaded
+        .atlas
+        .checkpoints
+        .iter()
+        .map(|checkpoint| (checkpoint.id.as_str(), checkpoint.priority))
+        .collect();
+    assert_eq!(
+        order,
+        [
+            ("start", 1000),
+            ("second", 1000),
+            ("capability", 920),
+            ("risk", 900),
+            ("action", 800),
+            ("late", -5),
+        ]
+    );
+}
+
+// covers B6
+#[test]
+fn every_field_of_a_checkpoint_is_read() {
+    let loaded = load(
+        "capabilities:\n  - { capability_id: one, actions: [a] }\n  - { capability_id: two, actions: [a] }\n\
+         context_blocks:\n  - { context_id: intro, content: Hello, inject_mode: on_demand }\n\
+         actions:\n  - action_id: a\n\
+         checkpoints:\n  - checkpoint_id: gate\n    name: Gate\n    description: Why it is there\n    \
+         trigger: { type: risk_threshold, min_tier: medium }\n    mode: observational\n    \
+         guidance: { content: Careful, priority: 7, append: false, labels: [x] }\n    \
+         inject_contexts: [intro]\n    unlock_capabilities: [one]\n    lock_capabilities: [two]\n    \
+         allow_actions: ['admin.*']\n    deny_actions: ['public.*', x]\n    force_sync_trace: true\n    \
+         priority: 12\n    timeout_seconds: 604800\n    respondent: operator\n",
+    );
+    assert_eq!(loaded.warnings, []);
+    let gate = &loaded.atlas.checkpoints[0];
+    assert_eq!((gate.id.as_str(), gate.name.as_str()), ("gate", "Gate"));
+    assert_eq!(gate.trigger, Trigger::RiskThreshold(RiskTier::Medium));
+    assert_eq!(gate.mode, CheckpointMode::Observational);
+    assert!(gate.questions.is_empty());
+    let guidance = gate.guidance.as_ref().unwrap();
+    assert_eq!(
+        (guidance.priority, guidance.append, guidance.labels.len()),
+        (7, Some(false), 1)
+    );
+    assert_eq!(gate.inject_contexts, ["intro"]);
+    assert!(gate.unlock_capabilities.contains("one"));
+    assert!(gate.lock_capabilities.contains("two"));
+    assert!(gate.allow_actions.matches("admin.x"));
+    assert!(gate.deny_actions.matches("public.x") && gate.deny_actions.matches("x"));
+    assert!(gate.force_sync_trace);
+    assert_eq!((gate.priority, gate.timeout_seconds), (12, 604_800));
+    // Unlocked by the gate, and only locked by it: the one has to be earned, the other not.
+    let locked: Vec<_> = loaded
+        .atlas
+        .capabilities
+        .iter()
+        .map(|c| (c.id.as_str(), c.starts_locked))
+        .collect();
+    assert_eq!(locked, [("one", true), ("two", false)]);
+}
+
+// covers B9
+#[test]
+fn every_field_of_a_question_is_read() {
+    let question = first_question(
+        "        response_type: boolean\n        required: false\n        hint: Think\n        \
+         on_invalid: warn_and_continue\n        max_retries: 3\n        expect: false\n        \
+         sensitive: false\n        validation:\n          pattern: \"^[A-Za-z].*\\\\.$\"\n          \
+         min_length: 20\n          max_length: 20\n          must_contain: [reason]\n          \
+         must_not_contain: [hack, bypass]\n",
+    );
+    assert_eq!(question.response_type(), ResponseType::Boolean);
+    assert!(!question.required());
+    assert_eq!(question.hint(), Some("Think"));
+    assert_eq!(question.on_invalid(), OnInvalid::WarnAndContinue);
+    assert_eq!(question.max_retries(), Some(3));
+    assert_eq!(question.expect(), Expect::False);
+    let rules = question.validation();
+    assert_eq!((rules.min_length, rules.max_length), (Some(20), Some(20)));
+    assert_eq!(rules.must_contain, ["reason"]);
+    assert_eq!(rules.must_not_contain, ["hack", "bypass"]);
+    let pattern = question.pattern().unwrap();
+    assert!(pattern.is_match("Because.") && !pattern.is_match("1."));
+}
+
+// covers B9
+#[test]
+fn a_question_has_defaults() {
+    let question = first_question("");
+    assert_eq!(question.response_type(), ResponseType::Text);
+    assert!(question.required());
+    assert_eq!(question.on_invalid(), OnInvalid::Retry);
+    assert_eq!(question.expect(), Expect::True);
+    assert_eq!(question.max_retries(), None);
+}
+
+#[test]
+fn a_manifest_has_defaults_that_close_doors() {
+    let atlas = load("").atlas;
+    assert_eq!(atlas.description, "");
+    assert_eq!(atlas.default_decision, DefaultDecision::Allow);
+    assert_eq!(atlas.unknown_actions, UnknownActions::Deny);
+    let atlas = load("default_decision: deny\nunknown_actions: approve\n").atlas;
+    assert_eq!(atlas.default_decision, DefaultDecision::Deny);
+    assert_eq!(atlas.unknown_actions, UnknownActions::Approve);
+}
+
+#[test]
+fn the_other_name_of_a_trigger_is_taken_and_the_canonical_one_named() {
+    let loaded = load(
+        "actions:\n  - action_id: a\ncapabilities:\n  - { capability_id: c, actions: ['*'] }\n\
+         checkpoints:\n  - checkpoint_id: gate\n    \
+         trigger: { type: capability_gate, capability_ids: [c] }\n",
+    );
+    assert_eq!(codes(&loaded.warnings), [Code::Alias]);
+    let warning = &loaded.warnings[0];
+    assert_eq!(
+        warning.help.as_deref(),
+        Some("write `capability_access`, the canonical name")
+    );
+    assert!(matches!(
+        loaded.atlas.checkpoints[0].trigger,
+        Trigger::CapabilityAccess(_)
+    ));
+    // Nothing unlocks it, and still the gate stands before it.
+    assert!(loaded.atlas.capabilities[0].starts_locked);
+}
+
+#[test]
+fn a_schema_may_be_a_boolean() {
+    let atlas = load("actions:\n  - { action_id: a, parameters_schema: false }\n").atlas;
+    assert!(
+        atlas.actions["a"]
+            .parameter_fault(&serde_json::json!({}))
+            .is_some()
+    );
+}
+
+#[test]
+fn the_longest_identifier_is_taken() {
+    // Characters count, not bytes.
+    let id = "é".repeat(MAX_ID_LEN);
+    let loaded = load(&format!(
+        "context_blocks:\n  - {{ context_id: {id}, content: x }}\n"
+    ));
+    assert!(loaded.atlas.contexts.contains_key(&id));
+}
+
+/// The hand-written decoder and the derived one read the same definition.
+#[test]
+fn both_decoders_agree() {
+    let text = "checkpoint_id: gate\ntrigger: { type: action_pre, patterns: [a, 'b.*'] }\n\
+                mode: blocking\nquestions:\n  - { question_id: q, question: Why?, expect: any }\n";
+    let json = {
+        let mut problems = Problems::new("", text);
+        yaml::parse(text, &mut problems).unwrap().to_json()
+    };
+    // The derived decoder has `expect` as a word only, which `any` is.
+    let derived: StewardCheckpointDef = serde_json::from_value(json.clone()).unwrap();
+    let whole = manifest(&format!("checkpoints: [{json}]\n"));
+    let mut problems = Problems::new("", &whole);
+    let root = yaml::parse(&whole, &mut problems).unwrap();
+    let decoded = decode(&root, &mut problems);
+    assert_eq!(problems.into_diagnostics(), []);
+    assert_eq!(decoded.checkpoints, [derived]);
+    assert!(matches!(
+        decoded.checkpoints[0].trigger,
+        CheckpointTrigger::ActionPre { .. }
+    ));
+}

@@ -1,0 +1,55 @@
+//! `did you mean`: the known word nearest to one that is not known.
+
+/// The candidate that `word` is most likely a misspelling of, if any is near enough.
+pub(super) fn nearest<'c>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
+    let word = normal(word);
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            let normal = normal(candidate);
+            // Cheap bound first: words of very different length are never near.
+            let farthest = (normal.chars().count() / 3).clamp(1, 3);
+            let distance = if normal.len().abs_diff(word.len()) > 4 * farthest {
+                usize::MAX
+            } else {
+                strsim::osa_distance(&word, &normal)
+            };
+            (distance, farthest, candidate)
+        })
+        .filter(|(distance, farthest, _)| distance <= farthest)
+        .min_by_key(|(distance, _, _)| *distance)
+        .map(|(_, _, candidate)| candidate)
+}
+
+/// `minTier`, `min-tier` and `MIN_TIER` are all the same mistake.
+fn normal(word: &str) -> String {
+    word.chars()
+        .filter(|c| !matches!(c, '_' | '-' | ' '))
+        .flat_map(char::to_lowercase)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_misses_are_found_and_strangers_are_not() {
+        let known = ["mode", "min_tier", "risk_threshold", "name", "type"];
+        let cases = [
+            ("risk_treshold", Some("risk_threshold")),
+            ("minTier", Some("min_tier")),
+            ("mdoe", Some("mode")),
+            ("tpye", Some("type")),
+            ("colour", None),
+            ("", None),
+            ("note", None),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(nearest(word, known), expected, "{word}");
+        }
+    }
+}

@@ -1,0 +1,300 @@
+//! The manifest as written to the Atlas as proven: identifiers, references, patterns and limits.
+//!
+//! The manifest is plain data without places; the tree it came from lies beside it, and a path into
+//! the one finds the place in the other. What follows from a fault that decoding has reported is not
+//! reported again.
+
+mod checkpoint;
+mod ids;
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::compiled::{Action, Atlas, Capability, ParameterSchema, Policy};
+use super::diagnostic::{Code, Problem, Problems, quoted};
+use super::document::{
+    ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, PolicyDef, Steward,
+    StewardCheckpointDef,
+};
+use super::yaml::Node;
+use crate::base::digest::Digest;
+use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
+use crate::base::pattern::{Pattern, Patterns};
+use crate::base::text::is_deceptive;
+
+use ids::Kind;
+
+/// The version of the format that this program reads.
+const FORMAT_VERSION: &str = "1.0";
+
+/// Proves a manifest that was decoded from `root`. `None` when there is an error, old or new.
+pub(super) fn prove(
+    manifest: AtlasManifest,
+    root: &Node,
+    hash: Digest,
+    problems: &mut Problems<'_>,
+) -> Option<Atlas> {
+    let mut prover = Prover { root, problems };
+    prover.check_head(&manifest);
+    let capability_ids = prover.ids(
+        &Kind::CAPABILITY,
+        manifest
+            .capabilities
+            .iter()
+            .map(|c| c.capability_id.as_str()),
+    );
+    let context_ids = prover.ids(
+        &Kind::CONTEXT,
+        manifest
+            .context_blocks
+            .iter()
+            .map(|c| c.context_id.as_str()),
+    );
+    prover.check_ids(&manifest);
+    let action_ids = prover.ids(
+        &Kind::ACTION,
+        manifest.actions.iter().map(|a| a.action_id.as_str()),
+    );
+
+    let capabilities = prover.capabilities(&manifest, &action_ids.all);
+    let mut checkpoints: Vec<_> = manifest
+        .checkpoints
+        .iter()
+        .enumerate()
+        .filter_map(|(index, checkpoint)| {
+            prover.checkpoint(index, checkpoint, &capability_ids, &context_ids)
+        })
+        .collect();
+    // Stable, so that equal priorities keep the order written.
+    checkpoints.sort_by_key(|checkpoint| Reverse(checkpoint.priority));
+    let policies = prover.policies(&manifest.policies);
+    let actions = prover.actions(manifest.actions);
+    if problems.has_errors() {
+        return None;
+    }
+    Some(Atlas {
+        id: manifest.atlas_id,
+        version: manifest.version,
+        name: manifest.name,
+        description: manifest.description,
+        hash,
+        steward: manifest.steward,
+        capabilities,
+        checkpoints,
+        contexts: manifest
+            .context_blocks
+            .into_iter()
+            .map(|context| (context.context_id.clone(), context))
+            .collect(),
+        policies,
+        actions,
+        default_decision: manifest.default_decision,
+        unknown_actions: manifest.unknown_actions,
+    })
+}
+
+/// The capabilities that a session has to earn: a checkpoint unlocks them or stands before them.
+fn gated_capabilities(checkpoints: &[StewardCheckpointDef]) -> BTreeSet<&str> {
+    let gates = checkpoints
+        .iter()
+        .filter_map(|checkpoint| match &checkpoint.trigger {
+            CheckpointTrigger::CapabilityAccess { capability_ids } => Some(capability_ids),
+            CheckpointTrigger::SessionStart
+            | CheckpointTrigger::SessionEnd
+            | CheckpointTrigger::ActionPre { .. }
+            | CheckpointTrigger::ActionPost { .. }
+            | CheckpointTrigger::Keyword { .. }
+            | CheckpointTrigger::RiskThreshold { .. }
+            | CheckpointTrigger::TimeInterval { .. }
+            | CheckpointTrigger::CountInterval { .. }
+            | CheckpointTrigger::ExplicitRequest
+            | CheckpointTrigger::ErrorOccurred
+            | CheckpointTrigger::Interactive
+            | CheckpointTrigger::Custom { .. } => None,
+        });
+    checkpoints
+        .iter()
+        .map(|checkpoint| &checkpoint.unlock_capabilities)
+        .chain(gates)
+        .flatten()
+        .map(String::as_str)
+        .collect()
+}
+
+struct Prover<'a, 's> {
+    root: &'a Node,
+    problems: &'a mut Problems<'s>,
+}
+
+impl Prover<'_, '_> {
+    /// Reports a problem with what `path` names, unless it only follows from another.
+    fn report(&mut self, path: &str, problem: Problem) {
+        if !self.problems.is_faulty(path) {
+            let span = self.root.span_of(path);
+            self.problems.add(problem.path(path).at(span));
+        }
+    }
+
+    fn fault(&mut self, code: Code, path: &str, message: impl Into<String>) {
+        self.report(path, Problem::new(code, message));
+    }
+
+    fn check_head(&mut self, manifest: &AtlasManifest) {
+        if manifest.atlas_version != FORMAT_VERSION {
+            let message = format!(
+                "format version {} is not known",
+                quoted(&manifest.atlas_version)
+            );
+            let help = format!("this version of cra reads `{FORMAT_VERSION}`");
+            self.report(
+                "atlas_version",
+                Problem::new(Code::FormatVersion, message).help(help),
+            );
+        }
+        self.check_id("atlas_id", "atlas id", &manifest.atlas_id, MAX_ID_LEN);
+        self.check_id("version", "version", &manifest.version, MAX_ID_LEN);
+        if let Some(steward) = &manifest.steward {
+            self.check_steward(steward);
+        }
+    }
+
+    /// Identifiers that nothing refers to still have to be unique.
+    fn check_ids(&mut self, manifest: &AtlasManifest) {
+        let checkpoints = manifest.checkpoints.iter();
+        self.ids(
+            &Kind::CHECKPOINT,
+            checkpoints.map(|c| c.checkpoint_id.as_str()),
+        );
+        let policies = manifest.policies.iter();
+        self.ids(&Kind::POLICY, policies.map(|p| p.policy_id.as_str()));
+    }
+
+    fn check_steward(&mut self, steward: &Steward) {
+        self.check_id("steward.id", "steward id", &steward.id, MAX_ID_LEN);
+        if let Some(access) = &steward.access {
+            self.patterns("steward.access.api_keys", &access.api_keys);
+        }
+    }
+
+    fn capabilities(
+        &mut self,
+        manifest: &AtlasManifest,
+        declared: &BTreeSet<&str>,
+    ) -> Vec<Capability> {
+        let gated = gated_capabilities(&manifest.checkpoints);
+        let definitions = manifest.capabilities.iter().enumerate();
+        definitions
+            .map(|(index, capability)| self.capability(index, capability, &gated, declared))
+            .collect()
+    }
+
+    fn capability(
+        &mut self,
+        index: usize,
+        definition: &CapabilityDef,
+        gated: &BTreeSet<&str>,
+        declared: &BTreeSet<&str>,
+    ) -> Capability {
+        let path = format!("capabilities[{index}].actions");
+        for (index, text) in definition.actions.iter().enumerate() {
+            let pattern = Pattern::new(text.as_str());
+            let is_declared = if pattern.is_literal() {
+                declared.contains(text.as_str())
+            } else {
+                declared.iter().any(|action| pattern.matches(action))
+            };
+            if !is_declared && !text.is_empty() {
+                let message = format!("{} is not declared under `actions`", quoted(text));
+                let help = "declare it to give it a risk tier and a schema of its parameters";
+                self.report(
+                    &format!("{path}[{index}]"),
+                    Problem::new(Code::UndeclaredAction, message).help(help.to_owned()),
+                );
+            }
+        }
+        Capability {
+            id: definition.capability_id.clone(),
+            name: definition.name.clone(),
+            actions: self.some_patterns(&path, &definition.actions),
+            starts_locked: gated.contains(definition.capability_id.as_str()),
+        }
+    }
+
+    fn policies(&mut self, definitions: &[PolicyDef]) -> Vec<Policy> {
+        let definitions = definitions.iter().enumerate();
+        definitions
+            .map(|(index, policy)| self.policy(index, policy))
+            .collect()
+    }
+
+    fn policy(&mut self, index: usize, definition: &PolicyDef) -> Policy {
+        Policy {
+            id: definition.policy_id.clone(),
+            kind: definition.kind,
+            actions: self.some_patterns(&format!("policies[{index}].actions"), &definition.actions),
+            reason: definition.reason.clone(),
+        }
+    }
+
+    fn actions(&mut self, definitions: Vec<ActionDef>) -> BTreeMap<String, Action> {
+        let mut actions = BTreeMap::new();
+        for (index, definition) in definitions.into_iter().enumerate() {
+            let schema = definition.parameters_schema.as_ref();
+            let parameters = match schema.map(ParameterSchema::compile).transpose() {
+                Ok(parameters) => parameters,
+                Err(fault) => {
+                    let path = format!("actions[{index}].parameters_schema");
+                    self.fault(
+                        Code::BadSchema,
+                        &path,
+                        format!("not a JSON Schema: {fault}"),
+                    );
+                    None
+                }
+            };
+            let action = Action {
+                name: definition.name,
+                risk_tier: definition.risk_tier,
+                parameters,
+            };
+            actions.insert(definition.action_id, action);
+        }
+        actions
+    }
+
+    /// Patterns of which there must be at least one.
+    fn some_patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
+        if texts.is_empty() {
+            let message = "a list that names nothing never matches";
+            self.fault(Code::EmptyPattern, path, message);
+        }
+        self.patterns(path, texts)
+    }
+
+    /// Patterns, each of which can match something.
+    fn patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
+        for (index, text) in texts.iter().enumerate() {
+            if let Some(fault) = text_fault(text, MAX_ACTION_LEN) {
+                let message = format!("pattern {fault}");
+                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
+            }
+        }
+        texts.iter().map(String::as_str).collect()
+    }
+}
+
+/// Why a text cannot stand for something that is compared character by character.
+fn text_fault(text: &str, most_chars: usize) -> Option<String> {
+    if text.is_empty() {
+        return Some("is empty".to_owned());
+    }
+    if text.chars().any(is_deceptive) {
+        return Some(format!("{} contains a hidden character", quoted(text)));
+    }
+    if text.trim() != text {
+        return Some(format!("{} begins or ends with white space", quoted(text)));
+    }
+    let length = text.chars().count();
+    (length > most_chars)
+        .then(|| format!("has {length} characters, more than the {most_chars} that are allowed"))
+}

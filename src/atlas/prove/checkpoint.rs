@@ -1,0 +1,213 @@
+//! Checkpoints: what they refer to, when they fire, what they ask.
+
+use std::collections::BTreeMap;
+
+use super::Prover;
+use super::ids::Ids;
+use crate::atlas::compiled::{Checkpoint, Question, QuestionError, Trigger};
+use crate::atlas::diagnostic::{Code, quoted};
+use crate::atlas::document::{
+    AnswerValidation, CheckpointQuestion, CheckpointTrigger, StewardCheckpointDef,
+};
+use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
+
+impl Prover<'_, '_> {
+    /// Proves one checkpoint. `None` when its trigger cannot be held to, which has been reported.
+    pub(super) fn checkpoint(
+        &mut self,
+        index: usize,
+        definition: &StewardCheckpointDef,
+        capabilities: &Ids<'_>,
+        contexts: &Ids<'_>,
+    ) -> Option<Checkpoint> {
+        let path = format!("checkpoints[{index}]");
+        let at = |key: &str| format!("{path}.{key}");
+        self.check_references(
+            &at("inject_contexts"),
+            &definition.inject_contexts,
+            contexts,
+        );
+        self.check_references(
+            &at("unlock_capabilities"),
+            &definition.unlock_capabilities,
+            capabilities,
+        );
+        self.check_references(
+            &at("lock_capabilities"),
+            &definition.lock_capabilities,
+            capabilities,
+        );
+        let timeout_seconds = self.timeout(&at("timeout_seconds"), definition.timeout_seconds);
+        let questions = self.questions(&at("questions"), &definition.questions);
+        let allow_actions = self.patterns(&at("allow_actions"), &definition.allow_actions);
+        let deny_actions = self.patterns(&at("deny_actions"), &definition.deny_actions);
+        let trigger = self.trigger(&at("trigger"), &definition.trigger, capabilities)?;
+        Some(Checkpoint {
+            id: definition.checkpoint_id.clone(),
+            name: definition.name.clone(),
+            kind: definition.trigger.checkpoint_type(),
+            trigger,
+            mode: definition.mode,
+            questions,
+            guidance: definition.guidance.clone(),
+            inject_contexts: definition.inject_contexts.clone(),
+            unlock_capabilities: definition.unlock_capabilities.iter().cloned().collect(),
+            lock_capabilities: definition.lock_capabilities.iter().cloned().collect(),
+            allow_actions,
+            deny_actions,
+            force_sync_trace: definition.force_sync_trace,
+            priority: definition
+                .priority
+                .unwrap_or_else(|| definition.trigger.default_priority()),
+            timeout_seconds,
+            respondent: definition.respondent,
+        })
+    }
+
+    fn trigger(
+        &mut self,
+        path: &str,
+        trigger: &CheckpointTrigger,
+        capabilities: &Ids<'_>,
+    ) -> Option<Trigger> {
+        match trigger {
+            CheckpointTrigger::SessionStart => Some(Trigger::SessionStart),
+            CheckpointTrigger::ActionPre { patterns } => {
+                let path = format!("{path}.patterns");
+                Some(Trigger::ActionPre(self.some_patterns(&path, patterns)))
+            }
+            CheckpointTrigger::RiskThreshold { min_tier } => {
+                Some(Trigger::RiskThreshold(*min_tier))
+            }
+            CheckpointTrigger::CapabilityAccess { capability_ids } => {
+                let path = format!("{path}.capability_ids");
+                if capability_ids.is_empty() {
+                    let message = "a list that names nothing never fires";
+                    self.fault(Code::EmptyPattern, &path, message);
+                }
+                self.check_references(&path, capability_ids, capabilities);
+                Some(Trigger::CapabilityAccess(
+                    capability_ids.iter().cloned().collect(),
+                ))
+            }
+            CheckpointTrigger::SessionEnd
+            | CheckpointTrigger::ActionPost { .. }
+            | CheckpointTrigger::Keyword { .. }
+            | CheckpointTrigger::TimeInterval { .. }
+            | CheckpointTrigger::CountInterval { .. }
+            | CheckpointTrigger::ExplicitRequest
+            | CheckpointTrigger::ErrorOccurred
+            | CheckpointTrigger::Interactive
+            | CheckpointTrigger::Custom { .. } => {
+                // Decoding refuses these already; if it ever does not, the gate still may not vanish.
+                let message = format!("`{}` checkpoints cannot fire", trigger.checkpoint_type());
+                self.fault(Code::NotEnforced, &format!("{path}.type"), message);
+                None
+            }
+        }
+    }
+
+    fn timeout(&mut self, path: &str, seconds: Option<u64>) -> u64 {
+        let seconds = seconds.unwrap_or(DEFAULT_GATE_TIMEOUT.as_secs());
+        let most = MAX_GATE_TIMEOUT.as_secs();
+        if !(1..=most).contains(&seconds) {
+            let message = format!("a timeout of {seconds} seconds is not between 1 and {most}");
+            self.fault(Code::OutOfRange, path, message);
+        }
+        seconds
+    }
+
+    fn questions(&mut self, path: &str, definitions: &[CheckpointQuestion]) -> Vec<Question> {
+        let mut first_uses: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut questions = Vec::with_capacity(definitions.len());
+        for (index, definition) in definitions.iter().enumerate() {
+            let path = format!("{path}[{index}]");
+            let id_path = format!("{path}.question_id");
+            let id = definition.question_id.as_str();
+            self.check_id(&id_path, "question id", id, MAX_ID_LEN);
+            if let Some(first) = first_uses.insert(id, index) {
+                let message = format!(
+                    "question id {} is used twice in one checkpoint, first by question {}",
+                    quoted(id),
+                    first + 1
+                );
+                self.fault(Code::DuplicateId, &id_path, message);
+            }
+            if definition.question.trim().is_empty() {
+                let message = format!("question {} asks nothing", quoted(id));
+                self.fault(Code::EmptyQuestion, &format!("{path}.question"), message);
+            }
+            self.check_rules(&format!("{path}.validation"), &definition.validation);
+            questions.extend(self.question(&path, definition));
+        }
+        questions
+    }
+
+    fn question(&mut self, path: &str, definition: &CheckpointQuestion) -> Option<Question> {
+        match Question::try_from(definition.clone()) {
+            Ok(question) => Some(question),
+            Err(QuestionError::Pattern { source, .. }) => {
+                let path = format!("{path}.validation.pattern");
+                self.fault(Code::BadRegex, &path, regex_fault(&source));
+                None
+            }
+        }
+    }
+
+    fn check_rules(&mut self, path: &str, rules: &AnswerValidation) {
+        if let (Some(min), Some(max)) = (rules.min_length, rules.max_length)
+            && min > max
+        {
+            let message = format!("no answer has at least {min} and at most {max} characters");
+            self.fault(Code::Contradiction, &format!("{path}.min_length"), message);
+        }
+        for (key, texts) in [
+            ("must_contain", &rules.must_contain),
+            ("must_not_contain", &rules.must_not_contain),
+        ] {
+            for (index, text) in texts.iter().enumerate() {
+                if text.is_empty() {
+                    let path = format!("{path}.{key}[{index}]");
+                    self.fault(
+                        Code::EmptyPattern,
+                        &path,
+                        "an empty text is in every answer",
+                    );
+                }
+            }
+        }
+        let forbidden: Vec<String> = rules
+            .must_not_contain
+            .iter()
+            .filter(|text| !text.is_empty())
+            .map(|text| text.to_lowercase())
+            .collect();
+        for (index, wanted) in rules.must_contain.iter().enumerate() {
+            let folded = wanted.to_lowercase();
+            if let Some(text) = forbidden.iter().find(|text| folded.contains(*text)) {
+                let message = format!(
+                    "an answer with {} contains {}, which `must_not_contain` forbids",
+                    quoted(wanted),
+                    quoted(text)
+                );
+                let path = format!("{path}.must_contain[{index}]");
+                self.fault(Code::Contradiction, &path, message);
+            }
+        }
+    }
+}
+
+/// A regex error on one line: the last line of the crate's message says what is wrong.
+fn regex_fault(error: &regex::Error) -> String {
+    match error {
+        regex::Error::CompiledTooBig(limit) => {
+            format!("the pattern needs more than {limit} bytes when compiled")
+        }
+        error => {
+            let message = error.to_string();
+            let reason = message.lines().last().unwrap_or_default();
+            let reason = reason.strip_prefix("error: ").unwrap_or(reason);
+            format!("the pattern is not a regular expression: {reason}")
+        }
+    }
+}

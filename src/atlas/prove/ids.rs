@@ -1,0 +1,129 @@
+//! Identifiers: unique in their kind, and found when they are referred to.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Prover, text_fault};
+use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::nearest::nearest;
+use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
+
+/// Most identifiers that a misspelt one is compared with: a suggestion is not worth more.
+const MAX_SUGGESTIONS: usize = 1000;
+
+/// A kind of thing that has identifiers.
+pub(super) struct Kind {
+    list: &'static str,
+    key: &'static str,
+    noun: &'static str,
+    most_chars: usize,
+}
+
+impl Kind {
+    pub(super) const CAPABILITY: Self =
+        Self::new("capabilities", "capability_id", "capability", MAX_ID_LEN);
+    pub(super) const CHECKPOINT: Self =
+        Self::new("checkpoints", "checkpoint_id", "checkpoint", MAX_ID_LEN);
+    pub(super) const CONTEXT: Self =
+        Self::new("context_blocks", "context_id", "context", MAX_ID_LEN);
+    pub(super) const POLICY: Self = Self::new("policies", "policy_id", "policy", MAX_ID_LEN);
+    pub(super) const ACTION: Self = Self::new("actions", "action_id", "action", MAX_ACTION_LEN);
+
+    const fn new(
+        list: &'static str,
+        key: &'static str,
+        noun: &'static str,
+        most_chars: usize,
+    ) -> Self {
+        Self {
+            list,
+            key,
+            noun,
+            most_chars,
+        }
+    }
+}
+
+/// The identifiers of one kind.
+pub(super) struct Ids<'m> {
+    /// Every one of them.
+    pub(super) all: BTreeSet<&'m str>,
+    noun: &'static str,
+    /// Whether all could be read: if not, a missing one may be among those that could not.
+    whole: bool,
+}
+
+impl Prover<'_, '_> {
+    /// Checks the identifiers of one kind, and collects them.
+    pub(super) fn ids<'m>(&mut self, kind: &Kind, ids: impl Iterator<Item = &'m str>) -> Ids<'m> {
+        let mut first_paths: BTreeMap<&str, String> = BTreeMap::new();
+        let mut whole = !self.problems.is_faulty(kind.list);
+        for (index, id) in ids.enumerate() {
+            let path = format!("{}[{index}].{}", kind.list, kind.key);
+            if self.problems.is_faulty(&path) {
+                whole = false;
+                continue;
+            }
+            self.check_id(&path, &format!("{} id", kind.noun), id, kind.most_chars);
+            if kind.list == Kind::ACTION.list && id.contains('*') {
+                let message = format!("action id {} contains a `*`", quoted(id));
+                let help = "an action is declared under its own name; patterns are for rules";
+                self.report(
+                    &path,
+                    Problem::new(Code::BadId, message).help(help.to_owned()),
+                );
+            }
+            if let Some(first) = first_paths.get(id) {
+                self.report_duplicate(&path, first, kind, id);
+            } else {
+                first_paths.insert(id, path);
+            }
+        }
+        Ids {
+            all: first_paths.into_keys().collect(),
+            noun: kind.noun,
+            whole,
+        }
+    }
+
+    fn report_duplicate(&mut self, path: &str, first: &str, kind: &Kind, id: &str) {
+        // Finding the line of the first is not free, and beyond the limit nobody reads it.
+        let first = if self.problems.is_full() {
+            String::new()
+        } else {
+            let place = self.root.span_of(first);
+            format!(", first at {}", self.problems.describe(place))
+        };
+        let noun = kind.noun;
+        let message = format!("{noun} id {} is used twice{first}", quoted(id));
+        self.fault(Code::DuplicateId, path, message);
+    }
+
+    /// Checks one identifier.
+    pub(super) fn check_id(&mut self, path: &str, noun: &str, id: &str, most_chars: usize) {
+        if let Some(fault) = text_fault(id, most_chars) {
+            self.fault(Code::BadId, path, format!("{noun} {fault}"));
+        }
+    }
+
+    /// Checks that everything `references` names exists.
+    pub(super) fn check_references(&mut self, path: &str, references: &[String], ids: &Ids<'_>) {
+        for (index, reference) in references.iter().enumerate() {
+            if !ids.whole || ids.all.contains(reference.as_str()) {
+                continue;
+            }
+            let message = format!("unknown {} {}", ids.noun, quoted(reference));
+            // Beyond the limit nobody reads the suggestion, and looking for it is not free.
+            let compared = if self.problems.is_full() {
+                0
+            } else {
+                MAX_SUGGESTIONS
+            };
+            let near = nearest(reference, ids.all.iter().copied().take(compared));
+            let help = near.map(|near| format!("did you mean {}?", quoted(near)));
+            self.report(
+                &format!("{path}[{index}]"),
+                Problem::new(Code::UnknownReference, message).help(help),
+            );
+        }
+    }
+}

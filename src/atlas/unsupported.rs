@@ -1,0 +1,135 @@
+//! What the format has and this version does not hold anyone to, in one place.
+//!
+//! A gate that is written down and does not exist is worse than none, so most of it is refused. To
+//! support a feature, take its line out.
+
+use super::decode::Section;
+use super::diagnostic::{Code, Problem};
+use super::yaml::Entry;
+
+/// A key, or a value of it, that is known and not enforced.
+pub(super) struct Unsupported {
+    section: Section,
+    key: &'static str,
+    /// The value this is about; every one when absent.
+    value: Option<&'static str>,
+    consequence: Consequence,
+}
+
+enum Consequence {
+    Refuse,
+    Warn(&'static str),
+}
+
+const fn key(section: Section, key: &'static str) -> Unsupported {
+    Unsupported {
+        section,
+        key,
+        value: None,
+        consequence: Consequence::Refuse,
+    }
+}
+
+const fn value(section: Section, key: &'static str, value: &'static str) -> Unsupported {
+    Unsupported {
+        section,
+        key,
+        value: Some(value),
+        consequence: Consequence::Refuse,
+    }
+}
+
+const fn warn(section: Section, key: &'static str, warning: &'static str) -> Unsupported {
+    Unsupported {
+        section,
+        key,
+        value: None,
+        consequence: Consequence::Warn(warning),
+    }
+}
+
+/// The whole list.
+#[rustfmt::skip]
+const UNSUPPORTED: &[Unsupported] = &[
+    key(Section::Manifest, "checkpoint_config"),
+    key(Section::Manifest, "trace_config"),
+    key(Section::Manifest, "risk_config"),
+    key(Section::Checkpoint, "when"),
+    key(Section::Trigger, "when"),
+    key(Section::Policy, "when"),
+    key(Section::Validation, "custom_validator"),
+    key(Section::Guidance, "expires_after"),
+    value(Section::Trigger, "type", "session_end"),
+    value(Section::Trigger, "type", "action_post"),
+    value(Section::Trigger, "type", "keyword"),
+    value(Section::Trigger, "type", "keyword_match"),
+    value(Section::Trigger, "type", "time_interval"),
+    value(Section::Trigger, "type", "count_interval"),
+    value(Section::Trigger, "type", "explicit_request"),
+    value(Section::Trigger, "type", "error_occurred"),
+    value(Section::Trigger, "type", "interactive"),
+    value(Section::Trigger, "type", "custom"),
+    value(Section::Question, "response_type", "choice"),
+    value(Section::Question, "response_type", "number"),
+    value(Section::Question, "response_type", "json"),
+    value(Section::Question, "sensitive", "true"),
+    value(Section::Policy, "type", "rate_limit"),
+    value(Section::Policy, "type", "budget"),
+    value(Section::Checkpoint, "respondent", "agent"),
+    value(Section::Checkpoint, "respondent", "either"),
+    value(Section::Context, "inject_mode", "always"),
+    value(Section::Context, "inject_mode", "on_match"),
+    value(Section::Context, "inject_mode", "risk_based"),
+    warn(Section::Steward, "access", "agents that run in-process are not asked for keys and not limited in rate"),
+    warn(Section::Steward, "notifications", "this version of cra sends no notifications"),
+];
+
+/// Every entry of `entries`, a map of `section`, that is not enforced: with its index and its problem.
+pub(super) fn find<'e>(
+    section: Section,
+    entries: &'e [Entry],
+    path: &'e str,
+) -> impl Iterator<Item = (usize, Problem)> + 'e {
+    entries
+        .iter()
+        .enumerate()
+        .filter_map(move |(index, entry)| {
+            UNSUPPORTED
+                .iter()
+                .find(|unsupported| unsupported.is(section, entry))
+                .map(|unsupported| (index, unsupported.problem(entry, path)))
+        })
+}
+
+impl Unsupported {
+    fn is(&self, section: Section, entry: &Entry) -> bool {
+        self.section == section
+            && self.key == entry.key
+            && self
+                .value
+                .is_none_or(|value| entry.node.word() == Some(value))
+    }
+
+    fn problem(&self, entry: &Entry, path: &str) -> Problem {
+        let path = super::decode::join(path, self.key);
+        let problem = match self.consequence {
+            Consequence::Warn(warning) => Problem::new(Code::NoEffect, warning),
+            Consequence::Refuse => {
+                let what = match self.value {
+                    Some(value) => format!("`{}: {value}`", self.key),
+                    None => format!("`{}`", self.key),
+                };
+                Problem::new(
+                    Code::NotEnforced,
+                    format!("{what} is not enforced by this version of cra"),
+                )
+                .help("remove it, or the gate you expect would not exist".to_owned())
+            }
+        };
+        let span = match self.value {
+            Some(_) => entry.node.span,
+            None => entry.key_span,
+        };
+        problem.path(path).at(span)
+    }
+}

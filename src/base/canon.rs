@@ -1,0 +1,127 @@
+//! Canonical JSON (RFC 8785): one text for one value.
+
+use serde_json::{Map, Number, Value};
+
+/// Largest integer that every JSON reader keeps exactly.
+const MAX_EXACT: u64 = 1 << 53;
+const MAX_EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
+
+/// From here on RFC 8785 writes a double with an exponent.
+const FIRST_EXPONENT: f64 = 1e21;
+
+/// The canonical text of `value`.
+///
+/// RFC 8785 passes numbers through doubles. An integer beyond 2^53 would be rounded there, and two
+/// different requests would hash alike: so such an integer becomes the string of its digits first.
+#[must_use]
+pub fn canonical(value: &Value) -> String {
+    let exact = exact(value);
+    // INVARIANT: a `Value` has string keys and finite numbers only, the two things that
+    // canonicalising can refuse; the fallback keeps the text unambiguous all the same.
+    serde_json_canonicalizer::to_string(&exact).unwrap_or_else(|_| exact.to_string())
+}
+
+/// `value` with every integer beyond 2^53 as the string of its digits: what `canonical` writes, as
+/// a value.
+#[must_use]
+pub fn exact(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => exact_number(number),
+        Value::Array(items) => Value::Array(items.iter().map(exact).collect()),
+        Value::Object(fields) => Value::Object(
+            fields
+                .iter()
+                .map(|(key, field)| (key.clone(), exact(field)))
+                .collect::<Map<_, _>>(),
+        ),
+        Value::Null | Value::Bool(_) | Value::String(_) => value.clone(),
+    }
+}
+
+fn exact_number(number: &Number) -> Value {
+    let magnitude = number
+        .as_u64()
+        .or_else(|| number.as_i64().map(i64::unsigned_abs));
+    match (magnitude, number.as_f64()) {
+        (Some(magnitude), _) if magnitude > MAX_EXACT => Value::String(number.to_string()),
+        // RFC 8785 writes such a double without point or exponent, so it would be read back as an
+        // integer that is not kept: it is the same number, and gets the same text.
+        (None, Some(double))
+            if MAX_EXACT_DOUBLE < double.abs() && double.abs() < FIRST_EXPONENT =>
+        {
+            Value::String(serde_json_canonicalizer::to_string(number).unwrap_or_default())
+        }
+        _ => Value::Number(number.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_are_sorted_and_escaped() {
+        let value = json!({"b": 1, "a\"": "naïve \"q\"", "a": [true, null, 1.0, 1e21]});
+        assert_eq!(
+            canonical(&value),
+            r#"{"a":[true,null,1,1e+21],"a\"":"naïve \"q\"","b":1}"#
+        );
+    }
+
+    #[test]
+    fn integers_beyond_doubles_stay_apart() {
+        let one = json!({"id": 9_007_199_254_740_993_u64});
+        let other = json!({"id": 9_007_199_254_740_992_u64});
+        assert_eq!(canonical(&one), r#"{"id":"9007199254740993"}"#);
+        assert_eq!(canonical(&other), r#"{"id":9007199254740992}"#);
+        assert_eq!(canonical(&json!(i64::MIN)), r#""-9223372036854775808""#);
+    }
+
+    #[test]
+    fn a_large_double_reads_back_as_what_was_written() {
+        for value in [
+            json!(1e16),
+            json!(-1e20),
+            json!(1e21),
+            json!(9_007_199_254_740_994.0),
+        ] {
+            let text = canonical(&value);
+            let read: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(canonical(&read), text);
+        }
+        assert_eq!(
+            canonical(&json!(1e16)),
+            canonical(&json!(10_000_000_000_000_000_u64))
+        );
+    }
+
+    fn any_json() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i64>().prop_map(Value::from),
+            any::<u64>().prop_map(Value::from),
+            any::<f64>().prop_map(Value::from),
+            ".*".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Value::from),
+                prop::collection::btree_map(".*", inner, 0..6)
+                    .prop_map(|map| Value::Object(map.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_text_is_a_fixed_point(value in any_json()) {
+            let text = canonical(&value);
+            let read: Value = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(canonical(&read), text);
+        }
+    }
+}

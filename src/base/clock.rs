@@ -1,0 +1,214 @@
+//! Time, as one fixed-width string everywhere, and the clock that hands it out.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::str::FromStr;
+use std::time::Duration;
+
+use chrono::{DateTime, NaiveDateTime, Utc};
+use serde::{Deserialize, Serialize};
+
+/// A moment in UTC, to the microsecond.
+///
+/// Its text is always `YYYY-MM-DDTHH:MM:SS.ffffffZ`: 27 characters, so that the same moment has one
+/// spelling in JSON, in the hash and on the screen, and so that text order is time order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Timestamp(DateTime<Utc>);
+
+/// Why a text is not a [`Timestamp`].
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a timestamp of the form 2026-01-31T23:59:59.000000Z")]
+pub struct TimestampError {
+    text: String,
+}
+
+/// The one format, for writing and for reading.
+const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";
+const WIDTH: usize = 27;
+
+impl Timestamp {
+    /// The moment that lies `micros` microseconds after 1970-01-01T00:00:00Z, held within the
+    /// years the fixed-width text can carry.
+    #[must_use]
+    pub fn from_micros(micros: i64) -> Self {
+        const YEAR_10000: i64 = 253_402_300_800_000_000;
+        let held = micros.clamp(0, YEAR_10000 - 1);
+        Self(DateTime::from_timestamp_micros(held).unwrap_or_default())
+    }
+
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    #[must_use]
+    pub fn micros(self) -> i64 {
+        self.0.timestamp_micros()
+    }
+
+    /// This moment and `span` later.
+    #[must_use]
+    pub fn plus(self, span: Duration) -> Self {
+        let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+        Self::from_micros(self.micros().saturating_add(micros))
+    }
+
+    /// How long after `earlier` this moment is; zero when it is not after it.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> Duration {
+        let micros = self.micros().saturating_sub(earlier.micros());
+        Duration::from_micros(u64::try_from(micros).unwrap_or(0))
+    }
+
+    /// `HH:MM:SS`, for lists on the screen.
+    #[must_use]
+    pub fn time_of_day(self) -> String {
+        self.0.format("%H:%M:%S").to_string()
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0.format(FORMAT))
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = TimestampError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || TimestampError {
+            text: text.chars().take(64).collect(),
+        };
+        if text.len() != WIDTH {
+            return Err(wrong());
+        }
+        let parsed = NaiveDateTime::parse_from_str(text, FORMAT).map_err(|_| wrong())?;
+        let moment = Self::from_micros(parsed.and_utc().timestamp_micros());
+        // A leap second or a sign would read, but not write back as the same text.
+        if moment.to_string() == text {
+            Ok(moment)
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+impl TryFrom<String> for Timestamp {
+    type Error = TimestampError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Timestamp> for String {
+    fn from(moment: Timestamp) -> Self {
+        moment.to_string()
+    }
+}
+
+/// A future that is boxed so that a trait with it stays usable as an object.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Where time comes from. The engine never asks: it is told.
+pub trait Clock: Send + Sync + 'static {
+    /// The moment it is now.
+    fn now(&self) -> Timestamp;
+
+    /// Completes at `moment`, or soon after; at once when it has passed.
+    fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()>;
+}
+
+/// The machine's own clock.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(Utc::now().timestamp_micros())
+    }
+
+    fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()> {
+        // A machine that was suspended, or whose clock was set, wakes up to a different wall
+        // clock than it slept by: so look again at least every second.
+        const LONGEST: Duration = Duration::from_secs(1);
+        Box::pin(async move {
+            loop {
+                let left = moment.since(self.now());
+                if left.is_zero() {
+                    return;
+                }
+                tokio::time::sleep(left.min(LONGEST)).await;
+            }
+        })
+    }
+}
+
+/// A clock that stands still until it is told to go on: for tests and for scripted runs.
+#[derive(Debug)]
+pub struct ManualClock {
+    time: tokio::sync::watch::Sender<Timestamp>,
+}
+
+impl ManualClock {
+    /// A clock that stands at `start`.
+    #[must_use]
+    pub fn new(start: Timestamp) -> Self {
+        Self {
+            time: tokio::sync::watch::Sender::new(start),
+        }
+    }
+
+    /// Moves it on, and wakes whoever slept until then.
+    pub fn advance(&self, span: Duration) {
+        self.time.send_modify(|time| *time = time.plus(span));
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        *self.time.borrow()
+    }
+
+    fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()> {
+        let mut time = self.time.subscribe();
+        Box::pin(async move {
+            // The sender lives as long as `self`, so this ends only when the time has come.
+            let _ = time.wait_for(|now| *now >= moment).await;
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_fixed_width_and_reads_back() {
+        let moment = Timestamp::from_micros(1_735_387_200_000_000);
+        assert_eq!(moment.to_string(), "2024-12-28T12:00:00.000000Z");
+        assert_eq!("2024-12-28T12:00:00.000000Z".parse(), Ok(moment));
+    }
+
+    #[test]
+    fn other_spellings_of_a_moment_are_refused() {
+        for text in [
+            "2024-12-28T12:00:00Z",
+            "2024-12-28T12:00:00.000000+00:00",
+            "2024-12-28 12:00:00.000000Z",
+            "2024-12-28T12:00:60.000000Z",
+            "+024-12-28T12:00:00.000000Z",
+            "2024-13-28T12:00:00.000000Z",
+            "",
+        ] {
+            assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_saturates() {
+        let late = Timestamp::from_micros(i64::MAX);
+        assert_eq!(late.plus(Duration::MAX), late);
+        assert_eq!(Timestamp::from_micros(0).since(late), Duration::ZERO);
+        assert_eq!(late.to_string(), "9999-12-31T23:59:59.999999Z");
+    }
+}

@@ -1,0 +1,129 @@
+//! SHA-256 digests, written as 64 lower-case hexadecimal digits.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// A SHA-256 digest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Digest([u8; 32]);
+
+/// Why a text is not a [`Digest`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a digest is 64 lower-case hexadecimal digits")]
+pub struct DigestError;
+
+impl Digest {
+    /// The predecessor of a chain's first record: 64 zeros.
+    pub const ZERO: Self = Self([0; 32]);
+
+    /// The digest of `bytes`.
+    #[must_use]
+    pub fn of(bytes: impl AsRef<[u8]>) -> Self {
+        Self(Sha256::digest(bytes.as_ref()).into())
+    }
+
+    /// The digest of several parts. Each is preceded by its length, so that no byte can move from
+    /// one part to the next without changing the result.
+    #[must_use]
+    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+        let mut hasher = Sha256::new();
+        for part in parts {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part);
+        }
+        Self(hasher.finalize().into())
+    }
+
+    /// The first `digits` hexadecimal digits, for people.
+    #[must_use]
+    pub fn short(&self, digits: usize) -> String {
+        self.to_string().chars().take(digits).collect()
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for byte in self.0 {
+            write!(f, "{byte:02x}")?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for Digest {
+    type Err = DigestError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digit = |byte: u8| match byte {
+            b'0'..=b'9' => Ok(byte - b'0'),
+            b'a'..=b'f' => Ok(byte - b'a' + 10),
+            _ => Err(DigestError),
+        };
+        if text.len() != 64 {
+            return Err(DigestError);
+        }
+        let mut bytes = [0; 32];
+        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+            if let [high, low] = *pair {
+                *byte = digit(high)? << 4 | digit(low)?;
+            }
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl TryFrom<String> for Digest {
+    type Error = DigestError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<Digest> for String {
+    fn from(digest: Digest) -> Self {
+        digest.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_input_has_the_known_digest() {
+        let known = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+        assert_eq!(Digest::of(b"").to_string(), known);
+        assert_eq!(known.parse(), Ok(Digest::of(b"")));
+    }
+
+    #[test]
+    fn only_the_canonical_text_reads() {
+        assert_eq!("0".repeat(64).parse(), Ok(Digest::ZERO));
+        for text in [
+            "0".repeat(63),
+            "0".repeat(65),
+            "A".repeat(64),
+            "é".repeat(32),
+        ] {
+            assert_eq!(text.parse::<Digest>(), Err(DigestError), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_byte_cannot_move_between_parts() {
+        let one = Digest::of_parts([b"ab".as_slice(), b"c".as_slice()]);
+        let other = Digest::of_parts([b"a".as_slice(), b"bc".as_slice()]);
+        assert_ne!(one, other);
+    }
+}

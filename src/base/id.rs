@@ -1,0 +1,174 @@
+//! Identifiers: one type each, so that a gate cannot be handed over as a session.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::limits::MAX_ID_LEN;
+
+/// Why a text is not an identifier.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not an identifier: 1 to {MAX_ID_LEN} characters of A-Z a-z 0-9 . _ -")]
+pub struct IdError {
+    text: String,
+}
+
+/// Whether `text` may stand in a record's envelope, where `:` separates the fields.
+#[must_use]
+pub fn is_restricted(text: &str) -> bool {
+    (1..=MAX_ID_LEN).contains(&text.len())
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+}
+
+macro_rules! restricted_id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(try_from = "String", into = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The identifier's text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, Self::Err> {
+                Self::try_from(text.to_owned())
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = IdError;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                if is_restricted(&text) {
+                    Ok(Self(text))
+                } else {
+                    Err(IdError { text: text.chars().take(MAX_ID_LEN).collect() })
+                }
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(id: $name) -> Self {
+                id.0
+            }
+        }
+
+        impl From<Uuid> for $name {
+            fn from(id: Uuid) -> Self {
+                Self(id.hyphenated().to_string())
+            }
+        }
+    };
+}
+
+restricted_id!(
+    /// One agent session, from start to end.
+    SessionId
+);
+restricted_id!(
+    /// One record of TRACE.
+    EventId
+);
+restricted_id!(
+    /// One operation: everything that a request causes carries the same one.
+    TraceId
+);
+restricted_id!(
+    /// One node of the span tree.
+    SpanId
+);
+restricted_id!(
+    /// A request held for an answer, as people name it: `c-12`.
+    GateId
+);
+restricted_id!(
+    /// One allowed run of one action.
+    ExecutionId
+);
+
+impl GateId {
+    /// The `number`th gate of a store.
+    #[must_use]
+    pub fn numbered(number: u64) -> Self {
+        Self(format!("c-{number}"))
+    }
+}
+
+/// Where new identifiers come from: injected, so that a run can be repeated exactly.
+pub trait IdSource: Send {
+    /// An identifier that this source has not handed out before.
+    fn next(&mut self) -> Uuid;
+}
+
+/// Time-ordered random identifiers (UUID version 7).
+#[derive(Debug, Default, Clone, Copy)]
+pub struct RandomIds;
+
+impl IdSource for RandomIds {
+    fn next(&mut self) -> Uuid {
+        Uuid::now_v7()
+    }
+}
+
+/// 1, 2, 3 ... as identifiers: for tests and for replaying a run.
+#[derive(Debug, Default, Clone)]
+pub struct CountedIds(u128);
+
+impl CountedIds {
+    /// Identifiers that come after `start`: for a run that goes on where another one stopped.
+    #[must_use]
+    pub fn starting_at(start: u128) -> Self {
+        Self(start)
+    }
+}
+
+impl IdSource for CountedIds {
+    fn next(&mut self) -> Uuid {
+        self.0 += 1;
+        Uuid::from_u128(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_restricted_text_is_an_id() {
+        assert!("s-12".parse::<SessionId>().is_ok());
+        assert!("A.b_C-9".parse::<SessionId>().is_ok());
+        for text in ["", "a:b", "a b", "é", "a\n", &"x".repeat(MAX_ID_LEN + 1)] {
+            assert!(text.parse::<SessionId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn counted_ids_repeat() {
+        let first: Vec<_> = std::iter::repeat_with({
+            let mut ids = CountedIds::default();
+            move || ids.next()
+        })
+        .take(3)
+        .collect();
+        let mut again = CountedIds::default();
+        assert_eq!(first, [again.next(), again.next(), again.next()]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Every limit, in one place, each with its reason.
+
+use std::time::Duration;
+
+/// Longest identifier in an envelope. A UUID has 36 characters; names that people choose rarely pass 60.
+pub const MAX_ID_LEN: usize = 128;
+
+/// Largest Atlas file. The largest real ones are some 100 KiB; a policy nobody can read is no policy.
+pub const MAX_ATLAS_BYTES: usize = 4 * 1024 * 1024;
+
+/// Deepest nesting of an Atlas: schemas inside parameters are the deepest part, at about 20.
+pub const MAX_ATLAS_DEPTH: usize = 64;
+
+/// Most nodes (scalars, lists, maps) of an Atlas.
+pub const MAX_ATLAS_NODES: usize = 500_000;
+
+/// Most problems reported for one file: beyond that the first ones are the news.
+pub const MAX_DIAGNOSTICS: usize = 100;
+
+/// Largest compiled form of one regular expression of an Atlas.
+pub const MAX_REGEX_BYTES: usize = 1024 * 1024;
+
+/// How long a gate waits for an answer when its checkpoint says nothing.
+pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(5);
+
+/// Longest a gate may wait: a permission asked for last month is not an answer to today's question.
+pub const MAX_GATE_TIMEOUT: Duration = Duration::from_hours(7 * 24);
+
+/// How long a permit waits for the identical retry of an agent that had left.
+pub const PERMIT_LIFETIME: Duration = Duration::from_mins(5);
+
+/// Largest parameters of one request, as canonical JSON.
+pub const MAX_PARAMS_BYTES: usize = 10 * 1024 * 1024;
+
+/// Longest action name.
+pub const MAX_ACTION_LEN: usize = 256;
+
+/// Longest text that an operator can type as an answer or as a reason.
+pub const MAX_ANSWER_CHARS: usize = 20_000;
+
+/// Most requests one session may have waiting at once; more is a runaway agent.
+pub const MAX_HELD_PER_SESSION: usize = 64;
+
+/// Most requests held at once in all: beyond that new ones are denied, never forgotten.
+pub const MAX_HELD: usize = 100_000;
+
+/// Decisions shown as recent.
+pub const RECENT_DECISIONS: usize = 200;
+
+/// Commands that may wait for the runtime. A full queue makes the sender wait.
+pub const COMMAND_QUEUE: usize = 1024;
+
+/// Batches that may wait for the store's writer. A full queue makes the runtime wait.
+pub const WRITE_QUEUE: usize = 256;
+
+/// Keys that arrive this soon after a dialog opened were meant for something else.
+pub const ARMING: Duration = Duration::from_millis(700);
+
+/// Smallest terminal in which a decision can be taken.
+pub const MIN_TERMINAL: (u16, u16) = (60, 18);

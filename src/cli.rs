@@ -1,0 +1,63 @@
+//! The command line: what was typed ([`args`]), what it means ([`settings`]), one file per command.
+//!
+//! This is the only room that prints. Results go to standard output, everything else to standard
+//! error; exit codes are stable (see [`exit`]).
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod args;
+mod atlas;
+mod console;
+mod error;
+mod exit;
+mod settings;
+mod trace;
+
+use args::{Args, Command, TraceCommand};
+use error::Failure;
+use settings::Settings;
+
+/// Runs the program with these arguments.
+pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    let args = match Args::try_parse_from(args) {
+        Ok(args) => args,
+        Err(error) => {
+            // Also how help and version come out; a closed pipe is nobody's error.
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::OK
+            });
+        }
+    };
+    match run(args) {
+        Ok(code) => ExitCode::from(code),
+        Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let _ = writeln!(io::stderr().lock(), "{}", failure.report());
+            ExitCode::from(failure.exit_code())
+        }
+    }
+}
+
+fn run(args: Args) -> Result<u8, Failure> {
+    let settings = Settings::from_args(&args.common);
+    match args.command {
+        None => console::open(&settings, &args.atlas),
+        Some(Command::Demo(demo)) => console::demo(&settings, &demo),
+        Some(Command::Trace { command }) => match command {
+            TraceCommand::List(list) => trace::list(&settings, &list),
+            TraceCommand::Show(show) => trace::show(&settings, &show),
+            TraceCommand::Verify(verify) => trace::verify(&settings, &verify),
+            TraceCommand::Export(export) => trace::export(&settings, &export),
+        },
+        Some(Command::Atlas { command }) => match command {
+            args::AtlasCommand::Lint(lint) => atlas::lint(&lint),
+        },
+    }
+}

@@ -1,0 +1,134 @@
+//! `cra` and `cra demo`: the console, with the engine in its own process.
+
+use std::fs;
+use std::io::{self, IsTerminal, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use super::args::{AtlasFiles, Demo};
+use super::error::Failure;
+use super::exit;
+use super::settings::{Settings, atlas_files};
+use crate::atlas::{Atlas, load_file, load_str};
+use crate::base::clock::SystemClock;
+use crate::base::id::RandomIds;
+use crate::console::{self, Options};
+use crate::engine::command::{EndSession, FinalStatus};
+use crate::gateway::simulated::Script;
+use crate::runtime::{Parts, Runtime};
+use crate::store::sqlite::SqliteStore;
+
+const EXAMPLE_ATLAS: &str = include_str!("../../assets/atlas/acme-support.yaml");
+const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
+
+/// Opens the console on the user's store.
+pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failure> {
+    let files = if named.files.is_empty() {
+        atlas_files(&Settings::atlas_dir()?)?
+    } else {
+        named.files.clone()
+    };
+    let mut atlases = Vec::new();
+    for file in files {
+        atlases.push(load_file(&file)?.atlas);
+    }
+    let folder = settings.data_dir()?;
+    run(settings, &folder, atlases, None)
+}
+
+/// Opens the console on the demo's store, with simulated agents.
+pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
+    let loaded = match &demo.atlas {
+        Some(file) => load_file(file)?,
+        None => load_str("acme-support.yaml", EXAMPLE_ATLAS)?,
+    };
+    let script = match &demo.script {
+        Some(file) => {
+            let text = fs::read_to_string(file).map_err(|e| Failure::Read(file.clone(), e))?;
+            Script::read(&text).map_err(|e| Failure::Script(file.clone(), e))?
+        }
+        None => {
+            Script::read(EXAMPLE_SCRIPT).map_err(|e| Failure::Script("agents.json".into(), e))?
+        }
+    };
+    let folder = settings.demo_dir()?;
+    let code = run(settings, &folder, vec![loaded.atlas], Some(script))?;
+    let shown = folder.display();
+    writeln!(
+        io::stdout().lock(),
+        "The demo's record is in {shown}\nRead it with: cra trace list --data-dir {shown}"
+    )?;
+    Ok(code)
+}
+
+fn run(
+    settings: &Settings,
+    folder: &Path,
+    atlases: Vec<Atlas>,
+    script: Option<Script>,
+) -> Result<u8, Failure> {
+    if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
+        return Err(Failure::NoTerminal);
+    }
+    let store = SqliteStore::open(folder)?;
+    let _log = start_log(folder);
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    let threads = threads.map_err(Failure::Tokio)?;
+    threads.block_on(async {
+        let runtime = Runtime::start(Parts {
+            store: Arc::new(store),
+            atlases,
+            clock: Arc::new(SystemClock),
+            ids: Box::new(RandomIds),
+            operator: settings.operator.clone(),
+            access: settings.access,
+        })
+        .await?;
+        if let Some(script) = script {
+            end_abandoned(&runtime).await;
+            script.start(&runtime.agents());
+        }
+        let options = Options {
+            look: settings.look,
+            clock: Arc::new(SystemClock),
+        };
+        let shown = console::run(runtime.desk(), options).await;
+        runtime.stop().await;
+        shown?;
+        Ok(exit::OK)
+    })
+}
+
+/// Ends what an earlier demo left behind: its agents went with its process. What is held stays held.
+async fn end_abandoned(runtime: &Runtime) {
+    let picture = Arc::clone(&runtime.desk().snapshots().borrow());
+    for session in &picture.sessions {
+        if picture.held.iter().any(|held| held.session == session.id) {
+            continue;
+        }
+        let end = EndSession {
+            session: session.id.clone(),
+            status: FinalStatus::Cancelled,
+            summary: Some("the demo was closed".to_owned()),
+        };
+        // One that cannot be ended is shown as it is.
+        let _ = runtime.agents().end_session(end).await;
+    }
+}
+
+/// The log goes to a file beside the store: the screen belongs to the console.
+fn start_log(folder: &Path) -> tracing_appender::non_blocking::WorkerGuard {
+    let file = tracing_appender::rolling::never(folder, "cra.log");
+    let (writer, guard) = tracing_appender::non_blocking(file);
+    let filter = tracing_subscriber::EnvFilter::try_from_env("CRA_LOG")
+        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
+    let log = tracing_subscriber::fmt()
+        .with_writer(writer)
+        .with_ansi(false)
+        .with_env_filter(filter);
+    // Only the first log of a process is kept; there is only one.
+    let _ = log.try_init();
+    guard
+}

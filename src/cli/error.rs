@@ -1,0 +1,114 @@
+//! How a command fails: what happened, and the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+use super::exit;
+use crate::atlas::LoadError;
+use crate::atlas::diagnostic::Colour;
+use crate::console::ConsoleError;
+use crate::runtime::StartError;
+use crate::store::StoreError;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Failure {
+    /// Whoever read our output stopped reading.
+    #[error("standard output was closed")]
+    ClosedPipe,
+    #[error("cannot write the output: {0}")]
+    Output(io::Error),
+    #[error("there is no terminal here to open the console in")]
+    NoTerminal,
+    #[error("the user's folders cannot be found: neither HOME nor XDG folders are set")]
+    NoHome,
+    #[error("no session `{0}` is on record")]
+    NoSession(String),
+    #[error("there is no record yet: `{}` does not exist", .0.display())]
+    NoStore(PathBuf),
+    #[error("cannot read `{}`: {}", .0.display(), .1)]
+    Read(PathBuf, io::Error),
+    #[error("cannot write `{}`: {}", .0.display(), .1)]
+    Write(PathBuf, io::Error),
+    #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
+    Script(PathBuf, serde_json::Error),
+    #[error(transparent)]
+    Atlas(#[from] LoadError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Console(#[from] ConsoleError),
+    #[error("cannot start: {0}")]
+    Tokio(io::Error),
+}
+
+impl Failure {
+    /// The failure and the way out, for people.
+    pub(super) fn report(&self) -> String {
+        if let Self::Atlas(error) = self {
+            return error.report(Colour::None);
+        }
+        let text = crate::base::text::visible(&self.to_string(), crate::base::text::Lines::Keep);
+        match self.help() {
+            Some(help) => format!("error: {}\n  help: {help}", text.text),
+            None => format!("error: {}", text.text),
+        }
+    }
+
+    pub(super) fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoTerminal => exit::USAGE,
+            Self::Atlas(_) => exit::LINT,
+            Self::ClosedPipe
+            | Self::Output(_)
+            | Self::NoHome
+            | Self::NoSession(_)
+            | Self::NoStore(_)
+            | Self::Read(..)
+            | Self::Write(..)
+            | Self::Script(..)
+            | Self::Store(_)
+            | Self::Start(_)
+            | Self::Console(_)
+            | Self::Tokio(_) => exit::FAILURE,
+        }
+    }
+
+    fn help(&self) -> Option<&str> {
+        match self {
+            Self::NoTerminal => Some(
+                "without a terminal: cra trace list, cra trace show, cra trace verify, \
+                 cra trace export, cra atlas lint",
+            ),
+            Self::NoHome => Some("name a folder with --data-dir"),
+            Self::NoSession(_) => Some("cra trace list names the sessions on record"),
+            Self::NoStore(_) => {
+                Some("cra demo makes one in its own folder; --data-dir names another folder")
+            }
+            Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
+            Self::Start(_) => Some(
+                "nothing was changed; use the version of cra that wrote it, or another --data-dir",
+            ),
+            Self::ClosedPipe
+            | Self::Output(_)
+            | Self::Read(..)
+            | Self::Write(..)
+            | Self::Script(..)
+            | Self::Atlas(_)
+            | Self::Console(_)
+            | Self::Tokio(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Self::ClosedPipe
+        } else {
+            Self::Output(error)
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! What the arguments and the environment mean together.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
+
+use super::args::Common;
+use super::error::Failure;
+use crate::console::{Colour, Glyphs, Look};
+use crate::runtime::snapshot::Access;
+
+/// What holds for this run.
+#[derive(Debug)]
+pub(super) struct Settings {
+    data_dir: Option<PathBuf>,
+    pub(super) operator: String,
+    pub(super) access: Access,
+    pub(super) look: Look,
+}
+
+impl Settings {
+    pub(super) fn from_args(common: &Common) -> Self {
+        Self {
+            data_dir: common.data_dir.clone(),
+            operator: common
+                .operator
+                .clone()
+                .filter(|name| !name.trim().is_empty())
+                .unwrap_or_else(whoami),
+            access: if common.read_only {
+                Access::ReadOnly
+            } else {
+                Access::Write
+            },
+            look: Look {
+                glyphs: if common.ascii {
+                    Glyphs::Ascii
+                } else {
+                    Glyphs::Rounded
+                },
+                colour: if std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty()) {
+                    Colour::Plain
+                } else {
+                    Colour::Ansi
+                },
+            },
+        }
+    }
+
+    /// The folder of the store.
+    pub(super) fn data_dir(&self) -> Result<PathBuf, Failure> {
+        match &self.data_dir {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(folders()?.data_dir()),
+        }
+    }
+
+    /// The folder of the demo's own store: what is played there stays out of the real record.
+    pub(super) fn demo_dir(&self) -> Result<PathBuf, Failure> {
+        match &self.data_dir {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(folders()?.in_data_dir("demo")),
+        }
+    }
+
+    /// The folder whose Atlases are in force when none is named.
+    pub(super) fn atlas_dir() -> Result<PathBuf, Failure> {
+        Ok(folders()?.in_config_dir("atlas"))
+    }
+}
+
+/// Atlas files of a folder, by name. A folder that does not exist has none.
+pub(super) fn atlas_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(Failure::Read(folder.to_owned(), error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry
+            .map_err(|error| Failure::Read(folder.to_owned(), error))?
+            .path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        if matches!(ending, Some("yaml" | "yml" | "json")) {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+fn folders() -> Result<impl AppStrategy, Failure> {
+    choose_app_strategy(AppStrategyArgs {
+        top_level_domain: String::new(),
+        author: String::new(),
+        app_name: "cra".to_owned(),
+    })
+    .map_err(|_| Failure::NoHome)
+}
+
+/// `user@host`, as far as the machine says.
+fn whoami() -> String {
+    let user = ["USER", "LOGNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    let user = user
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "operator".to_owned());
+    let host = fs::read_to_string("/etc/hostname").unwrap_or_default();
+    match host.trim() {
+        "" => user,
+        host => format!("{user}@{host}"),
+    }
+}

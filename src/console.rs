@@ -1,0 +1,69 @@
+//! The terminal console: what operators see and press.
+//!
+//! `App` is a pure state machine: terminal events, snapshots and messages go in, requests come out,
+//! and it paints itself from what it knows. The driver is the only part that waits, sends and
+//! writes. This room sees the runtime through its [`Desk`] and plain data; it
+//! knows neither the store nor the doors agents come through.
+//!
+//! Contract: a decision leaves this room only because Enter was pressed on a focused, enabled button
+//! of the dialog that shows the very request it is about.
+
+use std::sync::Arc;
+
+use crate::base::clock::Clock;
+use crate::runtime::Desk;
+
+mod app;
+mod cells;
+mod chrome;
+mod dialog;
+mod driver;
+mod json;
+mod keymap;
+mod layer;
+mod request;
+mod screen;
+mod terminal;
+#[cfg(test)]
+mod tests;
+mod theme;
+
+pub use keymap::markdown as key_table;
+pub use theme::{Colour, Glyphs, Look};
+
+/// How the console is run.
+#[derive(Clone)]
+pub struct Options {
+    /// How it looks.
+    pub look: Look,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+}
+
+impl std::fmt::Debug for Options {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Options")
+            .field("look", &self.look)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why the console ended other than by the operator's wish.
+#[derive(Debug, thiserror::Error)]
+pub enum ConsoleError {
+    /// The terminal cannot be read, written or set up.
+    #[error("the terminal failed: {0}")]
+    Terminal(#[from] std::io::Error),
+    /// The runtime is gone.
+    #[error("the runtime stopped")]
+    Stopped,
+}
+
+/// Runs the console in this terminal until the operator leaves it, or the process is told to end.
+/// The terminal is restored on every way out; what is held stays held.
+///
+/// # Errors
+/// When the terminal fails or the runtime stops.
+pub async fn run(desk: Desk, options: Options) -> Result<(), ConsoleError> {
+    driver::drive(desk, options).await
+}

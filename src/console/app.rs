@@ -1,0 +1,399 @@
+//! The console as a pure state machine.
+//!
+//! Events, snapshots and messages go in; requests come out. No I/O, no locks, no clock: the time is
+//! told. The truth is in the snapshot; each screen and dialog owns how it is looked at.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
+use ratatui::layout::Rect;
+
+use super::chrome;
+use super::dialog::gate::{After, Draft, Entry, GateDialog};
+use super::dialog::help::HelpDialog;
+use super::dialog::quit::QuitDialog;
+use super::keymap::{Action, Scope, lookup};
+use super::layer::{Change, Handled, Layer, Repaint};
+use super::request::{Bell, Message, Notice, Request};
+use super::screen::queue::Queue;
+use super::screen::trace::Trace;
+use super::theme::{Look, Meaning, of_outcome};
+use crate::base::clock::Timestamp;
+use crate::base::id::GateId;
+use crate::engine::command::Reply;
+use crate::runtime::snapshot::{Access, Snapshot};
+
+mod record;
+
+/// Two presses of Ctrl-C within this time leave the console.
+const TWICE: Duration = Duration::from_secs(1);
+
+/// The console.
+#[derive(Debug)]
+pub(crate) struct App {
+    pub(super) look: Look,
+    pub(super) snapshot: Arc<Snapshot>,
+    pub(super) tab: Tab,
+    pub(super) queue: Queue,
+    pub(super) trace: Trace,
+    pub(super) layers: Vec<Layer>,
+    pub(super) drafts: BTreeMap<GateId, Draft>,
+    pub(super) notice: Option<(Meaning, String)>,
+    /// What the operator's own check found wrong.
+    found: Option<String>,
+    cancelled: Option<Timestamp>,
+    size: Rect,
+}
+
+/// A screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tab {
+    Queue,
+    Trace,
+}
+
+impl Tab {
+    /// Where the screen's keys are found.
+    pub(crate) fn scope(self) -> Scope {
+        match self {
+            Self::Queue => Scope::Queue,
+            Self::Trace => Scope::Trace,
+        }
+    }
+}
+
+impl App {
+    /// A console that shows `snapshot` in a terminal of that size.
+    pub(crate) fn new(look: Look, snapshot: Arc<Snapshot>, size: Rect) -> Self {
+        let mut queue = Queue::default();
+        queue.sync(&snapshot.held);
+        Self {
+            look,
+            snapshot,
+            tab: Tab::Queue,
+            queue,
+            trace: Trace::default(),
+            layers: Vec::new(),
+            drafts: BTreeMap::new(),
+            notice: None,
+            found: None,
+            cancelled: None,
+            size,
+        }
+    }
+
+    /// Something happened at the terminal.
+    pub(crate) fn on_event(&mut self, event: &Event, now: Timestamp) -> Vec<Request> {
+        let requests = match event {
+            // Some terminals also report releases and repeats: only a press was meant.
+            Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
+            Event::Paste(text) => {
+                if let (false, Some(layer)) = (self.is_small(), self.layers.last_mut()) {
+                    layer.on_paste(text, now);
+                }
+                Vec::new()
+            }
+            Event::Resize(width, height) => {
+                self.size = Rect::new(0, 0, *width, *height);
+                Vec::new()
+            }
+            Event::Key(_) | Event::Mouse(_) | Event::FocusGained | Event::FocusLost => Vec::new(),
+        };
+        self.lay_out();
+        requests.into_iter().filter(|it| self.permits(it)).collect()
+    }
+
+    /// The last gate before anything leaves: whatever a dialog did, a console that only looks, or
+    /// that cannot show what it asks, decides nothing.
+    fn permits(&self, request: &Request) -> bool {
+        match request {
+            Request::Decide(_) => self.snapshot.access == Access::Write && !self.is_small(),
+            Request::LoadSessions
+            | Request::LoadEvents { .. }
+            | Request::Verify
+            | Request::Notify(_)
+            | Request::Redraw
+            | Request::Suspend
+            | Request::Quit => true,
+        }
+    }
+
+    fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Vec<Request> {
+        let global = lookup(Scope::Global, key);
+        if self.is_small() {
+            return self.on_key_unseen(global, now);
+        }
+        self.notice = None;
+        if let Some(layer) = self.layers.last_mut() {
+            match layer.on_key(key, now) {
+                Handled::Consumed(changes) => return self.apply(changes),
+                Handled::Ignored => {}
+            }
+        }
+        match global.or_else(|| lookup(self.tab.scope(), key)) {
+            Some(action) => self.act(action, now),
+            None => Vec::new(),
+        }
+    }
+
+    /// A key while nothing can be shown: out, or nothing.
+    fn on_key_unseen(&mut self, global: Option<Action>, now: Timestamp) -> Vec<Request> {
+        match global {
+            Some(Action::Quit) if self.layers.is_empty() => vec![Request::Quit],
+            Some(action @ (Action::Cancel | Action::Redraw | Action::Suspend)) => {
+                self.act(action, now)
+            }
+            Some(_) | None => Vec::new(),
+        }
+    }
+
+    fn apply(&mut self, changes: Vec<Change>) -> Vec<Request> {
+        let mut requests = Vec::new();
+        for change in changes {
+            match change {
+                Change::Close => self.close(),
+                Change::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
+                Change::Ask(request) => requests.push(request),
+            }
+        }
+        requests
+    }
+
+    /// Closes the topmost layer; what was typed in it is kept.
+    fn close(&mut self) {
+        let Some(Layer::Gate(dialog)) = self.layers.pop() else {
+            return;
+        };
+        let gate = dialog.gate().clone();
+        let draft = dialog.into_draft().filter(|_| self.is_held(&gate));
+        match draft {
+            Some(draft) => self.drafts.insert(gate, draft),
+            None => self.drafts.remove(&gate),
+        };
+    }
+
+    fn is_held(&self, gate: &GateId) -> bool {
+        self.snapshot.held.iter().any(|held| held.id == *gate)
+    }
+
+    fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
+        match action {
+            Action::ShowQueue => self.tab = Tab::Queue,
+            Action::ShowTrace => {
+                self.tab = Tab::Trace;
+                return self.trace.reload();
+            }
+            Action::Help => {
+                let scope = self.tab.scope();
+                self.layers.push(Layer::Help(HelpDialog::new(scope)));
+            }
+            Action::Quit => {
+                let held = self.snapshot.held.len();
+                if held == 0 {
+                    return vec![Request::Quit];
+                }
+                self.layers.push(Layer::Quit(QuitDialog::new(held)));
+            }
+            Action::Open if self.tab == Tab::Queue => self.open(Entry::Answer),
+            Action::Deny => self.open(Entry::Deny),
+            Action::Cancel => return self.cancel(now),
+            Action::Redraw => return vec![Request::Redraw],
+            Action::Suspend => return vec![Request::Suspend],
+            Action::Merge => self.queue.merge(&self.snapshot.held),
+            Action::Up
+            | Action::Down
+            | Action::First
+            | Action::Last
+            | Action::PageUp
+            | Action::PageDown
+                if self.tab == Tab::Queue =>
+            {
+                if let Some(motion) = action.motion() {
+                    self.queue.go(motion);
+                }
+            }
+            Action::Back
+            | Action::Up
+            | Action::Down
+            | Action::First
+            | Action::Last
+            | Action::PageUp
+            | Action::PageDown
+            | Action::Next
+            | Action::Previous
+            | Action::Open
+            | Action::Verify
+            | Action::Reload
+            | Action::Review
+            | Action::SwitchPane
+            | Action::Choose
+            | Action::Press => match self.tab {
+                Tab::Queue => {}
+                Tab::Trace => return self.trace.act(action),
+            },
+        }
+        Vec::new()
+    }
+
+    fn open(&mut self, entry: Entry) {
+        let Some(held) = self.queue.selected(&self.snapshot.held) else {
+            return;
+        };
+        let draft = self.drafts.get(&held.id).cloned();
+        let dialog = GateDialog::new(Arc::clone(held), draft, entry, self.around());
+        self.layers.push(Layer::Gate(Box::new(dialog)));
+    }
+
+    /// Ctrl-C: one level back, and out when pressed twice.
+    fn cancel(&mut self, now: Timestamp) -> Vec<Request> {
+        let before = self.cancelled.replace(now);
+        if before.is_some_and(|before| now.since(before) <= TWICE) {
+            return vec![Request::Quit];
+        }
+        self.notice = Some((
+            Meaning::Warning,
+            "Ctrl-C again leaves the console".to_owned(),
+        ));
+        let closes = match self.layers.last_mut() {
+            Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
+            Some(Layer::Help(_) | Layer::Quit(_)) => true,
+            None => false,
+        };
+        if closes {
+            self.close();
+        }
+        Vec::new()
+    }
+
+    /// A newer picture.
+    pub(crate) fn on_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Request> {
+        let before = std::mem::replace(&mut self.snapshot, snapshot);
+        let snapshot = Arc::clone(&self.snapshot);
+        self.queue.sync(&snapshot.held);
+        self.drafts
+            .retain(|gate, _| snapshot.held.iter().any(|held| held.id == *gate));
+        for layer in &mut self.layers {
+            if let Layer::Gate(dialog) = layer {
+                dialog.on_snapshot(&snapshot);
+            }
+        }
+        self.tell_around();
+        self.lay_out();
+        let mut requests = Vec::new();
+        let is_new = |id: &GateId| !before.held.iter().any(|held| held.id == *id);
+        let arrived = snapshot.held.iter().any(|held| is_new(&held.id));
+        if arrived || before.held.len() != snapshot.held.len() {
+            let bell = if arrived { Bell::Ring } else { Bell::Silent };
+            requests.push(self.title(bell));
+        }
+        if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
+            requests.extend(self.trace.reload());
+        }
+        requests
+    }
+
+    /// The window's title for what is held now.
+    pub(crate) fn title(&self, bell: Bell) -> Request {
+        let title = format!("cra: {} held", self.snapshot.held.len());
+        Request::Notify(Notice { bell, title })
+    }
+
+    /// What came of a request.
+    pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
+        let requests = match message {
+            Message::Decided(gate, reply) => {
+                self.on_reply(&gate, reply);
+                Vec::new()
+            }
+            Message::Sessions(sessions) => self.trace.on_sessions(sessions),
+            Message::Events {
+                session,
+                from,
+                events,
+            } => self.trace.on_events(&session, from, events),
+            Message::Verified(checked) => {
+                self.found = record::unsound(&checked);
+                self.trace.on_verified(checked);
+                self.tell_around();
+                Vec::new()
+            }
+        };
+        self.lay_out();
+        requests
+    }
+
+    fn on_reply(&mut self, gate: &GateId, reply: Reply) {
+        if let Reply::Decided(decided) = &reply {
+            let word = decided.outcome.as_str().to_uppercase();
+            let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
+            self.notice = Some((of_outcome(decided.outcome), text));
+        }
+        let is_its = |layer: &Layer| match layer {
+            Layer::Gate(dialog) => dialog.gate() == gate,
+            Layer::Help(_) | Layer::Quit(_) => false,
+        };
+        let Some(at) = self.layers.iter().position(is_its) else {
+            return;
+        };
+        if let Some(Layer::Gate(dialog)) = self.layers.get_mut(at) {
+            match dialog.on_reply(reply) {
+                After::Stays => {}
+                After::Closes => {
+                    self.layers.truncate(at);
+                    self.drafts.remove(gate);
+                }
+            }
+        }
+    }
+
+    /// It was painted: what is on screen now was seen.
+    pub(crate) fn on_drawn(&mut self, area: Rect, now: Timestamp) -> Repaint {
+        self.size = area;
+        if self.is_small() {
+            return Repaint::No;
+        }
+        let content = chrome::content(self, area);
+        self.trace.on_drawn(content);
+        match self.layers.last_mut() {
+            Some(Layer::Gate(dialog)) => dialog.on_drawn(content, now),
+            Some(Layer::Help(_) | Layer::Quit(_)) | None => Repaint::No,
+        }
+    }
+
+    /// Prepares what is long for the place it will be painted in.
+    fn lay_out(&mut self) {
+        let content = chrome::content(self, self.size);
+        for layer in &mut self.layers {
+            if let Layer::Gate(dialog) = layer {
+                dialog.lay_out(content);
+            }
+        }
+    }
+
+    /// When the screen changes without anything happening: the end of an arming time, the next
+    /// second of a countdown, or the next minute of the clock.
+    pub(crate) fn next_change(&self, now: Timestamp) -> Timestamp {
+        let step = if self.counts_down() {
+            1_000_000
+        } else {
+            60_000_000
+        };
+        let next = Timestamp::from_micros((now.micros() / step + 1) * step);
+        match self.layers.last() {
+            Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
+            Some(Layer::Help(_) | Layer::Quit(_)) | None => next,
+        }
+    }
+
+    /// Whether a countdown is on screen.
+    pub(super) fn counts_down(&self) -> bool {
+        !self.snapshot.held.is_empty()
+    }
+
+    /// Whether the terminal is too small to decide in.
+    fn is_small(&self) -> bool {
+        chrome::is_small(self.size)
+    }
+}

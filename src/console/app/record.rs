@@ -1,0 +1,57 @@
+//! What is known about the record, and what that means for deciding.
+
+use super::App;
+use crate::console::dialog::gate::{Around, Trouble};
+use crate::console::layer::Layer;
+use crate::runtime::snapshot::{ChainVerdict, StoreState};
+use crate::trace::verify::Checked;
+
+impl App {
+    /// Tells open dialogs what stands around them.
+    pub(super) fn tell_around(&mut self) {
+        let around = self.around();
+        for layer in &mut self.layers {
+            if let Layer::Gate(dialog) = layer {
+                dialog.on_around(around.clone());
+            }
+        }
+    }
+
+    /// What stands around a dialog.
+    pub(super) fn around(&self) -> Around {
+        Around {
+            operator: self.snapshot.operator.clone(),
+            access: self.snapshot.access,
+            trouble: self.trouble(),
+        }
+    }
+
+    /// What is wrong with the record, as far as anyone knows.
+    pub(in crate::console) fn trouble(&self) -> Option<Trouble> {
+        if let StoreState::Poisoned { what } = &self.snapshot.store {
+            return Some(Trouble::Store(format!(
+                "NOTHING IS RECORDED ANY MORE: {what}"
+            )));
+        }
+        let chain = match &self.snapshot.chain.verdict {
+            ChainVerdict::Unchecked | ChainVerdict::Verified => self.found.clone(),
+            ChainVerdict::Broken { session, what } => {
+                Some(format!("CHAIN BROKEN in {session}: {what}"))
+            }
+            ChainVerdict::Unreadable { what } => Some(format!("RECORD UNREADABLE: {what}")),
+        };
+        chain.map(Trouble::Chain)
+    }
+}
+
+/// What a check found wrong, if anything.
+pub(super) fn unsound(checked: &Result<Vec<Checked>, String>) -> Option<String> {
+    match checked {
+        Ok(checked) => {
+            let mut broken = checked.iter().filter(|it| !it.verdict.is_sound());
+            let first = broken.next();
+            first.map(|it| format!("CHAIN BROKEN in {}: {}", it.session, it.verdict))
+        }
+        Err(what) => Some(format!("RECORD UNREADABLE: {what}")),
+    }
+}

@@ -1,0 +1,180 @@
+//! Text measured in terminal cells: cut, padded and wrapped so that a wide or a combining character
+//! never breaks a column. And spans of time in five cells.
+
+use std::time::Duration;
+
+use unicode_segmentation::UnicodeSegmentation;
+use unicode_width::UnicodeWidthStr;
+
+use super::theme::{Look, Mark};
+
+/// A count as a screen coordinate.
+pub(crate) fn coordinate(count: usize) -> u16 {
+    u16::try_from(count).unwrap_or(u16::MAX)
+}
+
+/// How many cells a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.graphemes(true).map(UnicodeWidthStr::width).sum()
+}
+
+/// `text` in at most `cells` cells; what was cut leaves an ellipsis.
+pub(crate) fn clip(text: &str, cells: usize, look: Look) -> String {
+    if width(text) <= cells {
+        return text.to_owned();
+    }
+    let mark = look.mark(Mark::Ellipsis);
+    let room = cells.saturating_sub(width(mark));
+    let mut clipped = take(text, room).0.to_owned();
+    if cells >= width(mark) {
+        clipped.push_str(mark);
+    }
+    clipped
+}
+
+/// `text` in exactly `cells` cells.
+pub(crate) fn fit(text: &str, cells: usize, look: Look) -> String {
+    let mut fitted = clip(text, cells, look);
+    let missing = cells.saturating_sub(width(&fitted));
+    fitted.extend(std::iter::repeat_n(' ', missing));
+    fitted
+}
+
+/// The longest beginning of `text` that fits, and the rest.
+fn take(text: &str, cells: usize) -> (&str, &str) {
+    let mut used = 0;
+    for (at, grapheme) in text.grapheme_indices(true) {
+        used += grapheme.width();
+        if used > cells {
+            return text.split_at(at);
+        }
+    }
+    (text, "")
+}
+
+/// `text` broken wherever a line is full. Nothing is dropped, not even a space: for what must be
+/// seen exactly as it is.
+pub(crate) fn break_exactly(text: &str, cells: usize) -> Vec<&str> {
+    let mut rows = Vec::new();
+    let mut rest = text;
+    while !rest.is_empty() {
+        let (row, after) = take(rest, cells.max(2));
+        // A single character wider than the line must not stop the loop.
+        let (row, after) = if row.is_empty() {
+            (rest, "")
+        } else {
+            (row, after)
+        };
+        rows.push(row);
+        rest = after;
+    }
+    if rows.is_empty() {
+        rows.push("");
+    }
+    rows
+}
+
+/// Prose broken between words, and inside a word only where it is longer than a line.
+pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    for line in text.split('\n') {
+        let mut row = String::new();
+        for word in line.split(' ') {
+            let gap = usize::from(!row.is_empty());
+            if width(&row) + gap + width(word) <= cells {
+                if gap == 1 {
+                    row.push(' ');
+                }
+                row.push_str(word);
+                continue;
+            }
+            if !row.is_empty() {
+                rows.push(std::mem::take(&mut row));
+            }
+            let mut pieces = break_exactly(word, cells);
+            row.push_str(pieces.pop().unwrap_or_default());
+            rows.extend(pieces.into_iter().map(str::to_owned));
+        }
+        rows.push(row);
+    }
+    rows
+}
+
+/// [`wrap`], but at most `most` rows; the last one says that there is more.
+pub(crate) fn wrap_within(text: &str, cells: usize, most: usize, look: Look) -> Vec<String> {
+    if most == 1 {
+        // A cut line loses nothing to a word that would not fit whole.
+        return vec![clip(&text.replace('\n', " "), cells, look)];
+    }
+    let mut rows = wrap(text, cells);
+    if rows.len() > most {
+        rows.truncate(most);
+        if let Some(last) = rows.last_mut() {
+            let full = format!("{last} {}", look.mark(Mark::Ellipsis));
+            *last = clip(&full, cells, look);
+        }
+    }
+    rows
+}
+
+/// A span of time in five cells: `mm:ss`, then `3h05`, then `2d04h`.
+pub(crate) fn span(length: Duration) -> String {
+    let seconds = length.as_secs();
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86400);
+    if minutes < 100 {
+        format!("{minutes:02}:{:02}", seconds % 60)
+    } else if hours < 48 {
+        format!("{hours}h{:02}", minutes % 60)
+    } else {
+        format!("{days}d{:02}h", hours % 24)
+    }
+}
+
+/// `1 answer`, `2 answers`.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn wide_and_combining_characters_keep_their_column() {
+        let look = Look::default();
+        assert_eq!(fit("日本語", 4, look), "日… ");
+        assert_eq!(fit("e\u{301}tude", 3, look), "e\u{301}t…");
+        assert_eq!(fit("ab", 4, look), "ab  ");
+    }
+
+    #[test]
+    fn spans_read_at_a_glance() {
+        let of = |seconds| span(Duration::from_secs(seconds));
+        assert_eq!(
+            [of(9), of(170), of(7_500), of(187_200)],
+            ["00:09", "02:50", "2h05", "2d04h"]
+        );
+    }
+
+    #[test]
+    fn prose_breaks_between_words() {
+        assert_eq!(wrap("one two three", 7), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(wrap_within("a b c", 1, 2, Look::default()), ["a", "…"]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_fitted_text_is_exactly_that_wide(text in "[a-z日🙂é ]{0,40}", cells in 1_usize..30) {
+            prop_assert_eq!(width(&fit(&text, cells, Look::default())), cells);
+        }
+
+        #[test]
+        fn breaking_loses_nothing(text in "\\PC{0,80}", cells in 2_usize..20) {
+            prop_assert_eq!(break_exactly(&text, cells).concat(), text);
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! What every screen has: the header, the tabs, the banner and the footer.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::app::{App, Tab};
+use super::cells::{clip, counted, fit, span, width};
+use super::keymap::{Binding, Scope, footer};
+use super::layer::Layer;
+use super::screen::{queue, trace};
+use super::theme::{Look, Mark, Meaning};
+use crate::base::clock::Timestamp;
+use crate::base::limits::MIN_TERMINAL;
+use crate::base::text::one_line;
+use crate::runtime::snapshot::{Access, ChainVerdict};
+
+/// Whether an area is too small to decide in.
+pub(crate) fn is_small(area: Rect) -> bool {
+    let (width, height) = MIN_TERMINAL;
+    area.width < width || area.height < height
+}
+
+struct Parts {
+    header: Rect,
+    tabs: Rect,
+    banner: Rect,
+    content: Rect,
+    footer: Rect,
+}
+
+fn parts(app: &App, area: Rect) -> Parts {
+    let banner = u16::from(app.trouble().is_some());
+    let [header, tabs, banner, content, footer] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Length(banner),
+        Constraint::Fill(1),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    Parts {
+        header,
+        tabs,
+        banner,
+        content,
+        footer,
+    }
+}
+
+/// Where screens and dialogs go.
+pub(crate) fn content(app: &App, area: Rect) -> Rect {
+    parts(app, area).content
+}
+
+impl App {
+    /// Paints everything.
+    pub(crate) fn draw(&self, frame: &mut Frame, now: Timestamp) {
+        let area = frame.area();
+        if is_small(area) {
+            draw_small(self, frame, area);
+            return;
+        }
+        let parts = parts(self, area);
+        let cells = usize::from(area.width);
+        frame.render_widget(header(self, cells, now), parts.header);
+        frame.render_widget(tabs(self, cells, now), parts.tabs);
+        if let Some(trouble) = self.trouble() {
+            let text = format!(" ! {}", one_line(trouble.text()));
+            let text = fit(&text, cells, self.look);
+            frame.render_widget(
+                Line::styled(text, self.look.style(Meaning::Banner)),
+                parts.banner,
+            );
+        }
+        let covered = self
+            .layers
+            .iter()
+            .any(|layer| matches!(layer, Layer::Gate(_)));
+        if !covered {
+            self.draw_screen(frame, parts.content, now);
+        }
+        for layer in &self.layers {
+            layer.draw(frame, parts.content, self.look, now);
+        }
+        frame.render_widget(footer_line(self, cells), parts.footer);
+    }
+
+    fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
+        match self.tab {
+            Tab::Queue => {
+                let drafts = self.drafts.keys().cloned().collect();
+                let marks = queue::Marks { drafts: &drafts };
+                queue::draw(
+                    &self.queue,
+                    &self.snapshot,
+                    marks,
+                    frame,
+                    area,
+                    self.look,
+                    now,
+                );
+            }
+            Tab::Trace => trace::draw(&self.trace, frame, area, self.look),
+        }
+    }
+}
+
+fn draw_small(app: &App, frame: &mut Frame, area: Rect) {
+    let (width, height) = MIN_TERMINAL;
+    let held = counted(app.snapshot.held.len(), "request");
+    let lines = vec![
+        Line::styled("terminal too small", app.look.style(Meaning::Warning)),
+        Line::from(format!(
+            "needs {width}x{height}, is {}x{}",
+            area.width, area.height
+        )),
+        Line::from(format!("{held} held; deciding is disabled")),
+        Line::styled("q quits, they stay held", app.look.style(Meaning::Dim)),
+    ];
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
+    let look = app.look;
+    let snapshot = &app.snapshot;
+    let (agents, gates) = (snapshot.sessions.len(), snapshot.held.len());
+    let (access, access_meaning) = match snapshot.access {
+        Access::Write => ("WRITE", Meaning::Passed),
+        Access::ReadOnly => ("READ-ONLY", Meaning::Warning),
+    };
+    let clock = clock_text(app, now);
+    let (verdict, verdict_meaning) = verdict(app);
+    let wide = cells >= 100;
+    let name = if wide { " CRA console" } else { " CRA" };
+    let counts = if wide {
+        format!("agents {agents}  gates {gates}")
+    } else {
+        format!("ag {agents}  gates {gates}")
+    };
+    let verdict = if wide {
+        format!("chains {} {verdict}", snapshot.chain.sessions)
+    } else {
+        format!("chain {verdict}")
+    };
+    let mut parts = vec![
+        (one_line(&snapshot.operator), Meaning::Text),
+        (counts, Meaning::Text),
+        (verdict, verdict_meaning),
+    ];
+    if cells < 80 {
+        // The tabs say how many are held.
+        parts.remove(1);
+    }
+    let right = access.len() + clock.len() + 3;
+    let bar = format!(" {} ", look.mark(Mark::Separator));
+    let mut spans = vec![Span::styled(name, look.style(Meaning::Title))];
+    for (text, meaning) in parts {
+        let text = clip(&text, cells / 3, look);
+        spans.push(Span::styled(bar.clone(), look.style(Meaning::Dim)));
+        spans.push(Span::styled(text, look.style(meaning)));
+    }
+    let used: usize = spans.iter().map(|it| width(&it.content)).sum();
+    let gap = cells.saturating_sub(used + right).max(1);
+    spans.push(Span::raw(" ".repeat(gap)));
+    spans.push(Span::styled(access, look.style(access_meaning)));
+    spans.push(Span::raw(format!("  {clock} ")));
+    Line::from(spans)
+}
+
+/// The time. Without seconds while nothing counts down, because the screen then changes once a
+/// minute: a clock that stands still must not look like one that runs.
+fn clock_text(app: &App, now: Timestamp) -> String {
+    let time = now.time_of_day();
+    if app.counts_down() {
+        format!("{time}Z")
+    } else {
+        let minutes: String = time.chars().take(5).collect();
+        format!("{minutes}Z")
+    }
+}
+
+fn verdict(app: &App) -> (&'static str, Meaning) {
+    if let Some(super::dialog::gate::Trouble::Chain(_)) = app.trouble() {
+        return match app.snapshot.chain.verdict {
+            ChainVerdict::Unreadable { .. } => ("UNREADABLE", Meaning::Error),
+            ChainVerdict::Unchecked | ChainVerdict::Verified | ChainVerdict::Broken { .. } => {
+                ("BROKEN", Meaning::Error)
+            }
+        };
+    }
+    match app.snapshot.chain.verdict {
+        ChainVerdict::Unchecked => ("not verified", Meaning::Warning),
+        ChainVerdict::Verified => ("VERIFIED", Meaning::Passed),
+        ChainVerdict::Broken { .. } => ("BROKEN", Meaning::Error),
+        ChainVerdict::Unreadable { .. } => ("UNREADABLE", Meaning::Error),
+    }
+}
+
+fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
+    let look = app.look;
+    let tab = |tab: Tab, text: String| {
+        let meaning = if app.tab == tab {
+            Meaning::TabActive
+        } else {
+            Meaning::Dim
+        };
+        Span::styled(format!(" {text} "), look.style(meaning))
+    };
+    let mut spans = vec![
+        Span::raw(" "),
+        tab(Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
+        Span::raw("  "),
+        tab(Tab::Trace, "2 Trace".to_owned()),
+    ];
+    let used: usize = spans.iter().map(|it| width(&it.content)).sum();
+    let room = cells.saturating_sub(used + 3);
+    let (text, meaning) = match (&app.notice, due(app, now)) {
+        (Some((meaning, text)), _) => (text.clone(), *meaning),
+        (None, Some(due)) => (due, Meaning::Waiting),
+        (None, None) => return Line::from(spans),
+    };
+    let text = clip(&text, room, look);
+    spans.push(Span::raw(" ".repeat(room.saturating_sub(width(&text)) + 2)));
+    spans.push(Span::styled(text, look.style(meaning)));
+    Line::from(spans)
+}
+
+fn due(app: &App, now: Timestamp) -> Option<String> {
+    let first = app.snapshot.held.iter().map(|held| held.deadline).min()?;
+    let mut text = format!("next due in {}", span(first.since(now)));
+    if app.queue.has_waiting() {
+        text = format!("+{} held back (u)   {text}", app.queue.waiting());
+    }
+    Some(text)
+}
+
+fn footer_line(app: &App, cells: usize) -> Line<'static> {
+    let look = app.look;
+    let scope = app.layers.last().map_or(app.tab.scope(), Layer::scope);
+    let own: Vec<&Binding> = footer(scope).collect();
+    let global: Vec<&Binding> = if app.layers.is_empty() {
+        footer(Scope::Global).collect()
+    } else {
+        Vec::new()
+    };
+    let size = |binding: &Binding| width(&binding.first_name()) + width(binding.label) + 4;
+    // The way to the help is kept; what does not fit is found there.
+    let mut room = cells.saturating_sub(1 + global.iter().map(|it| size(it)).sum::<usize>());
+    let mut spans = vec![Span::raw(" ")];
+    for binding in own {
+        if size(binding) > room {
+            continue;
+        }
+        room -= size(binding);
+        let can = match (app.layers.last(), app.tab) {
+            (Some(layer), _) => layer.can(binding.action),
+            (None, Tab::Queue) => app.queue.can(binding.action),
+            (None, Tab::Trace) => true,
+        };
+        // What cannot be done now stays visible, so that nothing jumps about.
+        let meaning = if can { Meaning::Key } else { Meaning::Dim };
+        spans.extend(footer_item(binding, meaning, look));
+    }
+    for binding in global {
+        spans.extend(footer_item(binding, Meaning::Key, look));
+    }
+    Line::from(spans)
+}
+
+fn footer_item(binding: &Binding, meaning: Meaning, look: Look) -> [Span<'static>; 2] {
+    [
+        Span::styled(binding.first_name(), look.style(meaning)),
+        Span::styled(format!(" {}   ", binding.label), look.style(Meaning::Hint)),
+    ]
+}

@@ -1,0 +1,137 @@
+//! The answers to every question of a held request, and where the focus is. Kept as a draft when
+//! the dialog closes.
+
+use std::collections::BTreeMap;
+
+use ratatui_textarea::TextArea;
+use serde_json::Value;
+
+use super::field::{Field, Standing, editor, text_of};
+use crate::base::digest::Digest;
+use crate::console::cells::counted;
+use crate::engine::held::Held;
+
+/// The answers so far.
+#[derive(Clone, Debug)]
+pub(crate) struct Form {
+    /// The request they are for.
+    request: (Digest, Digest),
+    /// One field per question, gate by gate.
+    pub(crate) fields: Vec<Field>,
+    /// Why the request is denied, should it be.
+    pub(crate) reason: Box<TextArea<'static>>,
+    /// Where the focus is.
+    pub(crate) focus: Spot,
+}
+
+/// A place the focus can be at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spot {
+    /// A field, by its place in the form.
+    Field(usize),
+    /// The button that closes the dialog.
+    Back,
+    /// The button that leads to denying.
+    Deny,
+    /// The button that passes, or leads to the review.
+    Pass,
+}
+
+impl Form {
+    /// A form with nothing answered.
+    pub(crate) fn new(held: &Held) -> Self {
+        let fields: Vec<Field> = held
+            .gates
+            .iter()
+            .enumerate()
+            .flat_map(|(at, gate)| gate.questions.iter().map(move |q| Field::new(at, q)))
+            .collect();
+        let focus = if fields.is_empty() {
+            Spot::Back
+        } else {
+            Spot::Field(0)
+        };
+        Self {
+            request: (held.request_hash, held.atlas_hash),
+            fields,
+            reason: Box::new(editor()),
+            focus,
+        }
+    }
+
+    /// Whether it was made for exactly this request.
+    pub(crate) fn is_for(&self, held: &Held) -> bool {
+        self.request == (held.request_hash, held.atlas_hash)
+    }
+
+    /// Whether there is anything worth keeping.
+    pub(crate) fn is_touched(&self) -> bool {
+        self.fields.iter().any(Field::is_touched) || !self.reason.is_empty()
+    }
+
+    /// The field that has the focus.
+    pub(crate) fn focused(&mut self) -> Option<&mut Field> {
+        match self.focus {
+            Spot::Field(at) => self.fields.get_mut(at),
+            Spot::Back | Spot::Deny | Spot::Pass => None,
+        }
+    }
+
+    /// Moves the focus by one, around the end.
+    pub(crate) fn step(&mut self, towards: Towards) {
+        let mut spots: Vec<Spot> = (0..self.fields.len()).map(Spot::Field).collect();
+        spots.extend([Spot::Back, Spot::Deny, Spot::Pass]);
+        self.focus = next(&spots, self.focus, towards);
+    }
+
+    /// What is missing or broken, in words; nothing when the form can be sent.
+    pub(crate) fn lacks(&self) -> Option<String> {
+        let count = |standing| {
+            let standings = self.fields.iter().map(Field::standing);
+            standings.filter(|found| *found == standing).count()
+        };
+        let (missing, broken) = (count(Standing::Missing), count(Standing::Broken));
+        let missing = (missing > 0).then(|| format!("{} missing", counted(missing, "answer")));
+        let broken = (broken > 0).then(|| format!("{broken} invalid"));
+        let parts: Vec<String> = missing.into_iter().chain(broken).collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// The answers as they are sent: one map per gate.
+    pub(crate) fn answers(&self, gates: usize) -> Vec<BTreeMap<String, Value>> {
+        let mut answers = vec![BTreeMap::new(); gates];
+        for field in &self.fields {
+            let raw = field.raw();
+            let blank = raw.is_null() || raw.as_str().is_some_and(|text| text.trim().is_empty());
+            if let (Some(map), false) = (answers.get_mut(field.gate), blank) {
+                map.insert(field.question.id().to_owned(), raw);
+            }
+        }
+        answers
+    }
+
+    /// The reason typed so far.
+    pub(crate) fn reason_text(&self) -> String {
+        text_of(&self.reason).trim().to_owned()
+    }
+}
+
+/// A direction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Towards {
+    /// The next one.
+    Next,
+    /// The one before.
+    Previous,
+}
+
+/// The neighbour of `current` in a circle.
+pub(crate) fn next<T: Copy + PartialEq>(circle: &[T], current: T, towards: Towards) -> T {
+    let at = circle.iter().position(|item| *item == current).unwrap_or(0);
+    let count = circle.len().max(1);
+    let at = match towards {
+        Towards::Next => (at + 1) % count,
+        Towards::Previous => (at + count - 1) % count,
+    };
+    circle.get(at).copied().unwrap_or(current)
+}

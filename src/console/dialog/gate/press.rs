@@ -1,0 +1,114 @@
+//! What Enter does: the only file from which a decision leaves.
+
+use ratatui::crossterm::event::KeyEvent;
+
+use super::GateDialog;
+use super::form::Spot;
+use super::step::{Care, DenySpot, Pane, Review, ReviewSpot, Step, Verb, care};
+use crate::base::clock::Timestamp;
+use crate::console::layer::{Change, Handled};
+use crate::console::request::Request;
+use crate::engine::command::{Decide, Ruling};
+
+impl GateDialog {
+    /// Enter.
+    pub(super) fn press(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
+        if self.pane == Pane::Context {
+            return Handled::quietly();
+        }
+        match &self.step {
+            Step::Editing => match self.form.focus {
+                Spot::Field(_) => self.type_key(key),
+                Spot::Back => return Handled::with(Change::Close),
+                Spot::Deny => self.start_denying(now),
+                Spot::Pass => return self.press_pass(now),
+            },
+            Step::Reviewing(review) => match review.spot {
+                ReviewSpot::Back => self.step = Step::Editing,
+                ReviewSpot::Challenge => {}
+                ReviewSpot::PassNow => return self.pass_now(now),
+            },
+            Step::Denying(spot) => match spot {
+                DenySpot::Reason => self.type_key(key),
+                DenySpot::Back => self.step = Step::Editing,
+                DenySpot::DenyNow => return self.deny_now(now),
+            },
+            Step::Writing(_) | Step::Settled(_) => {}
+        }
+        Handled::quietly()
+    }
+
+    fn start_denying(&mut self, now: Timestamp) {
+        match self.bars_all(now) {
+            Some(why) => self.notice = Some(format!("cannot deny: {why}")),
+            None => self.step = Step::Denying(DenySpot::Reason),
+        }
+    }
+
+    /// On to the review. Never decides.
+    pub(super) fn review(&mut self, now: Timestamp) {
+        if !matches!(self.step, Step::Editing) {
+            return;
+        }
+        self.pane = Pane::Form;
+        match self.bars_pass(now) {
+            Some(why) => self.notice = Some(format!("no review yet: {why}")),
+            None => self.step = Step::Reviewing(Review::new(care(&self.held))),
+        }
+    }
+
+    fn press_pass(&mut self, now: Timestamp) -> Handled {
+        if let Some(why) = self.bars_pass(now) {
+            self.notice = Some(format!("cannot pass: {why}"));
+            return Handled::quietly();
+        }
+        match care(&self.held) {
+            Care::Direct => self.decide(Verb::Pass, "console"),
+            Care::Reviewed | Care::Challenged => {
+                self.step = Step::Reviewing(Review::new(care(&self.held)));
+                Handled::quietly()
+            }
+        }
+    }
+
+    fn pass_now(&mut self, now: Timestamp) -> Handled {
+        if let Some(why) = self.bars_pass_now(now) {
+            self.notice = Some(format!("cannot pass: {why}"));
+            return Handled::quietly();
+        }
+        match care(&self.held) {
+            Care::Direct | Care::Reviewed => self.decide(Verb::Pass, "console"),
+            Care::Challenged => self.decide(Verb::Pass, "console+challenge"),
+        }
+    }
+
+    fn deny_now(&mut self, now: Timestamp) -> Handled {
+        if let Some(why) = self.bars_deny(now) {
+            self.notice = Some(format!("cannot deny: {why}"));
+            return Handled::quietly();
+        }
+        self.decide(Verb::Deny, "console")
+    }
+
+    fn decide(&mut self, verb: Verb, method: &str) -> Handled {
+        let ruling = match verb {
+            Verb::Pass => Ruling::Pass {
+                answers: self.form.answers(self.held.gates.len()),
+            },
+            Verb::Deny => Ruling::Deny {
+                reason: self.form.reason_text(),
+            },
+        };
+        let decide = Decide {
+            gate: self.held.id.clone(),
+            operator: self.around.operator.clone(),
+            method: method.to_owned(),
+            request_hash: self.held.request_hash,
+            atlas_hash: self.held.atlas_hash,
+            ruling,
+        };
+        self.problems.clear();
+        self.step = Step::Writing(verb);
+        Handled::with(Change::Ask(Request::Decide(decide)))
+    }
+}

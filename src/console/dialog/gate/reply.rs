@@ -1,0 +1,79 @@
+//! What the dialog makes of the answer to its decision.
+
+use std::sync::Arc;
+
+use super::form::Spot;
+use super::step::Step;
+use super::{GateDialog, Verb};
+use crate::engine::command::{InvalidAnswers, Refused, Reply};
+
+/// What becomes of the dialog.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// It stays open.
+    Stays,
+    /// The decision was taken: it closes.
+    Closes,
+}
+
+impl GateDialog {
+    /// The runtime answered. Only now it is known what became of the decision.
+    pub(crate) fn on_reply(&mut self, reply: Reply) -> After {
+        let Step::Writing(verb) = self.step else {
+            return After::Stays;
+        };
+        match reply {
+            Reply::Decided(_) => return After::Closes,
+            Reply::Invalid(invalid) => self.on_invalid(invalid),
+            Reply::Refused(refused) => self.on_refused(verb, refused),
+            Reply::Started(_)
+            | Reply::Ended
+            | Reply::Allowed(_)
+            | Reply::Denied(_)
+            | Reply::Completed => {
+                self.step = Step::Editing;
+                self.notice = Some("the answer was not one to a decision; look again".to_owned());
+            }
+        }
+        After::Stays
+    }
+
+    fn on_invalid(&mut self, invalid: InvalidAnswers) {
+        let attempts = invalid.held.invalid_attempts;
+        self.held = Arc::from(invalid.held);
+        self.problems = invalid.problems;
+        self.step = Step::Editing;
+        self.notice = Some(format!(
+            "answers not taken (attempt {attempts}); still held"
+        ));
+        let first = self.form.fields.iter().position(|field| {
+            let mut problems = self.problems.iter();
+            problems.any(|it| it.gate == field.gate && it.question == field.question.id())
+        });
+        if let Some(at) = first {
+            self.form.focus = Spot::Field(at);
+        }
+    }
+
+    fn on_refused(&mut self, verb: Verb, refused: Refused) {
+        let words = refused.to_string();
+        match refused {
+            Refused::AlreadySettled(decided) => {
+                self.step = Step::Settled(Some(Arc::from(decided)));
+                return;
+            }
+            Refused::NotHeld(_) => {
+                self.step = Step::Settled(None);
+                return;
+            }
+            Refused::RequestChanged => self.stale = Some("request changed".to_owned()),
+            Refused::AtlasChanged => self.stale = Some("Atlas changed".to_owned()),
+            Refused::ReasonMissing | Refused::Unavailable(_) => {}
+        }
+        self.notice = Some(words);
+        self.step = match verb {
+            Verb::Pass => Step::Editing,
+            Verb::Deny => Step::Denying(super::DenySpot::Reason),
+        };
+    }
+}

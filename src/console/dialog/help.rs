@@ -1,0 +1,154 @@
+//! The help: the table of keys, to look through and to search by typing.
+
+use ratatui::Frame;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+
+use super::super::cells::{fit, wrap};
+use super::super::keymap::{Action, BINDINGS, Binding, Scope, lookup};
+use super::super::layer::{Change, Handled};
+use super::super::theme::{Focus, Look, Meaning};
+use crate::base::text::is_deceptive;
+
+/// Longest text to search for.
+const MOST_CHARS: usize = 40;
+
+/// The help.
+#[derive(Debug)]
+pub(crate) struct HelpDialog {
+    scope: Scope,
+    filter: String,
+    top: usize,
+}
+
+impl HelpDialog {
+    /// The help, with the keys of `scope` first.
+    pub(crate) fn new(scope: Scope) -> Self {
+        Self {
+            scope,
+            filter: String::new(),
+            top: 0,
+        }
+    }
+
+    /// A key press: a move, or a letter to search for.
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
+        match lookup(Scope::Help, key) {
+            Some(Action::Back) => return Handled::with(Change::Close),
+            Some(action) => {
+                if let Some(motion) = action.motion() {
+                    let rows = self.rows(Look::default(), 80).len();
+                    self.top = motion.from(self.top, rows);
+                }
+            }
+            None => self.type_key(key),
+        }
+        Handled::quietly()
+    }
+
+    fn type_key(&mut self, key: KeyEvent) {
+        let held = key.modifiers.difference(KeyModifiers::SHIFT);
+        match key.code {
+            KeyCode::Char(c) if held.is_empty() => self.on_paste(&c.to_string()),
+            KeyCode::Backspace => {
+                self.filter.pop();
+                self.top = 0;
+            }
+            _ => {}
+        }
+    }
+
+    /// A pasted text is searched for.
+    pub(crate) fn on_paste(&mut self, text: &str) {
+        let room = MOST_CHARS.saturating_sub(self.filter.chars().count());
+        let clean = text.chars().filter(|&c| !is_deceptive(c)).take(room);
+        self.filter.extend(clean);
+        self.top = 0;
+    }
+
+    /// Paints it.
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+        let cells = area.width.saturating_sub(4).min(92);
+        let height = area.height.saturating_sub(2);
+        let place = Rect::new(
+            area.x + area.width.saturating_sub(cells) / 2,
+            area.y + 1,
+            cells,
+            height,
+        );
+        frame.render_widget(Clear, place);
+        let title = Line::styled(" Keys ", look.style(Meaning::Title));
+        let block = look.panel(Focus::Here).title(title);
+        let inner = block.inner(place);
+        frame.render_widget(block, place);
+        let [search, _, list] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Fill(1),
+        ])
+        .areas(inner);
+        let typed = if self.filter.is_empty() {
+            Span::styled("type to search", look.style(Meaning::Dim))
+        } else {
+            Span::styled(self.filter.clone(), look.style(Meaning::Strong))
+        };
+        let search_line = Line::from(vec![Span::styled("/ ", look.style(Meaning::Key)), typed]);
+        frame.render_widget(search_line, search);
+        let rows = self.rows(look, usize::from(list.width));
+        let most = rows.len().saturating_sub(usize::from(list.height));
+        let shown: Vec<Line> = rows.into_iter().skip(self.top.min(most)).collect();
+        frame.render_widget(Paragraph::new(shown), list);
+    }
+
+    fn rows(&self, look: Look, cells: usize) -> Vec<Line<'static>> {
+        let others = Scope::ALL.into_iter().filter(|scope| *scope != self.scope);
+        let mut rows = Vec::new();
+        for scope in std::iter::once(self.scope).chain(others) {
+            let hits: Vec<&Binding> = BINDINGS
+                .iter()
+                .filter(|binding| binding.scope == scope && self.matches(binding))
+                .collect();
+            if hits.is_empty() {
+                continue;
+            }
+            if !rows.is_empty() {
+                rows.push(Line::default());
+            }
+            rows.push(Line::styled(scope.title(), look.style(Meaning::Title)));
+            for binding in hits {
+                rows.extend(binding_rows(binding, look, cells));
+            }
+        }
+        if rows.is_empty() {
+            let text = format!("No key matches `{}`. Backspace shows more.", self.filter);
+            rows.push(Line::styled(text, look.style(Meaning::Dim)));
+        }
+        rows
+    }
+
+    fn matches(&self, binding: &Binding) -> bool {
+        let filter = self.filter.to_lowercase();
+        let text = format!("{} {} {}", binding.names(), binding.label, binding.help);
+        text.to_lowercase().contains(&filter)
+    }
+}
+
+fn binding_rows(binding: &Binding, look: Look, cells: usize) -> Vec<Line<'static>> {
+    let names = 24;
+    let rows = wrap(binding.help, cells.saturating_sub(names + 2));
+    let rows = rows.into_iter().enumerate().map(|(at, row)| {
+        let keys = if at == 0 {
+            binding.names()
+        } else {
+            String::new()
+        };
+        Line::from(vec![
+            Span::raw("  "),
+            Span::styled(fit(&keys, names, look), look.style(Meaning::Key)),
+            Span::raw(row),
+        ])
+    });
+    rows.collect()
+}

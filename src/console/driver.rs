@@ -1,0 +1,170 @@
+//! Between the app and the world: waits, carries out requests, feeds back what came of them.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use ratatui::crossterm::event::EventStream;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+
+use super::app::App;
+use super::layer::Repaint;
+use super::request::{Bell, Message, Request};
+use super::terminal::Screen;
+use super::{ConsoleError, Options};
+use crate::runtime::Desk;
+
+/// Results that may wait for the app. A full queue makes the task that brings one wait.
+const MESSAGE_QUEUE: usize = 64;
+
+/// Whether the console goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    On,
+    Over,
+}
+
+/// Whether the screen shows what the app knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Picture {
+    Current,
+    Outdated,
+}
+
+/// Runs the console until it is over.
+pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleError> {
+    let mut signals = Signals::new()?;
+    let mut snapshots = desk.snapshots();
+    let first = Arc::clone(&snapshots.borrow_and_update());
+    let mut screen = Screen::take()?;
+    let mut app = App::new(options.look, first, screen.size()?);
+    let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
+    let errands = Errands { desk, sender };
+    let mut events = EventStream::new();
+    let mut picture = Picture::Outdated;
+    errands.run(vec![app.title(Bell::Silent)], &mut screen)?;
+    loop {
+        let now = options.clock.now();
+        let requests = tokio::select! {
+            biased;
+            // Being told to end comes before everything: the terminal must be given back.
+            () = signals.any() => return Ok(()),
+            // What became of a decision, and what is true now, come before keys: a key is judged
+            // against the newest state, so that nothing is decided about what is already settled.
+            Some(message) = messages.recv() => app.on_message(message),
+            changed = snapshots.changed() => {
+                changed.map_err(|_| ConsoleError::Stopped)?;
+                // A burst of changes leaves one picture, the newest.
+                let snapshot = Arc::clone(&snapshots.borrow_and_update());
+                app.on_snapshot(snapshot)
+            }
+            event = events.next() => match event {
+                Some(event) => app.on_event(&event?, options.clock.now()),
+                // The terminal is gone; what is held stays held.
+                None => return Ok(()),
+            },
+            // Painting comes last, when nothing above is ready: a burst is painted once. Nothing
+            // above can starve it, because keys and results come one at a time from people and
+            // from what was asked for.
+            () = std::future::ready(()), if picture == Picture::Outdated => {
+                let area = screen.paint(&app, now)?;
+                picture = match app.on_drawn(area, options.clock.now()) {
+                    Repaint::Yes => Picture::Outdated,
+                    Repaint::No => Picture::Current,
+                };
+                continue;
+            }
+            // Only when the picture is current, so that it is never waited for in vain.
+            () = options.clock.sleep_until(app.next_change(now)) => Vec::new(),
+        };
+        picture = Picture::Outdated;
+        if errands.run(requests, &mut screen)? == Flow::Over {
+            return Ok(());
+        }
+    }
+}
+
+/// The signals that end the console.
+struct Signals {
+    terminate: Signal,
+    hangup: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self, ConsoleError> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            hangup: signal(SignalKind::hangup())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn any(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.hangup.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+/// What carries requests out.
+struct Errands {
+    desk: Desk,
+    sender: mpsc::Sender<Message>,
+}
+
+impl Errands {
+    fn run(&self, requests: Vec<Request>, screen: &mut Screen) -> Result<Flow, ConsoleError> {
+        for request in requests {
+            match request {
+                Request::Quit => return Ok(Flow::Over),
+                Request::Redraw => screen.clear()?,
+                Request::Suspend => screen.suspend()?,
+                Request::Notify(notice) => screen.notify(&notice)?,
+                Request::Decide(_)
+                | Request::LoadSessions
+                | Request::LoadEvents { .. }
+                | Request::Verify => self.send(request),
+            }
+        }
+        Ok(Flow::On)
+    }
+
+    /// Asks in a task of its own, so that a slow disk never holds up a key. A console that is left
+    /// meanwhile loses only the answer: what was sent is carried out by the runtime.
+    fn send(&self, request: Request) {
+        let (desk, sender) = (self.desk.clone(), self.sender.clone());
+        tokio::spawn(async move {
+            if let Some(message) = answer(&desk, request).await {
+                // The console was left: nobody waits for it any more.
+                let _ = sender.send(message).await;
+            }
+        });
+    }
+}
+
+async fn answer(desk: &Desk, request: Request) -> Option<Message> {
+    match request {
+        Request::Decide(decide) => {
+            let gate = decide.gate.clone();
+            Some(Message::Decided(gate, desk.decide(decide).await))
+        }
+        Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
+        Request::LoadEvents {
+            session,
+            from,
+            limit,
+        } => {
+            let events = desk.events(session.clone(), from, limit).await;
+            Some(Message::Events {
+                session,
+                from,
+                events,
+            })
+        }
+        Request::Verify => Some(Message::Verified(desk.verify().await)),
+        Request::Notify(_) | Request::Redraw | Request::Suspend | Request::Quit => None,
+    }
+}

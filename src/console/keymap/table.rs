@@ -1,0 +1,97 @@
+//! The rows of the table.
+
+use ratatui::crossterm::event::KeyCode;
+
+use super::{Action, Binding, Footer, Key, Scope};
+
+const UP: &[Key] = &[Key::plain(KeyCode::Up), Key::plain(KeyCode::Char('k'))];
+const DOWN: &[Key] = &[Key::plain(KeyCode::Down), Key::plain(KeyCode::Char('j'))];
+const FIRST: &[Key] = &[Key::plain(KeyCode::Home), Key::plain(KeyCode::Char('g'))];
+const LAST: &[Key] = &[Key::plain(KeyCode::End), Key::plain(KeyCode::Char('G'))];
+const PAGE_UP: &[Key] = &[Key::plain(KeyCode::PageUp), Key::ctrl('u')];
+const PAGE_DOWN: &[Key] = &[Key::plain(KeyCode::PageDown), Key::ctrl('d')];
+const NEXT: &[Key] = &[Key::plain(KeyCode::Tab)];
+const PREVIOUS: &[Key] = &[Key::plain(KeyCode::BackTab)];
+const ENTER: &[Key] = &[Key::plain(KeyCode::Enter)];
+const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
+
+macro_rules! bindings {
+    ($($scope:ident { $( $keys:expr => $action:ident, $footer:ident, $label:literal, $help:literal; )* })*) => {
+        &[$($( Binding {
+            scope: Scope::$scope,
+            keys: $keys,
+            action: Action::$action,
+            label: $label,
+            help: $help,
+            footer: Footer::$footer,
+        }, )*)*]
+    };
+}
+
+/// Every key that means something.
+pub(crate) static BINDINGS: &[Binding] = bindings! {
+    Queue {
+        ENTER => Open, Shown, "open", "opens the selected request; nothing is decided by opening it";
+        &[Key::plain(KeyCode::Char('d'))] => Deny, Shown, "deny",
+            "opens the selected request at the step that asks for the reason to deny it";
+        &[Key::plain(KeyCode::Char('u'))] => Merge, Shown, "merge",
+            "puts the arrivals that wait below the list into their places";
+        UP => Up, Hidden, "up", "one row up";
+        DOWN => Down, Hidden, "down", "one row down";
+        FIRST => First, Hidden, "first", "first row";
+        LAST => Last, Hidden, "last", "last row";
+        PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
+        PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+    }
+    Trace {
+        NEXT => Next, Shown, "next pane", "next pane: sessions, events, event";
+        PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
+        ENTER => Open, Shown, "look closer", "from a session to its events, from an event to its content";
+        &[Key::plain(KeyCode::Char('v'))] => Verify, Shown, "verify", "checks every chain from its first event to its last";
+        &[Key::plain(KeyCode::Char('r'))] => Reload, Shown, "reload", "reads the list of sessions again";
+        UP => Up, Hidden, "up", "one row up";
+        DOWN => Down, Hidden, "down", "one row down";
+        FIRST => First, Hidden, "first", "first row";
+        LAST => Last, Hidden, "last", "last row, and stays there as events come in";
+        PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
+        PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+    }
+    Global {
+        &[Key::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "the queue: requests that wait for an answer";
+        &[Key::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "the record: sessions and their events";
+        &[Key::plain(KeyCode::Char('?')), Key::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
+        &[Key::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "leaves the console; asks first while requests are held";
+        ESC => Back, Hidden, "back", "one level back; never leaves the console";
+        &[Key::ctrl('c')] => Cancel, Hidden, "cancel", "one level back; twice within a second leaves the console";
+        &[Key::ctrl('l')] => Redraw, Hidden, "redraw", "paints the screen anew";
+        &[Key::ctrl('z')] => Suspend, Hidden, "suspend", "back to the shell; `fg` returns";
+    }
+    Gate {
+        NEXT => Next, Shown, "next", "next field or button";
+        PREVIOUS => Previous, Hidden, "previous field", "previous field or button";
+        ENTER => Press, Shown, "press", "presses the focused button; in a text, begins a new line";
+        &[Key::plain(KeyCode::F(6))] => SwitchPane, Shown, "request", "switches between the request and the answers";
+        ESC => Back, Shown, "back", "one level back; what was typed is kept";
+        &[Key::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the request down, wherever the focus is";
+        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls the request up";
+        &[Key::ctrl('s')] => Review, Shown, "review", "goes on to the review; never decides";
+        &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
+    }
+    Choice {
+        &[Key::plain(KeyCode::Left), Key::plain(KeyCode::Right), Key::plain(KeyCode::Char(' '))]
+            => Choose, Hidden, "choose", "moves the answer between yes and no";
+    }
+    Help {
+        &[Key::plain(KeyCode::Up)] => Up, Hidden, "up", "one row up";
+        &[Key::plain(KeyCode::Down)] => Down, Shown, "scroll", "one row down";
+        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "page up", "ten rows up";
+        &[Key::plain(KeyCode::PageDown)] => PageDown, Hidden, "page down", "ten rows down";
+        ESC => Back, Shown, "close", "closes the help";
+    }
+    Quit {
+        &[Key::plain(KeyCode::Tab), Key::plain(KeyCode::BackTab), Key::plain(KeyCode::Left), Key::plain(KeyCode::Right)]
+            => Next, Shown, "other button", "moves between Stay and Quit";
+        ENTER => Press, Shown, "press", "presses the focused button";
+        ESC => Back, Shown, "stay", "stays";
+    }
+};

@@ -1,0 +1,120 @@
+//! What lies over the screens: dialogs, the topmost first in line for keys.
+
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+
+use super::dialog::gate::GateDialog;
+use super::dialog::help::HelpDialog;
+use super::dialog::quit::QuitDialog;
+use super::keymap::{Action, Scope, lookup};
+use super::request::Request;
+use super::theme::Look;
+use crate::base::clock::Timestamp;
+
+/// A dialog.
+#[derive(Debug)]
+pub(crate) enum Layer {
+    /// A held request is looked at and decided.
+    Gate(Box<GateDialog>),
+    /// The help.
+    Help(HelpDialog),
+    /// Whether to leave.
+    Quit(QuitDialog),
+}
+
+/// What a layer made of a key.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Handled {
+    /// It was for this layer; this is to be done.
+    Consumed(Vec<Change>),
+    /// It was not.
+    Ignored,
+}
+
+impl Handled {
+    /// It was for this layer, and nothing is to be done.
+    pub(crate) fn quietly() -> Self {
+        Self::Consumed(Vec::new())
+    }
+
+    /// It was for this layer, and one thing is to be done.
+    pub(crate) fn with(change: Change) -> Self {
+        Self::Consumed(vec![change])
+    }
+}
+
+/// Whether being painted changed what is to be painted: what was on screen is now seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repaint {
+    /// It did.
+    Yes,
+    /// It did not.
+    No,
+}
+
+/// What a layer wants changed around it. Applied after the key was handled, so that no layer
+/// changes the stack it is called from.
+#[derive(Debug, PartialEq)]
+pub(crate) enum Change {
+    /// Close this layer.
+    Close,
+    /// Show the help, this scope first.
+    Help(Scope),
+    /// Have this done.
+    Ask(Request),
+}
+
+impl Layer {
+    /// Where this layer's keys are found.
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Self::Gate(_) => Scope::Gate,
+            Self::Help(_) => Scope::Help,
+            Self::Quit(_) => Scope::Quit,
+        }
+    }
+
+    /// A key press.
+    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
+        // These mean the same everywhere; a dialog keeps every other key to itself.
+        let global = lookup(Scope::Global, key);
+        if matches!(
+            global,
+            Some(Action::Cancel | Action::Redraw | Action::Suspend)
+        ) {
+            return Handled::Ignored;
+        }
+        match self {
+            Self::Gate(dialog) => dialog.on_key(key, now),
+            Self::Help(dialog) => dialog.on_key(key),
+            Self::Quit(dialog) => dialog.on_key(key),
+        }
+    }
+
+    /// Whether an action has any effect now.
+    pub(crate) fn can(&self, action: Action) -> bool {
+        match self {
+            Self::Gate(dialog) => dialog.can(action),
+            Self::Help(_) | Self::Quit(_) => true,
+        }
+    }
+
+    /// A pasted text. It goes into a field or nowhere.
+    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
+        match self {
+            Self::Gate(dialog) => dialog.on_paste(text, now),
+            Self::Help(dialog) => dialog.on_paste(text),
+            Self::Quit(_) => {}
+        }
+    }
+
+    /// Paints it.
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
+        match self {
+            Self::Gate(dialog) => dialog.draw(frame, area, look, now),
+            Self::Help(dialog) => dialog.draw(frame, area, look),
+            Self::Quit(dialog) => dialog.draw(frame, area, look),
+        }
+    }
+}

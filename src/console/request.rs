@@ -1,0 +1,73 @@
+//! What the screen asks for, and what comes back. The driver stands between the two.
+
+use crate::base::id::{GateId, SessionId};
+use crate::engine::command::{Decide, Reply};
+use crate::runtime::RecordedSession;
+use crate::trace::event::Event;
+use crate::trace::verify::Checked;
+
+/// Something the screen wants done.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Request {
+    /// Decide about a held request.
+    Decide(Decide),
+    /// Read the list of sessions on record.
+    LoadSessions,
+    /// Read some events of a session.
+    LoadEvents {
+        /// The session.
+        session: SessionId,
+        /// The first sequence number wanted.
+        from: u64,
+        /// How many at most.
+        limit: usize,
+    },
+    /// Check every chain.
+    Verify,
+    /// Tell the operator, who may be looking elsewhere.
+    Notify(Notice),
+    /// Paint everything anew.
+    Redraw,
+    /// Stop until the shell brings it back.
+    Suspend,
+    /// End the console.
+    Quit,
+}
+
+/// What the operator's terminal is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Notice {
+    /// Whether the bell rings.
+    pub(crate) bell: Bell,
+    /// The window's title.
+    pub(crate) title: String,
+}
+
+/// Whether the bell rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bell {
+    /// Something arrived.
+    Ring,
+    /// Something left.
+    Silent,
+}
+
+/// What came of a [`Request`].
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Message {
+    /// What became of a decision.
+    Decided(GateId, Reply),
+    /// The sessions on record, newest first.
+    Sessions(Result<Vec<RecordedSession>, String>),
+    /// Events of a session.
+    Events {
+        /// The session.
+        session: SessionId,
+        /// The first sequence number that was wanted.
+        from: u64,
+        /// What was read.
+        events: Result<Vec<Event>, String>,
+    },
+    /// What every chain proves.
+    Verified(Result<Vec<Checked>, String>),
+}

@@ -1,0 +1,4 @@
+//! The screens. Each owns its view state; what is true is in the snapshot.
+
+pub(crate) mod queue;
+pub(crate) mod trace;

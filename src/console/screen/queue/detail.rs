@@ -1,0 +1,180 @@
+//! The selected request in short: why it is held, who asks, and what each answer does.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use serde_json::Value;
+
+use super::{is_detected, risk_word};
+use crate::base::text::one_line;
+use crate::console::cells::{fit, wrap, wrap_within};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::engine::held::{Held, Origin, Subject};
+
+/// How much of the parameters is prepared for the few lines they get.
+const PARAMS_BYTES: usize = 1024;
+
+/// Paints the detail.
+pub(super) fn draw(held: Option<&Arc<Held>>, frame: &mut Frame, area: Rect, look: Look) {
+    let Some(held) = held else {
+        let block = look.panel(Focus::Elsewhere);
+        let text = Span::styled("nothing selected", look.style(Meaning::Dim));
+        frame.render_widget(Paragraph::new(text).block(block), area);
+        return;
+    };
+    let title = Line::from(vec![
+        Span::styled(format!(" {} ", held.id), look.style(Meaning::Title)),
+        Span::styled(
+            format!(
+                "{} hash {} {} nothing is decided here: Enter opens it ",
+                look.mark(Mark::Bullet),
+                held.request_hash.short(4),
+                look.mark(Mark::Bullet)
+            ),
+            look.style(Meaning::Dim),
+        ),
+    ]);
+    let block = look.panel(Focus::Elsewhere).title(title);
+    let inner = block.inner(area);
+    let rows = rows(held, look);
+    // Each gets one row; what is left goes to the ones that need more, the request first.
+    let mut spare = usize::from(inner.height).saturating_sub(rows.len());
+    let mut lines = Vec::new();
+    let cells = usize::from(inner.width).saturating_sub(11);
+    for (label, text, stretch) in rows {
+        let needs = wrap(&text, cells).len().saturating_sub(1);
+        let more = needs.min(spare).min(stretch);
+        spare -= more;
+        for (at, row) in wrap_within(&text, cells, more + 1, look)
+            .into_iter()
+            .enumerate()
+        {
+            let label = if at == 0 { label } else { "" };
+            lines.push(Line::from(vec![
+                Span::styled(fit(label, 11, look), look.style(Meaning::Label)),
+                Span::raw(row),
+            ]));
+        }
+    }
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// Label, text and how many rows more than one it may take.
+fn rows(held: &Held, look: Look) -> Vec<(&'static str, String, usize)> {
+    let mut rows = vec![("WHY", why(held), 1), ("WHO", who(held), 0)];
+    rows.push(("WHAT", what(held), 2));
+    rows.push(("IF YES", if_yes(held), 1));
+    rows.push((
+        "IF NO",
+        "denied; the agent is told your reason".to_owned(),
+        0,
+    ));
+    let silent = format!(
+        "expires at {} {} DENIED",
+        held.deadline.time_of_day(),
+        look.mark(Mark::Arrow)
+    );
+    rows.push(("IF SILENT", silent, 0));
+    if let Some(note) = risk_note(held) {
+        rows.push(("RISK", note, 0));
+    }
+    rows
+}
+
+fn why(held: &Held) -> String {
+    let reasons: Vec<String> = held
+        .gates
+        .iter()
+        .map(|gate| format!("{}: {}", one_line(gate.origin.id()), one_line(&gate.why)))
+        .collect();
+    reasons.join("; ")
+}
+
+fn who(held: &Held) -> String {
+    let mut text = format!("{}, session {}", one_line(&held.agent), held.session);
+    if let Some(intent) = &held.intent {
+        text.push_str(", for: ");
+        text.push_str(&one_line(intent));
+    }
+    text
+}
+
+fn what(held: &Held) -> String {
+    match &held.subject {
+        Subject::SessionStart => "session_start: to begin working".to_owned(),
+        Subject::Action(call) => {
+            let params = beginning(&call.params);
+            format!("{} {}", one_line(&call.action), one_line(&params))
+        }
+    }
+}
+
+/// The first bytes of a value as JSON. Parameters may be megabytes long, and this is painted often.
+fn beginning(value: &Value) -> String {
+    struct Room(Vec<u8>);
+    impl Write for Room {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let room = PARAMS_BYTES.saturating_sub(self.0.len());
+            let taken = bytes.iter().take(room);
+            let before = self.0.len();
+            self.0.extend(taken);
+            // Taking nothing ends the writing: there is room for no more.
+            Ok(self.0.len() - before)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut room = Room(Vec::new());
+    let whole = serde_json::to_writer(&mut room, value);
+    let mut text = String::from_utf8_lossy(&room.0).into_owned();
+    if whole.is_err() {
+        text.push_str("...");
+    }
+    text
+}
+
+fn if_yes(held: &Held) -> String {
+    let unlocks = held.gates.iter().flat_map(|gate| &gate.effects.unlock);
+    let injects = held.gates.iter().flat_map(|gate| &gate.effects.inject);
+    let mut text = format!("writes {}", records(held).join(", "));
+    let listed = |names: Vec<String>| names.join(", ");
+    let unlocks: Vec<String> = unlocks.map(|name| one_line(name)).collect();
+    let injects: Vec<String> = injects.map(|name| one_line(name)).collect();
+    for (verb, names) in [("unlocks", unlocks), ("injects", injects)] {
+        if !names.is_empty() {
+            text = format!("{text}; {verb} {}", listed(names));
+        }
+    }
+    text
+}
+
+/// The names of the records that passing it writes.
+pub(crate) fn records(held: &Held) -> Vec<&'static str> {
+    let mut names = Vec::new();
+    for gate in &held.gates {
+        let name = match &gate.origin {
+            Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => "risk_verified",
+            Origin::Checkpoint { .. } => continue,
+            Origin::Approval { .. } => "policy_override",
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.push("checkpoint_passed");
+    names
+}
+
+/// What the mark of a detected tier says.
+fn risk_note(held: &Held) -> Option<String> {
+    is_detected(held).then(|| {
+        let word = risk_word(held);
+        format!("{word} was detected from the words of the request, not declared")
+    })
+}

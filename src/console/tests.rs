@@ -1,0 +1,11 @@
+//! Keys in; requests and the screen out. Time is told, never waited for.
+
+mod chrome;
+mod fixture;
+mod gate;
+mod gate_ends;
+mod never;
+mod picture;
+mod queue;
+mod stage;
+mod trace;

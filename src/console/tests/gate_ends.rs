@@ -1,0 +1,144 @@
+//! How the dialog ends: what the runtime says, and what happens elsewhere meanwhile.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+
+use super::fixture::{busy, decided, onboarding, snapshot, ticket_delete};
+use super::gate::fill;
+use super::stage::{Stage, decisions};
+use crate::console::request::{Message, Request};
+use crate::engine::command::{InvalidAnswers, Outcome, Problem, Refused, Reply};
+
+const WIDE: (u16, u16) = (120, 36);
+
+/// A stage on which the low request is being written.
+fn writing() -> Stage {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    stage.open();
+    stage.type_text("understood");
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 1);
+    stage
+}
+
+fn reply(stage: &mut Stage, reply: Reply) {
+    let gate = onboarding().id;
+    assert_eq!(stage.message(Message::Decided(gate, reply)), []);
+}
+
+#[test]
+fn a_taken_decision_closes_the_dialog_and_says_so() {
+    let mut stage = writing();
+    let done = decided("c-119", "14:02:32", Outcome::Passed, Some("op-1@ops"));
+    reply(&mut stage, Reply::Decided(done));
+    assert_eq!(stage.app.layers.len(), 0);
+    stage.shows("c-119 PASSED and recorded 14:02:32");
+}
+
+#[test]
+fn invalid() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.open_gate("c-121");
+    fill(&mut stage);
+    stage.press(KeyCode::Enter);
+    stage.type_text(&ticket_delete().request_hash.short(4));
+    stage.presses(KeyCode::Tab, 2);
+    stage.press(KeyCode::Enter);
+    let mut item = ticket_delete();
+    item.invalid_attempts = 1;
+    let invalid = InvalidAnswers {
+        held: Box::new(item),
+        problems: vec![Problem {
+            gate: 0,
+            question: "justify-risk".to_owned(),
+            rules: vec!["must end with a period".to_owned()],
+        }],
+    };
+    stage.message(Message::Decided(
+        ticket_delete().id,
+        Reply::Invalid(invalid),
+    ));
+    stage.shows("attempt 2");
+    assert_snapshot!(stage.picture());
+}
+
+#[test]
+fn a_refusal_is_shown_and_the_answers_stay() {
+    let mut stage = writing();
+    let why = Refused::Unavailable("disk full".to_owned());
+    reply(&mut stage, Reply::Refused(why));
+    stage.shows("it could not be recorded, so it does not count: disk full");
+    stage.shows("understood");
+    let mut stage = writing();
+    reply(&mut stage, Reply::Refused(Refused::AtlasChanged));
+    stage.shows("it can only be denied");
+    stage.press(KeyCode::Tab);
+    stage.shows("Pass is disabled: Atlas changed");
+}
+
+#[test]
+fn the_second_decision_is_told_who_was_first() {
+    let mut stage = writing();
+    let first = decided("c-119", "14:02:30", Outcome::Denied, Some("o2@ops"));
+    reply(
+        &mut stage,
+        Reply::Refused(Refused::AlreadySettled(Box::new(first))),
+    );
+    stage.shows("DENIED by o2@ops at 14:02:30");
+    stage.hides("[ Pass ]");
+}
+
+#[test]
+fn settled_elsewhere() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.open_gate("c-121");
+    fill(&mut stage);
+    let mut next = busy();
+    next.held.retain(|held| held.id.as_str() != "c-121");
+    let gone = decided("c-121", "14:05:21", Outcome::Expired, None);
+    next.decided.insert(0, Arc::new(gone));
+    stage.snapshot(next);
+    stage.hides("[ Pass ]");
+    assert_eq!(stage.presses(KeyCode::Enter, 3), []);
+    assert_snapshot!(stage.picture());
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.app.layers.len(), 0);
+}
+
+#[test]
+fn nothing_is_decided_after_the_deadline() {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    stage.open();
+    stage.type_text("understood");
+    stage.presses(KeyCode::Tab, 3);
+    stage.wait(Duration::from_mins(10));
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("cannot pass: time is up");
+}
+
+#[test]
+fn a_changed_request_is_not_passed() {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    stage.open();
+    stage.type_text("understood");
+    let mut other = onboarding();
+    other.request_hash = crate::base::digest::Digest::of("another");
+    stage.snapshot(snapshot([other]));
+    stage.shows("the request changed");
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+}
+
+#[test]
+fn ctrl_c_goes_back_and_twice_quits() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.open();
+    assert_eq!(stage.ctrl('c'), []);
+    assert_eq!(stage.app.layers.len(), 0);
+    stage.wait(Duration::from_secs(2));
+    assert_eq!(stage.ctrl('c'), []);
+    assert_eq!(stage.ctrl('c'), [Request::Quit]);
+}

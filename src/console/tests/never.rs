@@ -1,0 +1,90 @@
+//! What can never happen, whatever is pressed.
+
+use proptest::prelude::*;
+use ratatui::crossterm::event::KeyCode;
+
+use super::fixture::{busy, onboarding, snapshot};
+use super::gate::fill;
+use super::stage::{Stage, decisions};
+use crate::runtime::snapshot::Access;
+
+fn key() -> impl Strategy<Value = KeyCode> {
+    prop_oneof![
+        proptest::char::range(' ', '~').prop_map(KeyCode::Char),
+        Just(KeyCode::Enter),
+        Just(KeyCode::Tab),
+        Just(KeyCode::BackTab),
+        Just(KeyCode::Esc),
+        Just(KeyCode::Left),
+        Just(KeyCode::Right),
+        Just(KeyCode::Up),
+        Just(KeyCode::Down),
+        Just(KeyCode::PageDown),
+        Just(KeyCode::F(6)),
+    ]
+}
+
+fn printable() -> impl Strategy<Value = KeyCode> {
+    proptest::char::range(' ', '~').prop_map(KeyCode::Char)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Time stands still, so that every dialog that opens is arming for ever.
+    #[test]
+    fn nothing_is_decided_within_the_arming_time(keys in prop::collection::vec(key(), 0..80)) {
+        let mut stage = Stage::new(snapshot([onboarding()]), (80, 24));
+        for code in keys {
+            prop_assert_eq!(decisions(stage.key(code)), []);
+            if code == KeyCode::Enter {
+                stage.paint();
+            }
+        }
+    }
+
+    /// Even with everything answered and the focus on an enabled Pass.
+    #[test]
+    fn no_printable_key_ever_decides(keys in prop::collection::vec(printable(), 0..60)) {
+        let mut stage = Stage::new(busy(), (120, 36));
+        stage.open_gate("c-121");
+        fill(&mut stage);
+        for code in keys {
+            prop_assert_eq!(decisions(stage.key(code)), []);
+        }
+    }
+
+    #[test]
+    fn read_only_never_decides(keys in prop::collection::vec(key(), 0..80)) {
+        let mut picture = snapshot([onboarding()]);
+        picture.access = Access::ReadOnly;
+        let mut stage = Stage::new(picture, (80, 24));
+        stage.open();
+        stage.type_text("understood");
+        for code in keys {
+            prop_assert_eq!(decisions(stage.key(code)), []);
+            if code == KeyCode::Enter {
+                stage.paint();
+            }
+            stage.now = stage.now.plus(crate::base::limits::ARMING);
+        }
+    }
+
+    /// Whatever is pressed, at whatever size, painting holds and only what was focused acts.
+    #[test]
+    fn any_keys_at_any_size_leave_a_screen(
+        keys in prop::collection::vec(key(), 0..40),
+        width in 20_u16..140,
+        height in 6_u16..50,
+    ) {
+        let mut stage = Stage::new(busy(), (width, height));
+        stage.press(KeyCode::Enter);
+        stage.wait(crate::base::limits::ARMING);
+        for code in keys {
+            let decided = decisions(stage.key(code));
+            prop_assert!(decided.is_empty() || code == KeyCode::Enter);
+        }
+        stage.paint();
+        prop_assert!(!stage.text().trim().is_empty());
+    }
+}

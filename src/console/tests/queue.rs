@@ -1,0 +1,136 @@
+//! The queue: order, selection, arrivals.
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+
+use super::fixture::{busy, held, idle, onboarding, snapshot, ticket_delete, user_ban};
+use super::stage::Stage;
+use crate::atlas::document::RiskTier;
+use crate::console::request::{Bell, Notice, Request};
+use crate::console::theme::{Colour, Glyphs, Look};
+
+const WIDE: (u16, u16) = (120, 36);
+const SMALL: (u16, u16) = (80, 24);
+
+fn selected(stage: &Stage) -> String {
+    let held = stage.app.queue.selected(&stage.app.snapshot.held);
+    held.map(|held| held.id.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn wide() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Down);
+    assert_snapshot!(stage.picture());
+}
+
+#[test]
+fn at_80_by_24() {
+    let mut stage = Stage::new(busy(), SMALL);
+    stage.press(KeyCode::Down);
+    assert_snapshot!(stage.picture());
+}
+
+#[test]
+fn one_pane_at_60_by_18() {
+    assert_snapshot!(Stage::new(busy(), (60, 18)).text());
+}
+
+#[test]
+fn empty() {
+    assert_snapshot!(Stage::new(idle(), WIDE).text());
+}
+
+#[test]
+fn empty_at_80_by_24() {
+    assert_snapshot!(Stage::new(idle(), SMALL).text());
+}
+
+#[test]
+fn plain_characters_without_colour() {
+    let look = Look {
+        glyphs: Glyphs::Ascii,
+        colour: Colour::Plain,
+    };
+    let stage = Stage::with_look(busy(), SMALL, look);
+    assert!(stage.text().is_ascii(), "{}", stage.text());
+    assert_snapshot!(stage.picture());
+}
+
+#[test]
+fn the_riskiest_and_then_the_nearest_comes_first() {
+    let stage = Stage::new(busy(), WIDE);
+    let text = stage.text();
+    let places: Vec<usize> = ["c-118", "c-121", "c-122", "c-124", "c-119"]
+        .iter()
+        .map(|id| text.find(id).unwrap())
+        .collect();
+    assert!(places.is_sorted(), "{text}");
+    assert_eq!(selected(&stage), "c-118");
+}
+
+#[test]
+fn an_arrival_that_would_push_the_selected_row_waits_below() {
+    let mut stage = Stage::new(snapshot([ticket_delete(), onboarding()]), WIDE);
+    stage.press(KeyCode::Down);
+    let before = stage.text();
+    let line_of = |text: &str| text.lines().position(|line| line.contains("> c-119"));
+    let requests = stage.snapshot(snapshot([ticket_delete(), onboarding(), user_ban()]));
+    assert_eq!(line_of(&before), line_of(&stage.text()));
+    assert_eq!(
+        requests,
+        [Request::Notify(Notice {
+            bell: Bell::Ring,
+            title: "cra: 3 held".to_owned(),
+        })]
+    );
+    stage.shows("CRITICAL 1 arrival held back so that no row moves: press u to merge");
+    assert_eq!(stage.app.layers.len(), 0, "nothing opens by itself");
+    assert_snapshot!(stage.text());
+    stage.press(KeyCode::Char('u'));
+    stage.hides("held back");
+    assert_eq!(
+        selected(&stage),
+        "c-119",
+        "the selection stays with its request"
+    );
+}
+
+#[test]
+fn an_arrival_that_moves_nothing_appears_at_once() {
+    let mut stage = Stage::new(idle(), WIDE);
+    stage.snapshot(snapshot([ticket_delete()]));
+    assert_eq!(selected(&stage), "c-121");
+    stage.snapshot(snapshot([ticket_delete(), onboarding()]));
+    stage.shows("c-119");
+    stage.hides("held back");
+}
+
+#[test]
+fn a_settled_row_hands_the_selection_to_its_neighbour() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Down);
+    let mut next = busy();
+    next.held.retain(|held| held.id.as_str() != "c-121");
+    let requests = stage.snapshot(next);
+    assert_eq!(selected(&stage), "c-122");
+    assert_eq!(
+        requests,
+        [Request::Notify(Notice {
+            bell: Bell::Silent,
+            title: "cra: 4 held".to_owned(),
+        })]
+    );
+}
+
+#[test]
+fn text_from_agents_cannot_break_the_table() {
+    let mut hostile = held("c-9", "rm\u{1b}[2J\u{202e}x", RiskTier::High, 1, 60);
+    hostile.agent = "日本語エージェント\u{301}の名前はとても長い\n\u{7}".to_owned();
+    hostile.session = "s-1".parse().unwrap();
+    let stage = Stage::new(snapshot([hostile]), WIDE);
+    stage.shows("rm\\u{1b}[2J");
+    for row in stage.text().lines().filter(|row| row.starts_with('│')) {
+        assert!(row.ends_with('│'), "{row}");
+    }
+}

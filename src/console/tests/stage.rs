@@ -1,0 +1,183 @@
+//! The console on a stage: an app, a painted screen and a clock that is moved by hand.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+
+use super::picture;
+use crate::base::clock::Timestamp;
+use crate::base::limits::ARMING;
+use crate::console::app::App;
+use crate::console::layer::Repaint;
+use crate::console::request::{Message, Request};
+use crate::console::theme::Look;
+use crate::engine::command::Decide;
+use crate::runtime::snapshot::Snapshot;
+
+/// The console on a stage.
+pub(super) struct Stage {
+    pub(super) app: App,
+    pub(super) now: Timestamp,
+    terminal: Terminal<TestBackend>,
+}
+
+impl Stage {
+    /// A console of that size that shows `snapshot`, painted once.
+    pub(super) fn new(snapshot: Snapshot, size: (u16, u16)) -> Self {
+        Self::with_look(snapshot, size, Look::default())
+    }
+
+    pub(super) fn with_look(snapshot: Snapshot, size: (u16, u16), look: Look) -> Self {
+        let area = Rect::new(0, 0, size.0, size.1);
+        let mut stage = Self {
+            app: App::new(look, Arc::new(snapshot), area),
+            now: super::fixture::now(),
+            terminal: Terminal::new(TestBackend::new(size.0, size.1)).unwrap(),
+        };
+        stage.paint();
+        stage
+    }
+
+    /// Paints, as the driver does when nothing else is to be done.
+    pub(super) fn paint(&mut self) {
+        loop {
+            let (app, now) = (&self.app, self.now);
+            let area = self
+                .terminal
+                .draw(|frame| app.draw(frame, now))
+                .unwrap()
+                .area;
+            if self.app.on_drawn(area, self.now) == Repaint::No {
+                return;
+            }
+        }
+    }
+
+    /// A key without a painting after it.
+    pub(super) fn key(&mut self, code: KeyCode) -> Vec<Request> {
+        let key = KeyEvent::new(code, KeyModifiers::NONE);
+        self.app.on_event(&Event::Key(key), self.now)
+    }
+
+    /// An event, and a painting after it.
+    pub(super) fn event(&mut self, event: &Event) -> Vec<Request> {
+        let requests = self.app.on_event(event, self.now);
+        self.paint();
+        requests
+    }
+
+    pub(super) fn press(&mut self, code: KeyCode) -> Vec<Request> {
+        self.event(&Event::Key(KeyEvent::new(code, KeyModifiers::NONE)))
+    }
+
+    pub(super) fn ctrl(&mut self, letter: char) -> Vec<Request> {
+        let key = KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL);
+        self.event(&Event::Key(key))
+    }
+
+    /// Types a text, letter by letter.
+    pub(super) fn type_text(&mut self, text: &str) -> Vec<Request> {
+        let requests = text
+            .chars()
+            .flat_map(|c| self.key(KeyCode::Char(c)))
+            .collect();
+        self.paint();
+        requests
+    }
+
+    /// Presses a key several times.
+    pub(super) fn presses(&mut self, code: KeyCode, times: usize) -> Vec<Request> {
+        (0..times).flat_map(|_| self.press(code)).collect()
+    }
+
+    /// Lets time pass.
+    pub(super) fn wait(&mut self, span: Duration) {
+        self.now = self.now.plus(span);
+        self.paint();
+    }
+
+    /// Opens the selected request and waits until keys count.
+    pub(super) fn open(&mut self) {
+        assert_eq!(self.press(KeyCode::Enter), []);
+        self.wait(ARMING);
+    }
+
+    /// Opens the request of that name.
+    pub(super) fn open_gate(&mut self, id: &str) {
+        self.press(KeyCode::Home);
+        for _ in 0..100 {
+            let held = self.app.queue.selected(&self.app.snapshot.held);
+            if held.is_some_and(|held| held.id.as_str() == id) {
+                self.open();
+                return;
+            }
+            self.press(KeyCode::Down);
+        }
+        panic!("{id} is not in the list");
+    }
+
+    pub(super) fn snapshot(&mut self, snapshot: Snapshot) -> Vec<Request> {
+        let requests = self.app.on_snapshot(Arc::new(snapshot));
+        self.paint();
+        requests
+    }
+
+    pub(super) fn message(&mut self, message: Message) -> Vec<Request> {
+        let requests = self.app.on_message(message);
+        self.paint();
+        requests
+    }
+
+    pub(super) fn resize(&mut self, width: u16, height: u16) {
+        self.terminal.backend_mut().resize(width, height);
+        self.event(&Event::Resize(width, height));
+    }
+
+    pub(super) fn buffer(&self) -> &Buffer {
+        self.terminal.backend().buffer()
+    }
+
+    /// The screen as text.
+    pub(super) fn text(&self) -> String {
+        picture::rows(self.buffer()).join("\n")
+    }
+
+    /// The screen with its styles.
+    pub(super) fn picture(&self) -> String {
+        picture::styled(self.buffer())
+    }
+
+    /// Asserts that a text is on the screen.
+    #[track_caller]
+    pub(super) fn shows(&self, text: &str) {
+        assert!(
+            self.text().contains(text),
+            "`{text}` is not on:\n{}",
+            self.text()
+        );
+    }
+
+    /// Asserts that a text is not on the screen.
+    #[track_caller]
+    pub(super) fn hides(&self, text: &str) {
+        assert!(
+            !self.text().contains(text),
+            "`{text}` is on:\n{}",
+            self.text()
+        );
+    }
+}
+
+/// The decision among requests.
+pub(super) fn decisions(requests: Vec<Request>) -> Vec<Decide> {
+    let decide = |request| match request {
+        Request::Decide(decide) => Some(decide),
+        _ => None,
+    };
+    requests.into_iter().filter_map(decide).collect()
+}

@@ -1,0 +1,170 @@
+//! Decisions. A pure state machine: what happened goes in, what must happen comes out.
+//!
+//! `Engine::handle(command, now) -> effects` performs no I/O, reads no clock and rolls no dice: the
+//! same commands at the same times give the same effects, byte for byte. The runtime carries the
+//! effects out and feeds what comes of them back as commands.
+//!
+//! Contract: an `Allowed` reply exists only after every gate in the way was passed. Whatever is
+//! unclear is denied, with a reason.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::atlas::Atlas;
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
+use crate::base::limits::RECENT_DECISIONS;
+
+use command::{ActionRequest, AskId, Command, Decided, Effect, Given};
+use held::Held;
+use session::Session;
+use turn::Turn;
+
+mod action;
+pub mod answer;
+pub mod command;
+mod decide;
+mod evaluate;
+mod gate;
+pub mod held;
+mod lifecycle;
+mod restore;
+pub mod risk;
+pub mod session;
+mod settle;
+mod turn;
+
+#[cfg(test)]
+mod tests;
+
+pub use restore::RestoreError;
+
+/// The engine.
+pub struct Engine {
+    atlases: Vec<Atlas>,
+    atlas_hash: Digest,
+    state: State,
+    ids: Box<dyn IdSource>,
+}
+
+/// Everything that changes.
+#[derive(Debug, Default)]
+struct State {
+    sessions: BTreeMap<SessionId, Session>,
+    /// Sessions that are over: their identifiers are not used again.
+    ended: BTreeSet<SessionId>,
+    held: BTreeMap<GateId, Waiting>,
+    permits: BTreeMap<Digest, Permit>,
+    /// Requests that wait for their session's start gate, in the order asked. Their askers go with
+    /// the process, so these are not kept.
+    parked: BTreeMap<SessionId, Vec<(AskId, ActionRequest)>>,
+    settled: VecDeque<Arc<Decided>>,
+    gates_opened: u64,
+}
+
+/// A held request with who waits for it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Waiting {
+    held: Arc<Held>,
+    /// What advisory checkpoints gave along; handed over when it passes.
+    given: Given,
+    /// Who waits, in the order asked. They go with the process.
+    #[serde(skip)]
+    askers: Vec<AskId>,
+}
+
+/// The right to run one approved request once, for an asker that had left when it was approved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Permit {
+    request_hash: Digest,
+    atlas_hash: Digest,
+    session: SessionId,
+    gate: GateId,
+    expires_at: Timestamp,
+    given: Given,
+    trace_id: TraceId,
+    span_id: SpanId,
+}
+
+impl Engine {
+    /// An engine that has seen nothing yet.
+    #[must_use]
+    pub fn new(atlases: Vec<Atlas>, ids: Box<dyn IdSource>) -> Self {
+        let atlas_hash = combined_hash(&atlases);
+        Self {
+            atlases,
+            atlas_hash,
+            state: State::default(),
+            ids,
+        }
+    }
+
+    /// Takes in something that happened, and says what must happen because of it, in order.
+    pub fn handle(&mut self, command: Command, now: Timestamp) -> Vec<Effect> {
+        let mut turn = Turn::new(self, now);
+        match command {
+            Command::StartSession(ask, start) => turn.start_session(ask, &start),
+            Command::EndSession(ask, end) => turn.end_session(ask, end),
+            Command::RequestAction(ask, request) => turn.request_action(ask, request),
+            Command::CompleteAction(ask, completed) => turn.complete_action(ask, completed),
+            Command::AskerLeft(ask) => turn.asker_left(ask),
+            Command::Decide(ask, decide) => turn.decide(ask, &decide),
+            Command::DeadlineReached(gate) => turn.deadline_reached(&gate),
+        }
+        turn.finish()
+    }
+
+    /// Held requests, in the order they were asked.
+    #[must_use]
+    pub fn held(&self) -> Vec<Arc<Held>> {
+        let mut held: Vec<_> = self
+            .state
+            .held
+            .values()
+            .map(|w| Arc::clone(&w.held))
+            .collect();
+        held.sort_by(|a, b| {
+            (a.opened_at, a.id.as_str().len(), &a.id).cmp(&(
+                b.opened_at,
+                b.id.as_str().len(),
+                &b.id,
+            ))
+        });
+        held
+    }
+
+    /// Sessions that have not ended, in the order they started.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<&Session> {
+        let mut sessions: Vec<_> = self.state.sessions.values().collect();
+        sessions.sort_by_key(|session| session.started_at);
+        sessions
+    }
+
+    /// How held requests ended, newest first.
+    pub fn settled(&self) -> impl Iterator<Item = &Arc<Decided>> {
+        self.state.settled.iter()
+    }
+
+    /// The Atlases in force.
+    #[must_use]
+    pub fn atlases(&self) -> &[Atlas] {
+        &self.atlases
+    }
+}
+
+impl State {
+    fn note_settled(&mut self, decided: Arc<Decided>) {
+        self.settled.push_front(decided);
+        self.settled.truncate(RECENT_DECISIONS);
+    }
+}
+
+/// One digest for all Atlases in force: a decision under one set does not count under another.
+fn combined_hash(atlases: &[Atlas]) -> Digest {
+    let texts: Vec<_> = atlases.iter().map(|atlas| atlas.hash.to_string()).collect();
+    Digest::of_parts(texts.iter().map(String::as_bytes))
+}

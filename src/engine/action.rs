@@ -1,0 +1,380 @@
+//! What agents ask for: actions.
+
+use std::sync::Arc;
+
+use crate::atlas::document::{CheckpointMode, RiskTier};
+use crate::base::canon::{canonical, exact};
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::{ExecutionId, SessionId};
+use crate::base::limits::{MAX_ACTION_LEN, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES};
+use crate::trace::event::{
+    ActionAttempted, ActionBlocked, ActionCompleted as CompletedRecord, ErrorDetail, ErrorOccurred,
+    PolicyChecked, RiskDetected,
+};
+
+use super::command::{
+    ActionCompleted, ActionRequest, Allowed, AskId, DenyCode, Given, Outcome, Reply, StateKind,
+};
+use super::evaluate;
+use super::gate::{OwnedApproval, OwnedFired, Raised, Request, SESSION_START};
+use super::held::{ActionCall, Subject, TierSource, request_hash};
+use super::lifecycle::{ATLAS_CHANGED, millis, session_place};
+use super::session::{Entry, Running};
+use super::turn::{Place, Turn};
+
+/// An attempt that nothing forbids: what may still stand in its way is gates.
+struct Attempt {
+    call: ActionCall,
+    subject: Subject,
+    hash: Digest,
+    place: Place,
+    deadline: Option<Timestamp>,
+    fired: Vec<OwnedFired>,
+    approvals: Vec<OwnedApproval>,
+}
+
+impl Turn<'_> {
+    pub(super) fn request_action(&mut self, ask: AskId, request: ActionRequest) {
+        if self.live(&request.session).is_none() {
+            self.deny_session(ask, &request.session);
+            return;
+        }
+        if let Some(fault) = request_fault(&request) {
+            self.deny(ask, DenyCode::BadRequest, fault);
+            return;
+        }
+        self.void_stale_entry(&request.session);
+        let Some(session) = self.live(&request.session) else {
+            return;
+        };
+        match session.entry.clone() {
+            Entry::Open => self.judge_action(ask, request),
+            Entry::Held(_) => self.park(ask, request),
+            Entry::Lapsed => {
+                self.reenter(&request.session);
+                self.park(ask, request);
+            }
+            Entry::Refused { reason } => {
+                let reason = format!("this session may not act: {reason}");
+                self.refuse_action(ask, &request, DenyCode::Refused, SESSION_START, reason);
+            }
+        }
+    }
+
+    /// Judges a request whose session may act: denied, held, or allowed.
+    pub(super) fn judge_action(&mut self, ask: AskId, request: ActionRequest) {
+        let Some(session) = self.live(&request.session) else {
+            self.deny_session(ask, &request.session);
+            return;
+        };
+        let root = session_place(session);
+        let (tier, tier_source) =
+            evaluate::tier(&self.engine.atlases, &request.action, &request.params);
+        let call = ActionCall {
+            action: request.action,
+            params: exact(&request.params),
+            tier,
+            tier_source,
+        };
+        let hash = request_hash(&request.session, &call.action, &call.params);
+        if self.join(ask, &root, &call, hash) {
+            return;
+        }
+        let place = Place {
+            trace_id: self.new_trace(),
+            ..root.below(self.new_span())
+        };
+        self.record(&place, attempted(&call));
+        let Some(session) = self.engine.state.sessions.get(&request.session) else {
+            return;
+        };
+        let found = evaluate::action(&self.engine.atlases, session, &call);
+        let checked = PolicyChecked {
+            policy_id: found.policy.policy_id.to_owned(),
+            action_type: call.action.clone(),
+            decision: found.policy.decision.to_owned(),
+            conditions_evaluated: found.policy.looked_at,
+            matching_rule: found.policy.rule.map(str::to_owned),
+            context_used: None,
+        };
+        let denial = found.denial;
+        let fired: Vec<OwnedFired> = found.fired.into_iter().map(Into::into).collect();
+        let approvals: Vec<OwnedApproval> = found.approvals.into_iter().map(Into::into).collect();
+        self.record_below(&place, checked);
+        if let Some(denial) = denial {
+            self.block(&place, &call, &denial.by, &denial.denied.reason);
+            self.reply(ask, Reply::Denied(denial.denied));
+            return;
+        }
+        let attempt = Attempt {
+            subject: Subject::Action(call.clone()),
+            call,
+            hash,
+            place,
+            deadline: request.deadline,
+            fired,
+            approvals,
+        };
+        self.pass_or_hold(ask, attempt);
+    }
+
+    /// Lets an attempt run when no gate is in its way or a permit opens them all; else holds it.
+    fn pass_or_hold(&mut self, ask: AskId, attempt: Attempt) {
+        let Attempt {
+            call,
+            subject,
+            hash,
+            place,
+            deadline,
+            fired,
+            approvals,
+        } = attempt;
+        let blocking = |fired: &&OwnedFired| fired.checkpoint.mode == CheckpointMode::Blocking;
+        let mut given = Given::default();
+        for fired in fired.iter().filter(|fired| !blocking(fired)) {
+            given.extend(self.apply_passing(&place, fired, &subject));
+        }
+        let gated = fired.iter().any(|fired| blocking(&fired)) || !approvals.is_empty();
+        if !gated {
+            let allowed = self.allow(&place, &call.action, given);
+            self.reply(ask, Reply::Allowed(allowed));
+            return;
+        }
+        if let Some(permit) = self.take_permit(hash) {
+            given.extend(permit);
+            let allowed = self.allow(&place, &call.action, given);
+            self.reply(ask, Reply::Allowed(allowed));
+            return;
+        }
+        if self.held_of(&place.session) >= MAX_HELD_PER_SESSION {
+            let reason = format!("{MAX_HELD_PER_SESSION} requests of this session are held");
+            self.block(&place, &call, "overload", &reason);
+            self.deny(ask, DenyCode::Overload, reason);
+            return;
+        }
+        if call.tier >= RiskTier::High {
+            self.record_below(&place, risk_detected(&call));
+        }
+        let mut raised: Vec<Raised> = fired
+            .iter()
+            .filter(blocking)
+            .map(|fired| self.raise_checkpoint(fired))
+            .collect();
+        raised.extend(
+            approvals
+                .iter()
+                .map(|approval| self.raise_approval(approval)),
+        );
+        let request = Request {
+            subject,
+            hash,
+            place,
+            deadline,
+            given,
+        };
+        self.hold(Some(ask), request, raised);
+    }
+
+    /// Lets an identical request wait for the decision about the one that is held.
+    fn join(&mut self, ask: AskId, root: &Place, call: &ActionCall, hash: Digest) -> bool {
+        let mut held = self.engine.state.held.values_mut();
+        let waiting = held.find(|waiting| waiting.held.request_hash == hash);
+        let Some(waiting) = waiting else { return false };
+        if waiting.held.atlas_hash != self.engine.atlas_hash {
+            let stale = waiting.held.id.clone();
+            self.withdraw(&stale, Outcome::Voided, ATLAS_CHANGED);
+            return false;
+        }
+        let mut held = (*waiting.held).clone();
+        held.joined += 1;
+        let place = Place {
+            session: root.session.clone(),
+            trace_id: held.trace_id.clone(),
+            span_id: held.span_id.clone(),
+            parent: Some(root.span_id.clone()),
+        };
+        waiting.held = Arc::new(held);
+        waiting.askers.push(ask);
+        let waiting = waiting.clone();
+        self.record_below(&place, attempted(call));
+        self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
+        true
+    }
+
+    /// Takes the permit for exactly this request under exactly these Atlases, if there is one.
+    fn take_permit(&mut self, hash: Digest) -> Option<Given> {
+        let permit = self.state().permits.remove(&hash)?;
+        self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
+        let good = permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now;
+        good.then_some(permit.given)
+    }
+
+    /// Notes that an action may run now, and what for.
+    pub(super) fn allow(&mut self, place: &Place, action: &str, given: Given) -> Allowed {
+        let execution: ExecutionId = self.engine.ids.next().into();
+        let running = Running {
+            action: action.to_owned(),
+            trace_id: place.trace_id.clone(),
+            span_id: place.span_id.clone(),
+            since: self.now,
+        };
+        if let Some(session) = self.state().sessions.get_mut(&place.session) {
+            session.actions += 1;
+            session.running.insert(execution.clone(), running);
+        }
+        self.touch(&place.session);
+        Allowed { execution, given }
+    }
+
+    pub(super) fn complete_action(&mut self, ask: AskId, completed: ActionCompleted) {
+        if self.live(&completed.session).is_none() {
+            self.deny_session(ask, &completed.session);
+            return;
+        }
+        let sessions = &mut self.engine.state.sessions;
+        let Some(session) = sessions.get_mut(&completed.session) else {
+            return;
+        };
+        let root = session_place(session);
+        let Some(running) = session.running.remove(&completed.execution) else {
+            let message = format!(
+                "run `{}` was not allowed, or was completed before",
+                completed.execution
+            );
+            let record = ErrorOccurred {
+                error_type: "unknown_execution".to_owned(),
+                error_code: None,
+                message: message.clone(),
+                recoverable: true,
+                context_provided: None,
+                stack_trace: None,
+            };
+            self.record_below(&root, record);
+            self.deny(ask, DenyCode::BadRequest, message);
+            return;
+        };
+        let place = Place {
+            session: root.session.clone(),
+            trace_id: running.trace_id,
+            span_id: running.span_id,
+            parent: Some(root.span_id),
+        };
+        let (success, result_summary, error) = match completed.result {
+            Ok(summary) => (true, Some(summary).filter(|text| !text.is_empty()), None),
+            Err(error) => (
+                false,
+                None,
+                Some(ErrorDetail {
+                    code: error.code,
+                    message: error.message,
+                }),
+            ),
+        };
+        let record = CompletedRecord {
+            action_type: running.action,
+            success,
+            duration_ms: millis(self.now, running.since),
+            result_summary,
+            error,
+        };
+        self.record_below(&place, record);
+        self.reply(ask, Reply::Completed);
+    }
+
+    pub(super) fn asker_left(&mut self, ask: AskId) {
+        let state = self.state();
+        for waiting in state.held.values_mut() {
+            waiting.askers.retain(|asker| *asker != ask);
+        }
+        for parked in state.parked.values_mut() {
+            parked.retain(|(asker, _)| *asker != ask);
+        }
+    }
+
+    /// Records and tells a refusal that was settled before any evaluation.
+    pub(super) fn refuse_action(
+        &mut self,
+        ask: AskId,
+        request: &ActionRequest,
+        code: DenyCode,
+        by: &str,
+        reason: String,
+    ) {
+        let Some(session) = self.engine.state.sessions.get(&request.session) else {
+            self.deny(ask, code, reason);
+            return;
+        };
+        let root = session_place(session);
+        let (tier, tier_source) =
+            evaluate::tier(&self.engine.atlases, &request.action, &request.params);
+        let call = ActionCall {
+            action: request.action.clone(),
+            params: exact(&request.params),
+            tier,
+            tier_source,
+        };
+        let place = Place {
+            trace_id: self.new_trace(),
+            ..root.below(self.new_span())
+        };
+        self.record(&place, attempted(&call));
+        self.block(&place, &call, by, &reason);
+        self.deny(ask, code, reason);
+    }
+
+    /// Records that an action may not run.
+    pub(super) fn block(&mut self, place: &Place, call: &ActionCall, by: &str, reason: &str) {
+        let record = ActionBlocked {
+            action_type: call.action.clone(),
+            action_params: call.params.clone(),
+            policy_id: by.to_owned(),
+            reason: reason.to_owned(),
+            override_available: false,
+        };
+        self.record_below(place, record);
+    }
+
+    fn held_of(&self, session: &SessionId) -> usize {
+        let held = self.engine.state.held.values();
+        held.filter(|waiting| waiting.held.session == *session)
+            .count()
+    }
+}
+
+fn request_fault(request: &ActionRequest) -> Option<String> {
+    let length = request.action.chars().count();
+    if length == 0 || length > MAX_ACTION_LEN {
+        return Some(format!(
+            "an action's name has 1 to {MAX_ACTION_LEN} characters, not {length}"
+        ));
+    }
+    if !(request.params.is_object() || request.params.is_null()) {
+        return Some("parameters are a JSON object".to_owned());
+    }
+    let size = canonical(&request.params).len();
+    (size > MAX_PARAMS_BYTES)
+        .then(|| format!("parameters have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
+}
+
+fn attempted(call: &ActionCall) -> ActionAttempted {
+    ActionAttempted {
+        action_type: call.action.clone(),
+        action_params: call.params.clone(),
+        risk_tier: call.tier.as_str().to_owned(),
+        policy_checked: true,
+        context_injected: None,
+    }
+}
+
+fn risk_detected(call: &ActionCall) -> RiskDetected {
+    RiskDetected {
+        risk_tier: call.tier.as_str().to_owned(),
+        trigger: match call.tier_source {
+            TierSource::Declared => "declared by the Atlas".to_owned(),
+            TierSource::Detected => "detected from the words of the request".to_owned(),
+        },
+        action_type: Some(call.action.clone()),
+        recommended_action: "verify".to_owned(),
+    }
+}

@@ -1,0 +1,360 @@
+//! What operators decide: answers judged, gates passed, requests refused.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use crate::atlas::document::{OnInvalid, RiskTier};
+use crate::base::id::GateId;
+use crate::base::limits::MAX_ANSWER_CHARS;
+use crate::trace::event::{
+    CheckpointCompleted, CheckpointPassed, CheckpointResponse, Durability, PolicyOverride,
+    RiskVerified,
+};
+
+use super::answer::judge;
+use super::command::{
+    AskId, Decide, Decided, DenyCode, Given, InvalidAnswers, Outcome, Problem, Refused, Reply,
+    Ruling, StateKind,
+};
+use super::evaluate;
+use super::held::{Gate, Held, Origin, Subject};
+use super::lifecycle::millis;
+use super::session::Entry;
+use super::settle::Ending;
+use super::turn::{Place, Turn};
+
+/// Answers to all gates, judged.
+struct JudgedAnswers {
+    /// Per gate: answers by question, and what is wrong with them.
+    gates: Vec<JudgedGate>,
+    /// What keeps the request held.
+    retry: Vec<Problem>,
+    /// What refuses it at once.
+    block: Vec<Problem>,
+}
+
+#[derive(Default)]
+struct JudgedGate {
+    answers: Map<String, Value>,
+    problems: Vec<String>,
+}
+
+impl Turn<'_> {
+    pub(super) fn decide(&mut self, ask: AskId, decide: &Decide) {
+        // A deadline that has passed counts, even when its wake-up comes after this decision.
+        self.deadline_reached(&decide.gate);
+        let Some(waiting) = self.engine.state.held.get(&decide.gate) else {
+            self.refuse_decision(ask, &decide.gate);
+            return;
+        };
+        let held = Arc::clone(&waiting.held);
+        if held.request_hash != decide.request_hash || held.atlas_hash != decide.atlas_hash {
+            self.reply(ask, Reply::Refused(Refused::RequestChanged));
+            return;
+        }
+        match &decide.ruling {
+            Ruling::Deny { reason } => self.rule_deny(ask, &held, &decide.operator, reason),
+            Ruling::Pass { answers } => {
+                if held.atlas_hash == self.engine.atlas_hash {
+                    self.rule_pass(ask, &held, decide, answers);
+                } else {
+                    self.reply(ask, Reply::Refused(Refused::AtlasChanged));
+                }
+            }
+        }
+    }
+
+    fn refuse_decision(&mut self, ask: AskId, gate: &GateId) {
+        let settled = self
+            .engine
+            .state
+            .settled
+            .iter()
+            .find(|decided| decided.gate == *gate);
+        let refused = settled.map_or_else(
+            || Refused::NotHeld(gate.clone()),
+            |decided| Refused::AlreadySettled(Box::new((**decided).clone())),
+        );
+        self.reply(ask, Reply::Refused(refused));
+    }
+
+    fn rule_deny(&mut self, ask: AskId, held: &Held, operator: &str, reason: &str) {
+        let given = reason.trim();
+        if given.is_empty() && held.tier() > RiskTier::Low {
+            self.reply(ask, Reply::Refused(Refused::ReasonMissing));
+            return;
+        }
+        let given: String = given.chars().take(MAX_ANSWER_CHARS).collect();
+        let reason = if given.is_empty() {
+            format!("refused by {operator}")
+        } else {
+            format!("refused by {operator}: {given}")
+        };
+        let decided = self.end(
+            held,
+            Ending {
+                outcome: Outcome::Denied,
+                by: Some(operator.to_owned()),
+                code: DenyCode::Refused,
+                reason,
+            },
+        );
+        self.reply(ask, Reply::Decided(decided));
+    }
+
+    fn rule_pass(
+        &mut self,
+        ask: AskId,
+        held: &Held,
+        decide: &Decide,
+        answers: &[BTreeMap<String, Value>],
+    ) {
+        let judged = judge_all(held, answers);
+        self.record_responses(held, &judged, &decide.operator);
+        if !judged.block.is_empty() {
+            self.block_for_answers(ask, held, decide, &judged.block);
+            return;
+        }
+        if !judged.retry.is_empty() {
+            self.try_again(ask, held, decide, judged.retry);
+            return;
+        }
+        let denial = self.lasting_denial(held);
+        if let Some((code, reason)) = denial {
+            let decided = self.end(
+                held,
+                Ending {
+                    outcome: Outcome::Denied,
+                    by: None,
+                    code,
+                    reason,
+                },
+            );
+            self.reply(ask, Reply::Decided(decided));
+            return;
+        }
+        let decided = self.pass(held, decide, &judged);
+        self.reply(ask, Reply::Decided(decided));
+    }
+
+    /// What refuses a request although its gates were passed: something that changed meanwhile.
+    fn lasting_denial(&self, held: &Held) -> Option<(DenyCode, String)> {
+        let Subject::Action(call) = &held.subject else {
+            return None;
+        };
+        let session = self.engine.state.sessions.get(&held.session)?;
+        let denial = evaluate::action(&self.engine.atlases, session, call).denial?;
+        Some((denial.denied.code, denial.denied.reason))
+    }
+
+    fn try_again(&mut self, ask: AskId, held: &Held, decide: &Decide, problems: Vec<Problem>) {
+        let mut held = held.clone();
+        held.invalid_attempts += 1;
+        let spent = problems.iter().any(|problem| {
+            let question = held.gates.get(problem.gate).and_then(|gate| {
+                gate.questions
+                    .iter()
+                    .find(|question| question.id() == problem.question)
+            });
+            let most = question.and_then(crate::atlas::compiled::Question::max_retries);
+            most.is_some_and(|most| held.invalid_attempts > most)
+        });
+        if spent {
+            self.block_for_answers(ask, &held, decide, &problems);
+            return;
+        }
+        let held = Arc::new(held);
+        if let Some(waiting) = self.state().held.get_mut(&held.id) {
+            waiting.held = Arc::clone(&held);
+            let waiting = waiting.clone();
+            self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
+        }
+        let held = Box::new((*held).clone());
+        self.reply(ask, Reply::Invalid(InvalidAnswers { held, problems }));
+    }
+
+    fn block_for_answers(&mut self, ask: AskId, held: &Held, decide: &Decide, wrong: &[Problem]) {
+        let told: Vec<_> = wrong
+            .iter()
+            .map(|problem| format!("`{}`: {}", problem.question, problem.rules.join(", ")))
+            .collect();
+        let decided = self.end(
+            held,
+            Ending {
+                outcome: Outcome::Denied,
+                by: Some(decide.operator.clone()),
+                code: DenyCode::InvalidAnswer,
+                reason: format!("an answer does not keep its rules: {}", told.join("; ")),
+            },
+        );
+        self.reply(ask, Reply::Decided(decided));
+    }
+
+    fn record_responses(&mut self, held: &Held, judged: &JudgedAnswers, operator: &str) {
+        let place = self.held_place(held);
+        for (gate, judged) in held.gates.iter().zip(&judged.gates) {
+            let valid = judged.problems.is_empty();
+            let record = CheckpointResponse {
+                checkpoint_id: gate.origin.id().to_owned(),
+                answers: judged.answers.clone(),
+                validation_result: if valid { "valid" } else { "invalid" }.to_owned(),
+                problems: judged.problems.clone(),
+                answered_by: operator.to_owned(),
+            };
+            self.record_below(&place.below(gate.span_id.clone()), record);
+        }
+    }
+
+    /// Lets a held request pass: effects, records, release.
+    fn pass(&mut self, held: &Held, decide: &Decide, judged: &JudgedAnswers) -> Decided {
+        let place = self.held_place(held);
+        let waiting = self.take(&held.id);
+        let mut given = waiting
+            .as_ref()
+            .map(|w| w.given.clone())
+            .unwrap_or_default();
+        for (gate, judged) in held.gates.iter().zip(&judged.gates) {
+            given.extend(self.pass_gate(held, &place, gate, judged, decide));
+        }
+        let detail = approval_words(held, judged);
+        let decided = self.settle(held, Outcome::Passed, Some(decide.operator.clone()), detail);
+        match &held.subject {
+            Subject::SessionStart => self.open_session(held),
+            Subject::Action(call) => {
+                let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
+                self.release(held, &place, &call.action, given, askers);
+            }
+        }
+        decided
+    }
+
+    fn pass_gate(
+        &mut self,
+        held: &Held,
+        place: &Place,
+        gate: &Gate,
+        judged: &JudgedGate,
+        decide: &Decide,
+    ) -> Given {
+        let here = place.below(gate.span_id.clone());
+        let id = gate.origin.id().to_owned();
+        match &gate.origin {
+            Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
+                self.record_below(
+                    &here,
+                    RiskVerified {
+                        risk_tier: held.tier().as_str().to_owned(),
+                        verification_method: decide.method.clone(),
+                        verified_by: Some(decide.operator.clone()),
+                        action_type: held.action().to_owned(),
+                    },
+                );
+            }
+            Origin::Checkpoint { .. } => {}
+            Origin::Approval { policy_id, .. } => {
+                let said = judged.answers.get("justification").and_then(Value::as_str);
+                self.record_below(
+                    &here,
+                    PolicyOverride {
+                        policy_id: policy_id.clone(),
+                        action_type: held.action().to_owned(),
+                        approver: decide.operator.clone(),
+                        approval_method: decide.method.clone(),
+                        justification: said.map(str::to_owned),
+                    },
+                );
+            }
+        }
+        if let Some(session) = self.state().sessions.get_mut(&held.session) {
+            session.apply(&id, &gate.effects);
+        }
+        let kind = gate.origin.kind();
+        let given = self.give(&here, kind, &gate.effects.inject, gate.guidance.as_ref());
+        let contexts: Vec<_> = given
+            .contexts
+            .iter()
+            .map(|c| c.context_id.clone())
+            .collect();
+        let passed = CheckpointPassed {
+            checkpoint_id: id.clone(),
+            unlocked_capabilities: gate.effects.unlock.iter().cloned().collect(),
+            injected_contexts: contexts.clone(),
+            passed_by: decide.operator.clone(),
+        };
+        // The agent goes on because of this record: it is on disk before the agent is told.
+        let span = self.new_span();
+        self.record_as(&here.below(span), passed, Durability::Sync);
+        self.record_below(
+            &here,
+            CheckpointCompleted {
+                checkpoint_id: id,
+                checkpoint_type: kind.to_owned(),
+                duration_ms: millis(self.now, held.opened_at),
+                contexts_injected: contexts,
+                action_taken: Some("continue".to_owned()),
+                block_reason: None,
+            },
+        );
+        given
+    }
+
+    fn open_session(&mut self, held: &Held) {
+        if let Some(session) = self.state().sessions.get_mut(&held.session) {
+            session.entry = Entry::Open;
+        }
+        self.touch(&held.session);
+        self.release_parked(&held.session);
+    }
+}
+
+fn judge_all(held: &Held, answers: &[BTreeMap<String, Value>]) -> JudgedAnswers {
+    let mut all = JudgedAnswers {
+        gates: Vec::new(),
+        retry: Vec::new(),
+        block: Vec::new(),
+    };
+    for (index, gate) in held.gates.iter().enumerate() {
+        let mut judged_gate = JudgedGate::default();
+        for question in &gate.questions {
+            let raw = answers
+                .get(index)
+                .and_then(|answers| answers.get(question.id()));
+            let judged = judge(question, raw.unwrap_or(&Value::Null));
+            if let Some(answer) = &judged.answer {
+                judged_gate
+                    .answers
+                    .insert(question.id().to_owned(), answer.clone());
+            }
+            if judged.is_valid() {
+                continue;
+            }
+            let rules = judged.failures();
+            judged_gate
+                .problems
+                .push(format!("{}: {}", question.id(), rules.join(", ")));
+            let problem = Problem {
+                gate: index,
+                question: question.id().to_owned(),
+                rules,
+            };
+            match question.on_invalid() {
+                OnInvalid::Retry => all.retry.push(problem),
+                OnInvalid::Block => all.block.push(problem),
+                // Recorded with the response, and that is all.
+                OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => {}
+            }
+        }
+        all.gates.push(judged_gate);
+    }
+    all
+}
+
+/// What a passed request was justified with: the first text among its answers.
+fn approval_words(held: &Held, judged: &JudgedAnswers) -> String {
+    let texts = judged.gates.iter().flat_map(|gate| gate.answers.iter());
+    let mut texts = texts.filter_map(|(_, answer)| answer.as_str());
+    let said = texts.find(|text| *text != "acknowledged");
+    said.map_or_else(|| format!("{} answered", held.gates.len()), str::to_owned)
+}

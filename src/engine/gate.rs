@@ -1,0 +1,298 @@
+//! Putting a request on hold: from fired checkpoints and approvals to a held request.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::atlas::compiled::Question;
+use crate::atlas::document::{AnswerValidation, CheckpointMode, CheckpointQuestion, ResponseType};
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::GateId;
+use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_HELD};
+use crate::trace::event::{CheckpointCompleted, CheckpointTriggered, Durability};
+
+use super::Waiting;
+use super::command::{AskId, DenyCode, Effect, Given, StateKind};
+use super::evaluate::{Approval, Fired};
+use super::held::{Gate, Held, Origin, PassEffects, Subject};
+use super::turn::{Place, Turn, pass_effects};
+
+/// A gate that is about to be put up, with how long it waits.
+pub(super) struct Raised {
+    pub(super) gate: Gate,
+    pub(super) timeout: Duration,
+    priority: i64,
+    mode: CheckpointMode,
+}
+
+/// What a request that is about to be held is about.
+pub(super) struct Request {
+    pub(super) subject: Subject,
+    pub(super) hash: Digest,
+    pub(super) place: Place,
+    /// When the asker stops waiting, if it does.
+    pub(super) deadline: Option<Timestamp>,
+    pub(super) given: Given,
+}
+
+impl Turn<'_> {
+    /// A blocking checkpoint as a gate.
+    pub(super) fn raise_checkpoint(&mut self, fired: &OwnedFired) -> Raised {
+        let checkpoint = &fired.checkpoint;
+        let questions = if checkpoint.questions.is_empty() {
+            implicit_acknowledgment(&checkpoint.name, &checkpoint.id)
+                .into_iter()
+                .collect()
+        } else {
+            checkpoint.questions.clone()
+        };
+        let gate = Gate {
+            origin: Origin::Checkpoint {
+                atlas_id: fired.atlas_id.clone(),
+                checkpoint_id: checkpoint.id.clone(),
+                name: checkpoint.name.clone(),
+                kind: checkpoint.kind.to_owned(),
+                priority: checkpoint.priority,
+            },
+            why: fired.why.clone(),
+            questions,
+            guidance: checkpoint.guidance.clone(),
+            effects: pass_effects(checkpoint),
+            force_sync: checkpoint.force_sync_trace,
+            span_id: self.new_span(),
+        };
+        Raised {
+            gate,
+            timeout: Duration::from_secs(checkpoint.timeout_seconds),
+            priority: checkpoint.priority,
+            mode: CheckpointMode::Blocking,
+        }
+    }
+
+    /// A policy's wish for approval as a gate.
+    pub(super) fn raise_approval(&mut self, approval: &OwnedApproval) -> Raised {
+        let gate = Gate {
+            origin: Origin::Approval {
+                atlas_id: approval.atlas_id.clone(),
+                policy_id: approval.policy_id.clone(),
+                reason: approval.reason.clone(),
+            },
+            why: approval.why.clone(),
+            questions: justification().into_iter().collect(),
+            guidance: None,
+            effects: PassEffects::default(),
+            force_sync: true,
+            span_id: self.new_span(),
+        };
+        Raised {
+            gate,
+            timeout: DEFAULT_GATE_TIMEOUT,
+            priority: 0,
+            mode: CheckpointMode::Blocking,
+        }
+    }
+
+    /// Applies a checkpoint that does not stop the agent, and records it.
+    pub(super) fn apply_passing(
+        &mut self,
+        place: &Place,
+        fired: &OwnedFired,
+        subject: &Subject,
+    ) -> Given {
+        let raised = Raised {
+            mode: fired.checkpoint.mode,
+            ..self.raise_checkpoint(fired)
+        };
+        let here = place.below(raised.gate.span_id.clone());
+        self.record_triggered(place, &raised, &trigger_data(subject));
+        let mut given = Given::default();
+        if fired.checkpoint.mode == CheckpointMode::Advisory {
+            let effects = &raised.gate.effects;
+            if let Some(session) = self.state().sessions.get_mut(&place.session) {
+                session.apply(&fired.checkpoint.id, effects);
+            }
+            let guidance = fired.checkpoint.guidance.as_ref();
+            given = self.give(&here, fired.checkpoint.kind, &effects.inject, guidance);
+        }
+        let completed = CheckpointCompleted {
+            checkpoint_id: fired.checkpoint.id.clone(),
+            checkpoint_type: fired.checkpoint.kind.to_owned(),
+            duration_ms: 0,
+            contexts_injected: given
+                .contexts
+                .iter()
+                .map(|c| c.context_id.clone())
+                .collect(),
+            action_taken: Some("continue".to_owned()),
+            block_reason: None,
+        };
+        self.record_below(&here, completed);
+        given
+    }
+
+    /// Holds a request. `ask` waits for the answer; without one, nobody does.
+    pub(super) fn hold(&mut self, ask: Option<AskId>, request: Request, raised: Vec<Raised>) {
+        if self.state().held.len() >= MAX_HELD {
+            if let Some(ask) = ask {
+                let reason = format!("{MAX_HELD} requests are held already");
+                self.deny(ask, DenyCode::Overload, reason);
+            }
+            return;
+        }
+        let id = self.next_gate_id();
+        let data = trigger_data(&request.subject);
+        for raised in &raised {
+            self.record_triggered(&request.place, raised, &data);
+        }
+        let patience = raised.iter().map(|raised| raised.timeout).min();
+        let own = self.now.plus(patience.unwrap_or(DEFAULT_GATE_TIMEOUT));
+        let deadline = request.deadline.map_or(own, |asker| own.min(asker));
+        let session = self.engine.state.sessions.get(&request.place.session);
+        let held = Held {
+            id: id.clone(),
+            session: request.place.session.clone(),
+            agent: session
+                .map(|session| session.agent.clone())
+                .unwrap_or_default(),
+            intent: session.and_then(|session| session.intent.clone()),
+            subject: request.subject,
+            request_hash: request.hash,
+            atlas_hash: self.engine.atlas_hash,
+            gates: raised.into_iter().map(|raised| raised.gate).collect(),
+            opened_at: self.now,
+            deadline,
+            invalid_attempts: 0,
+            joined: 0,
+            trace_id: request.place.trace_id,
+            span_id: request.place.span_id,
+        };
+        let waiting = Waiting {
+            held: Arc::new(held),
+            given: request.given,
+            askers: ask.into_iter().collect(),
+        };
+        self.persist(StateKind::Held, id.as_str(), Some(&waiting));
+        self.state().held.insert(id.clone(), waiting);
+        self.push(Effect::SetDeadline(id.clone(), deadline));
+        self.push(Effect::Held(id));
+    }
+
+    fn next_gate_id(&mut self) -> GateId {
+        let state = self.state();
+        state.gates_opened += 1;
+        let number = state.gates_opened;
+        self.persist(StateKind::Counter, "gates_opened", Some(&number));
+        GateId::numbered(number)
+    }
+
+    fn record_triggered(&mut self, place: &Place, raised: &Raised, data: &Value) {
+        let gate = &raised.gate;
+        let durability = if gate.force_sync {
+            Durability::Sync
+        } else {
+            Durability::Async
+        };
+        let here = place.below(gate.span_id.clone());
+        let record = CheckpointTriggered {
+            checkpoint_id: gate.origin.id().to_owned(),
+            checkpoint_type: gate.origin.kind().to_owned(),
+            mode: raised.mode.as_str().to_owned(),
+            trigger_condition: gate.why.clone(),
+            trigger_data: data.clone(),
+            priority: raised.priority,
+            input_hash: None,
+        };
+        self.record_as(&here, record, durability);
+    }
+}
+
+/// A fired checkpoint, free of the engine it was found in.
+pub(super) struct OwnedFired {
+    pub(super) atlas_id: String,
+    pub(super) checkpoint: crate::atlas::compiled::Checkpoint,
+    pub(super) why: String,
+}
+
+impl From<Fired<'_>> for OwnedFired {
+    fn from(fired: Fired<'_>) -> Self {
+        Self {
+            atlas_id: fired.atlas.id.clone(),
+            checkpoint: fired.checkpoint.clone(),
+            why: fired.why,
+        }
+    }
+}
+
+/// An approval, free of the engine it was found in.
+pub(super) struct OwnedApproval {
+    pub(super) atlas_id: String,
+    pub(super) policy_id: String,
+    pub(super) reason: String,
+    pub(super) why: String,
+}
+
+impl From<Approval<'_>> for OwnedApproval {
+    fn from(approval: Approval<'_>) -> Self {
+        Self {
+            atlas_id: approval.atlas.id.clone(),
+            policy_id: approval.policy_id.to_owned(),
+            reason: approval.reason.to_owned(),
+            why: approval.why,
+        }
+    }
+}
+
+/// What a gate asks whose steward wrote no question.
+fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> {
+    let name = if name.is_empty() { id } else { name };
+    question(
+        "acknowledge",
+        format!("I have looked at this request: {name}"),
+        ResponseType::Acknowledgment,
+    )
+}
+
+/// What an approval asks.
+fn justification() -> Option<Question> {
+    question(
+        "justification",
+        "Why may this go ahead?".to_owned(),
+        ResponseType::Text,
+    )
+}
+
+fn question(id: &str, text: String, response_type: ResponseType) -> Option<Question> {
+    let definition = CheckpointQuestion {
+        question_id: id.to_owned(),
+        question: text,
+        response_type,
+        required: true,
+        hint: None,
+        validation: AnswerValidation::default(),
+        on_invalid: crate::atlas::document::OnInvalid::Retry,
+        max_retries: None,
+        expect: crate::atlas::document::Expect::True,
+        options: Vec::new(),
+        sensitive: false,
+    };
+    // INVARIANT: a question without a pattern always compiles.
+    Question::try_from(definition).ok()
+}
+
+/// The name under which the start of a session is asked for.
+pub(super) const SESSION_START: &str = "session_start";
+
+/// What the start of a session is judged by.
+pub(super) fn start_params(agent: &str, intent: Option<&str>) -> Value {
+    json!({ "agent": agent, "intent": intent })
+}
+
+/// What a checkpoint fired on, for the record.
+fn trigger_data(subject: &Subject) -> Value {
+    match subject {
+        Subject::SessionStart => json!({}),
+        Subject::Action(call) => json!({ "action_id": call.action }),
+    }
+}

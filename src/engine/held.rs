@@ -1,0 +1,226 @@
+//! A request that waits for a person: what was asked, which gates stand in its way, what they ask.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::atlas::compiled::Question;
+use crate::atlas::document::{GuidanceBlock, RiskTier};
+use crate::base::canon::canonical;
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::{GateId, SessionId, SpanId, TraceId};
+use crate::base::pattern::Patterns;
+
+/// One held request, with every gate it has to pass.
+///
+/// All its gates are answered in one decision: the operator sees the request once, and nobody is
+/// asked about a part of it that another part refuses anyway.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Held {
+    /// How people name it; the same after a restart.
+    pub id: GateId,
+    /// The session that asked.
+    pub session: SessionId,
+    /// The agent that asked.
+    pub agent: String,
+    /// What the session said it is for.
+    pub intent: Option<String>,
+    /// What was asked for.
+    pub subject: Subject,
+    /// Digest of session, action and parameters: a decision is bound to it.
+    pub request_hash: Digest,
+    /// Digest of the Atlases it was judged under: a decision is bound to it.
+    pub atlas_hash: Digest,
+    /// The gates, highest priority first. Never empty.
+    pub gates: Vec<Gate>,
+    /// When it was first asked.
+    pub opened_at: Timestamp,
+    /// When silence denies it.
+    pub deadline: Timestamp,
+    /// How many answers were invalid.
+    pub invalid_attempts: u32,
+    /// How often the same request was asked again while held.
+    pub joined: u32,
+    /// The operation its records belong to.
+    pub trace_id: TraceId,
+    /// The span its records hang under.
+    pub span_id: SpanId,
+}
+
+impl Held {
+    /// The tier that decides how carefully it is treated.
+    #[must_use]
+    pub fn tier(&self) -> RiskTier {
+        match &self.subject {
+            Subject::SessionStart => RiskTier::Low,
+            Subject::Action(call) => call.tier,
+        }
+    }
+
+    /// The action asked for, or `session_start`.
+    #[must_use]
+    pub fn action(&self) -> &str {
+        match &self.subject {
+            Subject::SessionStart => "session_start",
+            Subject::Action(call) => &call.action,
+        }
+    }
+}
+
+/// What was asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Subject {
+    /// To begin working.
+    SessionStart,
+    /// To run an action.
+    Action(ActionCall),
+}
+
+/// An action with its parameters.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActionCall {
+    /// The action's name.
+    pub action: String,
+    /// Its parameters, exactly as they will be used.
+    pub params: Value,
+    /// How risky it is.
+    pub tier: RiskTier,
+    /// Who says so.
+    pub tier_source: TierSource,
+}
+
+/// Who says how risky an action is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TierSource {
+    /// The Atlas.
+    Declared,
+    /// The words of the action's name and parameters.
+    Detected,
+}
+
+/// One gate in a request's way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gate {
+    /// What put it there.
+    pub origin: Origin,
+    /// Why it stands there, for people.
+    pub why: String,
+    /// What has to be answered. Never empty.
+    pub questions: Vec<Question>,
+    /// What the steward says about it.
+    pub guidance: Option<GuidanceBlock>,
+    /// What passing it does.
+    pub effects: PassEffects,
+    /// Whether its records must be durable at once.
+    pub force_sync: bool,
+    /// The span its records hang under.
+    pub span_id: SpanId,
+}
+
+/// What put a gate in a request's way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// A blocking checkpoint.
+    Checkpoint {
+        /// The Atlas it is from.
+        atlas_id: String,
+        /// Its identifier.
+        checkpoint_id: String,
+        /// Its name.
+        name: String,
+        /// Its type.
+        kind: String,
+        /// Its priority.
+        priority: i64,
+    },
+    /// A policy that wants an operator's approval.
+    Approval {
+        /// The Atlas it is from.
+        atlas_id: String,
+        /// The policy.
+        policy_id: String,
+        /// Why it wants it.
+        reason: String,
+    },
+}
+
+impl Origin {
+    /// The checkpoint's or policy's identifier.
+    #[must_use]
+    pub fn id(&self) -> &str {
+        match self {
+            Self::Checkpoint { checkpoint_id, .. } => checkpoint_id,
+            Self::Approval { policy_id, .. } => policy_id,
+        }
+    }
+
+    /// The checkpoint's type, as TRACE names it; a policy's is `approval`.
+    #[must_use]
+    pub fn kind(&self) -> &str {
+        match self {
+            Self::Checkpoint { kind, .. } => kind,
+            Self::Approval { .. } => "approval",
+        }
+    }
+}
+
+/// What passing a gate does to its session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassEffects {
+    /// Capabilities it unlocks.
+    pub unlock: BTreeSet<String>,
+    /// Capabilities it locks.
+    pub lock: BTreeSet<String>,
+    /// Contexts it hands to the agent.
+    pub inject: Vec<String>,
+    /// Actions it allows.
+    pub allow: Patterns,
+    /// Actions it denies.
+    pub deny: Patterns,
+}
+
+/// The digest that binds a decision to one request of one session.
+#[must_use]
+pub fn request_hash(session: &SessionId, action: &str, params: &Value) -> Digest {
+    let params = canonical(params);
+    Digest::of_parts([
+        b"cra request 1".as_slice(),
+        session.as_str().as_bytes(),
+        action.as_bytes(),
+        params.as_bytes(),
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn requests_that_differ_never_hash_alike() {
+        let session: SessionId = "s-1".parse().unwrap();
+        let base = request_hash(&session, "ticket.delete", &json!({"id": 1, "x": 2}));
+        assert_eq!(
+            base,
+            request_hash(&session, "ticket.delete", &json!({"x": 2, "id": 1}))
+        );
+        for (action, params) in [
+            ("ticket.delete", json!({"id": 1, "x": 3})),
+            ("ticket.delet", json!({"id": 1, "x": 2})),
+            ("ticket.delete", json!({"id": "1", "x": 2})),
+        ] {
+            assert_ne!(base, request_hash(&session, action, &params));
+        }
+        let other: SessionId = "s-2".parse().unwrap();
+        assert_ne!(
+            base,
+            request_hash(&other, "ticket.delete", &json!({"id": 1, "x": 2}))
+        );
+    }
+}

@@ -1,0 +1,296 @@
+//! Sessions: their start and its gates, what waits behind those, and their end.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::atlas::Atlas;
+use crate::atlas::document::CheckpointMode;
+use crate::base::clock::Timestamp;
+use crate::base::id::{GateId, SessionId};
+use crate::base::limits::MAX_HELD_PER_SESSION;
+use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
+
+use super::command::{
+    ActionRequest, AskId, Denied, DenyCode, EndSession, Given, Outcome, Reply, SessionStarted,
+    StartSession, StateKind,
+};
+use super::evaluate;
+use super::gate::{OwnedFired, Raised, Request, SESSION_START, start_params};
+use super::held::{Subject, request_hash};
+use super::session::{Entry, Session};
+use super::turn::{Place, Turn};
+
+/// Why a gate is voided.
+pub(super) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it is judged anew";
+
+impl Turn<'_> {
+    pub(super) fn start_session(&mut self, ask: AskId, start: &StartSession) {
+        if let Some(known) = self.engine.state.sessions.get(&start.session) {
+            let reply = if known.agent == start.agent {
+                self.resumed(&start.session)
+            } else {
+                Reply::Denied(session_denied(format!(
+                    "session `{}` belongs to another agent",
+                    start.session
+                )))
+            };
+            self.reply(ask, reply);
+            return;
+        }
+        if self.engine.state.ended.contains(&start.session) {
+            self.deny_session(ask, &start.session);
+            return;
+        }
+        let session = Session {
+            id: start.session.clone(),
+            agent: start.agent.clone(),
+            intent: start.intent.clone(),
+            started_at: self.now,
+            trace_id: self.new_trace(),
+            span_id: self.new_span(),
+            entry: Entry::Open,
+            unlocked: BTreeSet::new(),
+            locked: BTreeSet::new(),
+            allowed: Vec::new(),
+            denied: Vec::new(),
+            contexts: BTreeSet::new(),
+            running: BTreeMap::new(),
+            actions: 0,
+            events: 0,
+        };
+        let place = session_place(&session);
+        self.state().sessions.insert(start.session.clone(), session);
+        self.record(&place, started_record(&self.engine.atlases, start));
+        let given = self.enter(&start.session, &place);
+        let held = self.entry_gate(&start.session).into_iter().collect();
+        self.reply(ask, Reply::Started(SessionStarted { held, given }));
+    }
+
+    /// A session that started before: the agent, or this process, came back.
+    fn resumed(&mut self, session: &SessionId) -> Reply {
+        self.void_stale_entry(session);
+        self.reenter(session);
+        Reply::Started(SessionStarted {
+            held: self.entry_gate(session).into_iter().collect(),
+            given: Given::default(),
+        })
+    }
+
+    /// Runs the checkpoints of a session's start.
+    fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
+        let fired: Vec<OwnedFired> = evaluate::session_start(&self.engine.atlases)
+            .into_iter()
+            .map(Into::into)
+            .collect();
+        let mut given = Given::default();
+        let mut raised = Vec::new();
+        for fired in &fired {
+            match fired.checkpoint.mode {
+                CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
+                CheckpointMode::Advisory | CheckpointMode::Observational => {
+                    given.extend(self.apply_passing(place, fired, &Subject::SessionStart));
+                }
+            }
+        }
+        self.hold_entry(session, place, raised);
+        given
+    }
+
+    /// Voids a start gate that was put up under other Atlases: it could not be passed any more.
+    pub(super) fn void_stale_entry(&mut self, session: &SessionId) {
+        let Some(gate) = self.entry_gate(session) else {
+            return;
+        };
+        let held = self.engine.state.held.get(&gate);
+        if held.is_none_or(|waiting| waiting.held.atlas_hash != self.engine.atlas_hash) {
+            self.withdraw(&gate, Outcome::Voided, ATLAS_CHANGED);
+        }
+    }
+
+    /// Asks again at the start gate of a session whose first asking nobody answered.
+    pub(super) fn reenter(&mut self, session: &SessionId) {
+        let Some(known) = self.engine.state.sessions.get(session) else {
+            return;
+        };
+        if known.entry != Entry::Lapsed {
+            return;
+        }
+        let place = session_place(known);
+        let fired: Vec<OwnedFired> = evaluate::session_start(&self.engine.atlases)
+            .into_iter()
+            .filter(|fired| fired.checkpoint.mode == CheckpointMode::Blocking)
+            .map(Into::into)
+            .collect();
+        let raised = fired
+            .iter()
+            .map(|fired| self.raise_checkpoint(fired))
+            .collect();
+        self.hold_entry(session, &place, raised);
+    }
+
+    fn hold_entry(&mut self, session: &SessionId, place: &Place, raised: Vec<Raised>) {
+        let Some(known) = self.engine.state.sessions.get(session) else {
+            return;
+        };
+        let entry = if raised.is_empty() {
+            Entry::Open
+        } else {
+            let params = start_params(&known.agent, known.intent.as_deref());
+            let request = Request {
+                subject: Subject::SessionStart,
+                hash: request_hash(session, SESSION_START, &params),
+                place: place.clone(),
+                deadline: None,
+                given: Given::default(),
+            };
+            self.hold(None, request, raised);
+            // Not held after all (too much is): then nobody can be asked, and nothing is open.
+            let newest = self.engine.state.held.values().find(|waiting| {
+                waiting.held.session == *session && waiting.held.subject == Subject::SessionStart
+            });
+            newest.map_or(Entry::Lapsed, |waiting| {
+                Entry::Held(waiting.held.id.clone())
+            })
+        };
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            known.entry = entry;
+        }
+        self.touch(session);
+    }
+
+    fn entry_gate(&self, session: &SessionId) -> Option<GateId> {
+        match &self.engine.state.sessions.get(session)?.entry {
+            Entry::Held(gate) => Some(gate.clone()),
+            Entry::Open | Entry::Lapsed | Entry::Refused { .. } => None,
+        }
+    }
+
+    pub(super) fn end_session(&mut self, ask: AskId, end: EndSession) {
+        if self.live(&end.session).is_none() {
+            self.deny_session(ask, &end.session);
+            return;
+        }
+        let held: Vec<_> = self
+            .engine
+            .state
+            .held
+            .values()
+            .filter(|waiting| waiting.held.session == end.session)
+            .map(|waiting| waiting.held.id.clone())
+            .collect();
+        for gate in held {
+            self.withdraw(&gate, Outcome::Withdrawn, "the session ended");
+        }
+        self.refuse_parked(&end.session, DenyCode::Withdrawn, "the session ended");
+        let permits = &mut self.engine.state.permits;
+        let dropped: Vec<_> = permits
+            .extract_if(.., |_, permit| permit.session == end.session)
+            .collect();
+        for (hash, _) in dropped {
+            self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
+        }
+        let now = self.now;
+        let Some(session) = self.engine.state.sessions.get(&end.session) else {
+            return;
+        };
+        let root = session_place(session);
+        let record = SessionEnded {
+            duration_ms: millis(now, session.started_at),
+            event_count: session.events + 1,
+            actions_taken: session.actions,
+            contexts_injected: session.contexts.len() as u64,
+            final_status: end.status.as_str().to_owned(),
+            summary: end.summary,
+        };
+        self.record_below(&root, record);
+        self.state().sessions.remove(&end.session);
+        self.state().ended.insert(end.session);
+        self.reply(ask, Reply::Ended);
+    }
+
+    /// Lets a request wait for its session's start gate: nobody is asked about it before.
+    pub(super) fn park(&mut self, ask: AskId, request: ActionRequest) {
+        if self.entry_gate(&request.session).is_none() {
+            self.deny(
+                ask,
+                DenyCode::Overload,
+                "too much is held to ask about this session",
+            );
+            return;
+        }
+        let session = request.session.clone();
+        let parked = self.state().parked.entry(session).or_default();
+        if parked.len() >= MAX_HELD_PER_SESSION {
+            let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
+            self.deny(ask, DenyCode::Overload, reason);
+            return;
+        }
+        parked.push((ask, request));
+    }
+
+    /// Takes up what waited for a start gate that was passed.
+    pub(super) fn release_parked(&mut self, session: &SessionId) {
+        for (ask, request) in self.state().parked.remove(session).unwrap_or_default() {
+            self.judge_action(ask, request);
+        }
+    }
+
+    /// Refuses what waited for a start gate that was not passed.
+    pub(super) fn refuse_parked(&mut self, session: &SessionId, code: DenyCode, reason: &str) {
+        for (ask, request) in self.state().parked.remove(session).unwrap_or_default() {
+            self.refuse_action(ask, &request, code, SESSION_START, reason.to_owned());
+        }
+    }
+
+    /// The session, if it exists and has not ended.
+    pub(super) fn live(&self, session: &SessionId) -> Option<&Session> {
+        self.engine.state.sessions.get(session)
+    }
+
+    pub(super) fn deny_session(&mut self, ask: AskId, session: &SessionId) {
+        let reason = if self.engine.state.ended.contains(session) {
+            format!("session `{session}` has ended")
+        } else {
+            format!("there is no session `{session}`")
+        };
+        self.reply(ask, Reply::Denied(session_denied(reason)));
+    }
+}
+
+fn session_denied(reason: String) -> Denied {
+    Denied {
+        code: DenyCode::Session,
+        reason,
+        help: Some("start a session first, with an identifier of its own".to_owned()),
+        gate: None,
+    }
+}
+
+/// The root of a session's span tree.
+pub(super) fn session_place(session: &Session) -> Place {
+    Place {
+        session: session.id.clone(),
+        trace_id: session.trace_id.clone(),
+        span_id: session.span_id.clone(),
+        parent: None,
+    }
+}
+
+fn started_record(atlases: &[Atlas], start: &StartSession) -> StartedRecord {
+    StartedRecord {
+        agent_type: start.agent.clone(),
+        agent_version: start.agent_version.clone(),
+        wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
+        atlas_ids: atlases.iter().map(|atlas| atlas.id.clone()).collect(),
+        initial_contexts: Vec::new(),
+        intent: start.intent.clone(),
+        environment: Environment {
+            platform: std::env::consts::OS.to_owned(),
+            runtime: None,
+        },
+    }
+}
+
+/// Whole milliseconds from `earlier` to `later`.
+pub(super) fn millis(later: Timestamp, earlier: Timestamp) -> u64 {
+    u64::try_from(later.since(earlier).as_millis()).unwrap_or(u64::MAX)
+}

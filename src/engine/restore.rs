@@ -1,0 +1,94 @@
+//! Going on after a restart: the engine's state, from what was kept.
+
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::atlas::Atlas;
+use crate::base::clock::Timestamp;
+use crate::base::id::{GateId, IdSource, SessionId};
+
+use super::command::{Command, Effect, StateChange, StateKind};
+use super::session::Session;
+use super::{Engine, Permit, Waiting};
+
+/// Why kept state cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[error("the kept {kind} `{key}` cannot be read: {source}")]
+pub struct RestoreError {
+    kind: &'static str,
+    key: String,
+    source: serde_json::Error,
+}
+
+impl Engine {
+    /// An engine that goes on where another one was stopped. Requests that are still held come back
+    /// with their identifiers; the effects set their deadlines again, and expire what is overdue.
+    ///
+    /// # Errors
+    /// When a piece of state cannot be read. Nothing is guessed: a gate that cannot be read is not
+    /// a gate that may be skipped.
+    pub fn restore(
+        atlases: Vec<Atlas>,
+        ids: Box<dyn IdSource>,
+        kept: impl IntoIterator<Item = StateChange>,
+        ended: BTreeSet<SessionId>,
+        now: Timestamp,
+    ) -> Result<(Self, Vec<Effect>), RestoreError> {
+        let mut engine = Self::new(atlases, ids);
+        engine.state.ended = ended;
+        for StateChange { kind, key, body } in kept {
+            let Some(body) = body else { continue };
+            engine.restore_piece(kind, &key, body)?;
+        }
+        let held: Vec<(GateId, Timestamp)> = engine
+            .state
+            .held
+            .values()
+            .map(|waiting| (waiting.held.id.clone(), waiting.held.deadline))
+            .collect();
+        let mut effects = Vec::new();
+        for (gate, deadline) in held {
+            if deadline <= now {
+                effects.extend(engine.handle(Command::DeadlineReached(gate), now));
+            } else {
+                effects.push(Effect::SetDeadline(gate, deadline));
+            }
+        }
+        Ok((engine, effects))
+    }
+
+    fn restore_piece(
+        &mut self,
+        kind: StateKind,
+        key: &str,
+        body: Value,
+    ) -> Result<(), RestoreError> {
+        let state = &mut self.state;
+        match kind {
+            StateKind::Session => {
+                let session: Session = read(kind, key, body)?;
+                state.sessions.insert(session.id.clone(), session);
+            }
+            StateKind::Held => {
+                let waiting: Waiting = read(kind, key, body)?;
+                state.held.insert(waiting.held.id.clone(), waiting);
+            }
+            StateKind::Permit => {
+                let permit: Permit = read(kind, key, body)?;
+                state.permits.insert(permit.request_hash, permit);
+            }
+            StateKind::Counter => state.gates_opened = read(kind, key, body)?,
+        }
+        Ok(())
+    }
+}
+
+fn read<T: DeserializeOwned>(kind: StateKind, key: &str, body: Value) -> Result<T, RestoreError> {
+    serde_json::from_value(body).map_err(|source| RestoreError {
+        kind: kind.as_str(),
+        key: key.to_owned(),
+        source,
+    })
+}

@@ -1,0 +1,106 @@
+//! How risky an action is, when no Atlas says so: by the words of its name and parameters.
+
+use serde_json::Value;
+
+use crate::atlas::document::RiskTier;
+
+/// Words that name a tier. The highest found counts.
+const WORDS: [(RiskTier, &[&str]); 4] = [
+    (RiskTier::Low, &["read", "get", "list", "search", "find"]),
+    (RiskTier::Medium, &["write", "create", "update", "set"]),
+    (RiskTier::High, &["delete", "remove", "destroy"]),
+    (
+        RiskTier::Critical,
+        &["drop", "deploy", "migrate", "truncate"],
+    ),
+];
+
+/// Words that raise whatever they occur in to at least high.
+const PRODUCTION: [&str; 2] = ["production", "prod"];
+
+/// The tier that the words of `action` and of its parameters' values suggest; low without any.
+#[must_use]
+pub fn detect(action: &str, params: &Value) -> RiskTier {
+    let words = words(action);
+    let named = WORDS
+        .iter()
+        .filter(|(_, known)| words.iter().any(|word| known.contains(&word.as_str())))
+        .map(|(tier, _)| *tier)
+        .max()
+        .unwrap_or(RiskTier::Low);
+    if is_production(&words) || mentions_production(params) {
+        named.max(RiskTier::High)
+    } else {
+        named
+    }
+}
+
+fn is_production(words: &[String]) -> bool {
+    words.iter().any(|word| PRODUCTION.contains(&word.as_str()))
+}
+
+fn mentions_production(value: &Value) -> bool {
+    match value {
+        Value::String(text) => is_production(&words(text)),
+        Value::Array(items) => items.iter().any(mentions_production),
+        Value::Object(fields) => fields.values().any(mentions_production),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Splits on everything that is not a letter or digit, and where camelCase changes.
+fn words(text: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before_is_lower = false;
+    for c in text.chars() {
+        let starts_word = !c.is_alphanumeric() || (c.is_uppercase() && before_is_lower);
+        if starts_word {
+            words.push(String::new());
+        }
+        if let (true, Some(word)) = (c.is_alphanumeric(), words.last_mut()) {
+            word.extend(c.to_lowercase());
+        }
+        before_is_lower = c.is_lowercase();
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn known_answers() {
+        for (action, tier) in [
+            ("ticket.delete", RiskTier::High),
+            ("drop_database", RiskTier::Critical),
+            ("update_production_config", RiskTier::High),
+            ("user.ban", RiskTier::Low),
+            ("product.view", RiskTier::Low),
+            ("settle_payment", RiskTier::Low),
+            ("deploy_service", RiskTier::Critical),
+        ] {
+            assert_eq!(detect(action, &Value::Null), tier, "{action}");
+        }
+    }
+
+    #[test]
+    fn whole_words_in_any_case_style() {
+        assert_eq!(detect("deleteTicket", &Value::Null), RiskTier::High);
+        assert_eq!(detect("ticket:bulkRemove", &Value::Null), RiskTier::High);
+        assert_eq!(detect("undeleted.show", &Value::Null), RiskTier::Low);
+        assert_eq!(detect("getOrDelete", &Value::Null), RiskTier::High);
+    }
+
+    #[test]
+    fn production_in_a_parameter_raises() {
+        let params = json!({"target": {"hosts": ["eu-prod-7"]}});
+        assert_eq!(detect("config.get", &params), RiskTier::High);
+        assert_eq!(
+            detect("config.get", &json!({"prod": "staging"})),
+            RiskTier::Low
+        );
+    }
+}

@@ -1,0 +1,113 @@
+//! What the engine remembers about one agent session.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::atlas::compiled::Capability;
+use crate::base::clock::Timestamp;
+use crate::base::id::{ExecutionId, GateId, SessionId, SpanId, TraceId};
+use crate::base::pattern::{Pattern, Patterns};
+
+use super::held::PassEffects;
+
+/// One agent session.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its identifier.
+    pub id: SessionId,
+    /// Its agent.
+    pub agent: String,
+    /// What it says it is for.
+    pub intent: Option<String>,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// The operation that its start and end belong to.
+    pub trace_id: TraceId,
+    /// The root of its span tree.
+    pub span_id: SpanId,
+    /// Whether it may act at all.
+    pub entry: Entry,
+    /// Capabilities that gates unlocked.
+    pub unlocked: BTreeSet<String>,
+    /// Capabilities that gates locked; they stay locked.
+    pub locked: BTreeSet<String>,
+    /// Actions that gates allowed.
+    pub allowed: Vec<Patterns>,
+    /// Actions that gates denied, with the gate.
+    pub denied: Vec<(String, Patterns)>,
+    /// Contexts it was handed.
+    pub contexts: BTreeSet<String>,
+    /// Runs that were allowed and are not yet completed.
+    pub running: BTreeMap<ExecutionId, Running>,
+    /// Runs that were allowed.
+    pub actions: u64,
+    /// Events recorded.
+    pub events: u64,
+}
+
+/// Whether a session may act at all: the state of its start gates.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Entry {
+    /// It may.
+    Open,
+    /// Its start is held.
+    Held(GateId),
+    /// Nobody answered: it is asked again when the session wants to act.
+    Lapsed,
+    /// An operator refused it.
+    Refused {
+        /// Why.
+        reason: String,
+    },
+}
+
+/// A run that was allowed and is not yet completed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The action.
+    pub action: String,
+    /// The operation.
+    pub trace_id: TraceId,
+    /// The attempt's span.
+    pub span_id: SpanId,
+    /// When it was allowed.
+    pub since: Timestamp,
+}
+
+impl Session {
+    /// Whether the session lacks `capability`. A lock beats an unlock.
+    #[must_use]
+    pub fn lacks(&self, capability: &Capability) -> bool {
+        self.locked.contains(&capability.id)
+            || (capability.starts_locked && !self.unlocked.contains(&capability.id))
+    }
+
+    /// The gate and pattern that deny `action`, if one does.
+    #[must_use]
+    pub fn denial_of(&self, action: &str) -> Option<(&str, &Pattern)> {
+        self.denied
+            .iter()
+            .find_map(|(gate, patterns)| Some((gate.as_str(), patterns.first_match(action)?)))
+    }
+
+    /// Whether a passed gate allows `action` by name.
+    #[must_use]
+    pub fn allows(&self, action: &str) -> bool {
+        self.allowed.iter().any(|patterns| patterns.matches(action))
+    }
+
+    /// Takes over what passing `gate` does.
+    pub fn apply(&mut self, gate: &str, effects: &PassEffects) {
+        self.unlocked.extend(effects.unlock.iter().cloned());
+        self.locked.extend(effects.lock.iter().cloned());
+        if !effects.allow.is_empty() && !self.allowed.contains(&effects.allow) {
+            self.allowed.push(effects.allow.clone());
+        }
+        let denial = (gate.to_owned(), effects.deny.clone());
+        if !effects.deny.is_empty() && !self.denied.contains(&denial) {
+            self.denied.push(denial);
+        }
+    }
+}

@@ -1,0 +1,221 @@
+//! How held requests leave the queue: released, or ended without having passed.
+
+use std::sync::Arc;
+
+use crate::base::id::GateId;
+use crate::base::limits::PERMIT_LIFETIME;
+use crate::trace::event::{CheckpointBlocked, CheckpointCompleted, Durability};
+
+use super::command::{AskId, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply, StateKind};
+use super::held::{Gate, Held, Subject};
+use super::lifecycle::{millis, session_place};
+use super::session::Entry;
+use super::turn::{Place, Turn};
+use super::{Permit, Waiting};
+
+/// How a request that does not pass ends.
+pub(super) struct Ending {
+    pub(super) outcome: Outcome,
+    pub(super) by: Option<String>,
+    pub(super) code: DenyCode,
+    pub(super) reason: String,
+}
+
+impl Turn<'_> {
+    /// Tells one asker that it may run, or leaves a permit when none is there.
+    ///
+    /// One approval is one run. Of several askers it goes to the one who asked last: the others are
+    /// most likely earlier tries of the same one.
+    pub(super) fn release(
+        &mut self,
+        held: &Held,
+        place: &Place,
+        action: &str,
+        given: Given,
+        mut askers: Vec<AskId>,
+    ) {
+        let Some(last) = askers.pop() else {
+            self.leave_permit(held, given);
+            return;
+        };
+        let allowed = self.allow(place, action, given);
+        for earlier in askers {
+            let reason = "an identical request that came later was allowed instead";
+            self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
+        }
+        self.reply(last, Reply::Allowed(allowed));
+    }
+
+    fn leave_permit(&mut self, held: &Held, given: Given) {
+        let permit = Permit {
+            request_hash: held.request_hash,
+            atlas_hash: held.atlas_hash,
+            session: held.session.clone(),
+            gate: held.id.clone(),
+            expires_at: self.now.plus(PERMIT_LIFETIME),
+            given,
+            trace_id: held.trace_id.clone(),
+            span_id: held.span_id.clone(),
+        };
+        let key = permit.request_hash;
+        self.persist(StateKind::Permit, &key.to_string(), Some(&permit));
+        self.state().permits.insert(key, permit);
+    }
+
+    pub(super) fn deadline_reached(&mut self, gate: &GateId) {
+        let Some(waiting) = self.engine.state.held.get(gate) else {
+            return;
+        };
+        // An early wake-up, or one that belongs to an earlier deadline, is not a deadline.
+        if waiting.held.deadline > self.now {
+            return;
+        }
+        let held = Arc::clone(&waiting.held);
+        let seconds = held.deadline.since(held.opened_at).as_secs();
+        self.end(
+            &held,
+            Ending {
+                outcome: Outcome::Expired,
+                by: None,
+                code: DenyCode::Expired,
+                reason: format!("nobody answered within {seconds} s, so it is denied"),
+            },
+        );
+    }
+
+    /// Ends a held request without anybody having decided about it.
+    pub(super) fn withdraw(&mut self, gate: &GateId, outcome: Outcome, reason: &str) {
+        let Some(waiting) = self.engine.state.held.get(gate) else {
+            return;
+        };
+        let held = Arc::clone(&waiting.held);
+        self.end(
+            &held,
+            Ending {
+                outcome,
+                by: None,
+                code: DenyCode::Withdrawn,
+                reason: reason.to_owned(),
+            },
+        );
+    }
+
+    /// Ends a held request that does not pass: records, replies, and what its session loses.
+    pub(super) fn end(&mut self, held: &Held, ending: Ending) -> Decided {
+        let place = self.held_place(held);
+        let waiting = self.take(&held.id);
+        for gate in &held.gates {
+            self.record_blocked(held, &place, gate, &ending);
+        }
+        match &held.subject {
+            Subject::SessionStart => {
+                if let Some(session) = self.state().sessions.get_mut(&held.session) {
+                    session.entry = match ending.outcome {
+                        Outcome::Denied => Entry::Refused {
+                            reason: ending.reason.clone(),
+                        },
+                        Outcome::Passed
+                        | Outcome::Expired
+                        | Outcome::Withdrawn
+                        | Outcome::Voided => Entry::Lapsed,
+                    };
+                }
+                self.refuse_parked(&held.session, ending.code, &ending.reason);
+            }
+            Subject::Action(call) => {
+                let by = held.gates.first().map_or("", |gate| gate.origin.id());
+                self.block(&place, call, by, &ending.reason);
+            }
+        }
+        for asker in waiting.map(|waiting| waiting.askers).unwrap_or_default() {
+            self.reply(asker, denied(held, ending.code, &ending.reason));
+        }
+        self.settle(held, ending.outcome, ending.by, ending.reason)
+    }
+
+    fn record_blocked(&mut self, held: &Held, place: &Place, gate: &Gate, ending: &Ending) {
+        let here = place.below(gate.span_id.clone());
+        let span = self.new_span();
+        let blocked = CheckpointBlocked {
+            checkpoint_id: gate.origin.id().to_owned(),
+            reason: ending.reason.clone(),
+            blocked_action: held.action().to_owned(),
+            outcome: ending.outcome.as_str().to_owned(),
+            decided_by: ending.by.clone(),
+        };
+        self.record_as(&here.below(span), blocked, Durability::Sync);
+        self.record_below(
+            &here,
+            CheckpointCompleted {
+                checkpoint_id: gate.origin.id().to_owned(),
+                checkpoint_type: gate.origin.kind().to_owned(),
+                duration_ms: millis(self.now, held.opened_at),
+                contexts_injected: Vec::new(),
+                action_taken: Some("block".to_owned()),
+                block_reason: Some(ending.reason.clone()),
+            },
+        );
+    }
+
+    /// Takes a request out of the queue.
+    pub(super) fn take(&mut self, gate: &GateId) -> Option<Waiting> {
+        let waiting = self.state().held.remove(gate);
+        self.persist::<()>(StateKind::Held, gate.as_str(), None);
+        waiting
+    }
+
+    pub(super) fn settle(
+        &mut self,
+        held: &Held,
+        outcome: Outcome,
+        by: Option<String>,
+        detail: String,
+    ) -> Decided {
+        let decided = Decided {
+            gate: held.id.clone(),
+            at: self.now,
+            outcome,
+            by,
+            detail,
+            session: held.session.clone(),
+            agent: held.agent.clone(),
+            action: held.action().to_owned(),
+            tier: held.tier(),
+        };
+        self.state().note_settled(Arc::new(decided.clone()));
+        self.push(Effect::Settled(decided.clone()));
+        decided
+    }
+
+    pub(super) fn held_place(&self, held: &Held) -> Place {
+        let root = self
+            .engine
+            .state
+            .sessions
+            .get(&held.session)
+            .map(session_place);
+        let parent = match held.subject {
+            Subject::SessionStart => None,
+            Subject::Action(_) => root.map(|root| root.span_id),
+        };
+        Place {
+            session: held.session.clone(),
+            trace_id: held.trace_id.clone(),
+            span_id: held.span_id.clone(),
+            parent,
+        }
+    }
+}
+
+fn denied(held: &Held, code: DenyCode, reason: &str) -> Reply {
+    let hint = match code {
+        DenyCode::Expired => Some("ask again when an operator is at the console".to_owned()),
+        _ => None,
+    };
+    Reply::Denied(Denied {
+        code,
+        reason: reason.to_owned(),
+        help: hint,
+        gate: Some(held.id.clone()),
+    })
+}

@@ -1,0 +1,258 @@
+//! Commands in; replies, records and state out.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::command::*;
+use super::held::Held;
+use super::*;
+use crate::atlas::load_str;
+use crate::base::id::CountedIds;
+use crate::base::limits::PERMIT_LIFETIME;
+
+mod decisions;
+mod requests;
+mod restarts;
+
+const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
+
+/// An engine with a clock in hand, and everything it ever said.
+struct Bench {
+    engine: Engine,
+    now: Timestamp,
+    asks: u64,
+    effects: Vec<Effect>,
+    replies: BTreeMap<AskId, Reply>,
+}
+
+impl Bench {
+    fn new(atlases: &[&str]) -> Self {
+        Self::with(Engine::new(
+            atlases_of(atlases),
+            Box::new(CountedIds::default()),
+        ))
+    }
+
+    fn acme() -> Self {
+        Self::new(&[ACME])
+    }
+
+    fn with(engine: Engine) -> Self {
+        Self {
+            engine,
+            now: "2026-01-01T00:00:00.000000Z".parse().unwrap(),
+            asks: 0,
+            effects: Vec::new(),
+            replies: BTreeMap::new(),
+        }
+    }
+
+    fn tell(&mut self, command: Command) {
+        for effect in self.engine.handle(command, self.now) {
+            if let Effect::Reply(ask, reply) = &effect {
+                let before = self.replies.insert(*ask, reply.clone());
+                assert_eq!(before, None, "{ask:?} was answered twice");
+            }
+            self.effects.push(effect);
+        }
+    }
+
+    fn ask(&mut self, command: impl FnOnce(AskId) -> Command) -> AskId {
+        self.asks += 1;
+        let ask = AskId(self.asks);
+        self.tell(command(ask));
+        ask
+    }
+
+    fn start(&mut self, session: &str) -> AskId {
+        let start = StartSession {
+            session: session.parse().unwrap(),
+            agent: "bot".to_owned(),
+            agent_version: None,
+            intent: None,
+        };
+        self.ask(|ask| Command::StartSession(ask, start))
+    }
+
+    fn end(&mut self, session: &str) -> AskId {
+        let end = EndSession {
+            session: session.parse().unwrap(),
+            status: FinalStatus::Completed,
+            summary: None,
+        };
+        self.ask(|ask| Command::EndSession(ask, end))
+    }
+
+    fn request(&mut self, session: &str, action: &str, params: Value) -> AskId {
+        let request = ActionRequest {
+            session: session.parse().unwrap(),
+            action: action.to_owned(),
+            params,
+            deadline: None,
+        };
+        self.ask(|ask| Command::RequestAction(ask, request))
+    }
+
+    /// Answers every question of a held request as it wants to be answered.
+    fn pass(&mut self, gate: &str) -> AskId {
+        let held = self.held(gate);
+        let answers = held.gates.iter().map(|gate| {
+            let questions = gate.questions.iter();
+            questions
+                .map(|question| (question.id().to_owned(), good_answer(question)))
+                .collect()
+        });
+        let ruling = Ruling::Pass {
+            answers: answers.collect(),
+        };
+        self.decide(&held, ruling)
+    }
+
+    fn answer(&mut self, gate: &str, answers: Value) -> AskId {
+        let held = self.held(gate);
+        let answers = serde_json::from_value(answers).unwrap();
+        self.decide(&held, Ruling::Pass { answers })
+    }
+
+    fn refuse(&mut self, gate: &str, reason: &str) -> AskId {
+        let held = self.held(gate);
+        let reason = reason.to_owned();
+        self.decide(&held, Ruling::Deny { reason })
+    }
+
+    fn decide(&mut self, held: &Held, ruling: Ruling) -> AskId {
+        let decide = Decide {
+            gate: held.id.clone(),
+            operator: "op-1".to_owned(),
+            method: "console".to_owned(),
+            request_hash: held.request_hash,
+            atlas_hash: held.atlas_hash,
+            ruling,
+        };
+        self.ask(|ask| Command::Decide(ask, decide))
+    }
+
+    fn held(&self, gate: &str) -> Held {
+        let gate: GateId = gate.parse().unwrap();
+        (*self.engine.state.held[&gate].held).clone()
+    }
+
+    fn held_ids(&self) -> Vec<String> {
+        self.engine
+            .held()
+            .iter()
+            .map(|held| held.id.to_string())
+            .collect()
+    }
+
+    fn advance(&mut self, seconds: u64) {
+        self.now = self.now.plus(Duration::from_secs(seconds));
+    }
+
+    /// Wakes the engine for whatever is held, as deadlines would.
+    fn wake(&mut self) {
+        for gate in self.held_ids() {
+            self.tell(Command::DeadlineReached(gate.parse().unwrap()));
+        }
+    }
+
+    fn reply(&self, ask: AskId) -> &Reply {
+        self.replies
+            .get(&ask)
+            .unwrap_or_else(|| panic!("{ask:?} has no reply yet"))
+    }
+
+    fn waits(&self, ask: AskId) -> bool {
+        !self.replies.contains_key(&ask)
+    }
+
+    fn allowed(&self, ask: AskId) -> &Allowed {
+        match self.reply(ask) {
+            Reply::Allowed(allowed) => allowed,
+            other => panic!("not allowed: {other:?}"),
+        }
+    }
+
+    fn denied(&self, ask: AskId) -> &Denied {
+        match self.reply(ask) {
+            Reply::Denied(denied) => denied,
+            other => panic!("not denied: {other:?}"),
+        }
+    }
+
+    fn outcome(&self, ask: AskId) -> Outcome {
+        match self.reply(ask) {
+            Reply::Decided(decided) => decided.outcome,
+            other => panic!("not decided: {other:?}"),
+        }
+    }
+
+    /// Names of the events recorded so far.
+    fn records(&self) -> Vec<&'static str> {
+        self.drafts()
+            .map(|draft| draft.payload.event_type())
+            .collect()
+    }
+
+    /// Payloads of the events of a type recorded so far.
+    fn payloads(&self, event_type: &str) -> Vec<Value> {
+        self.drafts()
+            .filter(|draft| draft.payload.event_type() == event_type)
+            .map(|draft| draft.payload.fields().into())
+            .collect()
+    }
+
+    fn drafts(&self) -> impl Iterator<Item = &crate::trace::event::Draft> {
+        self.effects.iter().filter_map(|effect| match effect {
+            Effect::Record(draft) => Some(draft),
+            _ => None,
+        })
+    }
+
+    /// Everything that was kept, as a store would have it.
+    fn kept(&self) -> Vec<StateChange> {
+        let mut kept = BTreeMap::new();
+        for effect in &self.effects {
+            if let Effect::Persist(change) = effect {
+                let key = (change.kind, change.key.clone());
+                match change.body {
+                    Some(_) => drop(kept.insert(key, change.clone())),
+                    None => drop(kept.remove(&key)),
+                }
+            }
+        }
+        kept.into_values().collect()
+    }
+
+    /// An ACME session that was let in.
+    fn in_acme(session: &str) -> Self {
+        let mut bench = Self::acme();
+        bench.start(session);
+        bench.pass("c-1");
+        bench
+    }
+}
+
+fn atlases_of(texts: &[&str]) -> Vec<Atlas> {
+    let load = |text: &&str| match load_str("test.yaml", text) {
+        Ok(loaded) => loaded.atlas,
+        Err(error) => panic!("{}", error.report(crate::atlas::diagnostic::Colour::None)),
+    };
+    texts.iter().map(load).collect()
+}
+
+fn good_answer(question: &crate::atlas::compiled::Question) -> Value {
+    use crate::atlas::document::ResponseType;
+    match question.response_type() {
+        ResponseType::Boolean => json!(true),
+        ResponseType::Acknowledgment => json!("understood"),
+        _ => json!("it was confirmed by the customer in writing"),
+    }
+}
+
+/// An Atlas with this body below its head.
+fn atlas(body: &str) -> String {
+    format!("atlas_version: \"1.0\"\natlas_id: test\nversion: \"1\"\nname: Test\n{body}")
+}

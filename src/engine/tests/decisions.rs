@@ -1,0 +1,355 @@
+//! What operators decide, and what silence decides.
+
+use super::*;
+
+// covers B19, T14, T18
+#[test]
+fn an_approval_writes_who_how_and_why() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({"ids": [1]}));
+    let decision = bench.answer(
+        "c-2",
+        json!([
+            {"admin-ack": "understood"},
+            {"confirm-delete": "i understand"},
+            {"justify-risk": "duplicates of T-1, confirmed by mail"},
+            {"justification": "the customer asked for it"},
+        ]),
+    );
+    assert_eq!(bench.outcome(decision), Outcome::Passed);
+    bench.allowed(delete);
+    assert_eq!(
+        bench.payloads("policy_override"),
+        [json!({
+            "policy_id": "require-admin-approval", "action_type": "ticket.delete",
+            "approver": "op-1", "approval_method": "console",
+            "justification": "the customer asked for it",
+        })]
+    );
+    assert_eq!(
+        bench.payloads("risk_verified"),
+        [json!({
+            "risk_tier": "high", "verification_method": "console", "verified_by": "op-1",
+            "action_type": "ticket.delete",
+        })]
+    );
+    let responses = bench.payloads("checkpoint_response");
+    assert_eq!(
+        responses[2]["answers"],
+        json!({"confirm-delete": "acknowledged"})
+    );
+    assert_eq!(responses[2]["validation_result"], "valid");
+}
+
+#[test]
+fn the_release_comes_after_every_record_it_rests_on() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({}));
+    bench.pass("c-2");
+    let reply = bench
+        .effects
+        .iter()
+        .position(|e| matches!(e, Effect::Reply(a, _) if *a == delete));
+    let last = bench
+        .effects
+        .iter()
+        .rposition(|e| matches!(e, Effect::Record(_)));
+    assert!(reply > last, "{reply:?} {last:?}");
+    let dropped = bench.effects.iter().rposition(
+        |e| matches!(e, Effect::Persist(c) if c.kind == StateKind::Held && c.body.is_none()),
+    );
+    assert!(reply > dropped);
+}
+
+// covers B11
+#[test]
+fn an_invalid_answer_keeps_the_gate_and_says_what_is_wrong() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({}));
+    let attempt = bench.answer(
+        "c-2",
+        json!([
+            {"admin-ack": "understood"}, {"confirm-delete": "not understood"},
+            {"justify-risk": "short"}, {},
+        ]),
+    );
+    let Reply::Invalid(invalid) = bench.reply(attempt) else {
+        panic!()
+    };
+    assert_eq!(invalid.held.invalid_attempts, 1);
+    let wrong: Vec<_> = invalid
+        .problems
+        .iter()
+        .map(|p| (p.gate, p.question.as_str()))
+        .collect();
+    assert_eq!(
+        wrong,
+        [
+            (1, "confirm-delete"),
+            (2, "justify-risk"),
+            (3, "justification")
+        ]
+    );
+    assert!(bench.waits(delete));
+    assert!(bench.payloads("risk_verified").is_empty());
+    bench.pass("c-2");
+    bench.allowed(delete);
+}
+
+#[test]
+fn no_to_do_you_agree_does_not_let_a_session_in() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    for said in [json!(false), json!("false"), json!("no")] {
+        let attempt = bench.answer("c-1", json!([{"agree-terms": said}]));
+        assert!(matches!(bench.reply(attempt), Reply::Invalid(_)));
+    }
+    assert!(bench.waits(get));
+}
+
+fn gate_with(question: &str) -> Bench {
+    let body = format!(
+        "actions: [{{action_id: a}}]\n\
+         checkpoints:\n\
+         - checkpoint_id: g\n  trigger: {{type: action_pre, patterns: [a]}}\n  mode: blocking\n  \
+         questions: [{{question_id: q, question: why, {question}}}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.start("s-1");
+    bench
+}
+
+// covers B11
+#[test]
+fn on_invalid_decides_what_an_invalid_answer_does() {
+    let bad = json!([{"q": "x"}]);
+    for (action, outcome) in [
+        ("block", Outcome::Denied),
+        ("warn_and_continue", Outcome::Passed),
+        ("log_and_continue", Outcome::Passed),
+    ] {
+        let mut bench = gate_with(&format!(
+            "validation: {{min_length: 5}}, on_invalid: {action}"
+        ));
+        let ask = bench.request("s-1", "a", json!({}));
+        let decision = bench.answer("c-1", bad.clone());
+        assert_eq!(bench.outcome(decision), outcome, "{action}");
+        assert_eq!(
+            matches!(bench.reply(ask), Reply::Allowed(_)),
+            outcome == Outcome::Passed
+        );
+        let response = &bench.payloads("checkpoint_response")[0];
+        assert_eq!(response["validation_result"], "invalid");
+        assert_eq!(
+            response["problems"],
+            json!(["q: at least 5 characters (1 now)"])
+        );
+    }
+}
+
+#[test]
+fn retries_run_out_where_the_steward_says_so() {
+    let mut bench = gate_with("validation: {min_length: 5}, max_retries: 2");
+    let ask = bench.request("s-1", "a", json!({}));
+    for _ in 0..2 {
+        let attempt = bench.answer("c-1", json!([{"q": "x"}]));
+        assert!(matches!(bench.reply(attempt), Reply::Invalid(_)));
+    }
+    let last = bench.answer("c-1", json!([{"q": "x"}]));
+    assert_eq!(bench.outcome(last), Outcome::Denied);
+    assert_eq!(bench.denied(ask).code, DenyCode::InvalidAnswer);
+}
+
+#[test]
+fn a_gate_without_questions_asks_for_an_acknowledgment() {
+    let body = "
+actions: [{action_id: a}]
+checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, mode: blocking}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    let empty = bench.answer("c-1", json!([{}]));
+    assert!(matches!(bench.reply(empty), Reply::Invalid(_)));
+    assert!(bench.waits(ask));
+    bench.answer("c-1", json!([{"acknowledge": "understood"}]));
+    bench.allowed(ask);
+}
+
+#[test]
+fn a_refusal_carries_its_reason_to_the_agent_and_the_record() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({}));
+    let silent = bench.refuse("c-2", "  ");
+    assert_eq!(bench.reply(silent), &Reply::Refused(Refused::ReasonMissing));
+    let refusal = bench.refuse("c-2", "wrong tenant");
+    assert_eq!(bench.outcome(refusal), Outcome::Denied);
+    assert_eq!(bench.denied(delete).reason, "refused by op-1: wrong tenant");
+    let blocked = &bench.payloads("action_blocked")[0];
+    assert_eq!(blocked["reason"], "refused by op-1: wrong tenant");
+    let gates = bench.payloads("checkpoint_blocked");
+    assert_eq!(gates.len(), 4);
+    assert!(
+        gates
+            .iter()
+            .all(|g| g["outcome"] == "denied" && g["decided_by"] == "op-1")
+    );
+}
+
+#[test]
+fn silence_denies_and_is_not_called_a_refusal() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({}));
+    bench.advance(299);
+    bench.wake();
+    assert!(bench.waits(delete));
+    bench.advance(1);
+    bench.wake();
+    assert_eq!(bench.denied(delete).code, DenyCode::Expired);
+    let gates = bench.payloads("checkpoint_blocked");
+    assert!(
+        gates
+            .iter()
+            .all(|g| g["outcome"] == "expired" && g.get("decided_by").is_none())
+    );
+}
+
+#[test]
+fn the_askers_own_deadline_counts_when_it_is_earlier() {
+    let mut bench = Bench::in_acme("s-1");
+    let request = ActionRequest {
+        session: "s-1".parse().unwrap(),
+        action: "ticket.delete".to_owned(),
+        params: json!({}),
+        deadline: Some(bench.now.plus(Duration::from_secs(20))),
+    };
+    let ask = bench.ask(|ask| Command::RequestAction(ask, request));
+    bench.advance(20);
+    bench.wake();
+    assert_eq!(bench.denied(ask).code, DenyCode::Expired);
+}
+
+#[test]
+fn a_decision_that_comes_too_late_is_told_what_happened() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({}));
+    bench.advance(301);
+    // No wake-up came, and still the deadline counts.
+    let late = bench.pass("c-2");
+    let Reply::Refused(Refused::AlreadySettled(decided)) = bench.reply(late) else {
+        panic!()
+    };
+    assert_eq!(decided.outcome, Outcome::Expired);
+    assert_eq!(bench.denied(delete).code, DenyCode::Expired);
+}
+
+#[test]
+fn the_second_decision_is_told_who_was_first() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({}));
+    let held = bench.held("c-2");
+    bench.refuse("c-2", "no");
+    let second = bench.decide(&held, Ruling::Pass { answers: vec![] });
+    let Reply::Refused(refused) = bench.reply(second) else {
+        panic!()
+    };
+    assert_eq!(refused.to_string(), "c-2 was denied at 00:00:00 by op-1");
+    let never = Held {
+        id: "c-99".parse().unwrap(),
+        ..held
+    };
+    let unknown = bench.decide(
+        &never,
+        Ruling::Deny {
+            reason: "x".to_owned(),
+        },
+    );
+    assert!(matches!(
+        bench.reply(unknown),
+        Reply::Refused(Refused::NotHeld(_))
+    ));
+}
+
+#[test]
+fn a_decision_about_another_request_does_not_count() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    let mut seen = bench.held("c-2");
+    seen.request_hash = Digest::of(b"what the operator saw was something else");
+    let decision = bench.decide(&seen, Ruling::Pass { answers: vec![] });
+    assert_eq!(
+        bench.reply(decision),
+        &Reply::Refused(Refused::RequestChanged)
+    );
+    assert!(bench.waits(delete));
+}
+
+#[test]
+fn identical_requests_join_and_one_approval_is_one_run() {
+    let mut bench = Bench::in_acme("s-1");
+    let first = bench.request("s-1", "ticket.delete", json!({"a": 1, "b": 2}));
+    let second = bench.request("s-1", "ticket.delete", json!({"b": 2, "a": 1}));
+    let other = bench.request("s-1", "ticket.delete", json!({"a": 1}));
+    assert_eq!(bench.held_ids(), ["c-2", "c-3"]);
+    assert_eq!(bench.held("c-2").joined, 1);
+    bench.pass("c-2");
+    bench.allowed(second);
+    assert_eq!(bench.denied(first).code, DenyCode::Withdrawn);
+    assert!(bench.waits(other));
+}
+
+#[test]
+fn a_decision_after_the_asker_left_is_a_permit_for_the_identical_retry() {
+    let mut bench = Bench::in_acme("s-1");
+    let gone = bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    bench.tell(Command::AskerLeft(gone));
+    bench.pass("c-2");
+    assert!(bench.waits(gone), "nobody is there to be told");
+
+    let different = bench.request("s-1", "ticket.delete", json!({"id": 2}));
+    assert!(bench.waits(different));
+    let retry = bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    bench.allowed(retry);
+    let again = bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    assert!(bench.waits(again), "a permit is used once");
+}
+
+#[test]
+fn a_permit_expires() {
+    let mut bench = Bench::in_acme("s-1");
+    let gone = bench.request("s-1", "ticket.delete", json!({}));
+    bench.tell(Command::AskerLeft(gone));
+    bench.pass("c-2");
+    bench.advance(PERMIT_LIFETIME.as_secs());
+    let late = bench.request("s-1", "ticket.delete", json!({}));
+    assert!(bench.waits(late));
+}
+
+#[test]
+fn a_permit_of_one_session_is_no_permit_of_another() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.start("s-2");
+    bench.pass("c-2");
+    let gone = bench.request("s-1", "ticket.delete", json!({}));
+    bench.tell(Command::AskerLeft(gone));
+    bench.pass("c-3");
+    let thief = bench.request("s-2", "ticket.delete", json!({}));
+    assert!(bench.waits(thief));
+}
+
+#[test]
+fn the_same_commands_give_the_same_effects() {
+    let run = || {
+        let mut bench = Bench::in_acme("s-1");
+        bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+        bench.request("s-1", "ticket.delete", json!({"id": 1}));
+        bench.pass("c-2");
+        bench.request("s-1", "user.ban", json!({"id": 1}));
+        bench.advance(400);
+        bench.wake();
+        bench.end("s-1");
+        bench.effects
+    };
+    assert_eq!(run(), run());
+}

@@ -1,0 +1,464 @@
+//! What agents ask, and what stands in their way.
+
+use super::*;
+
+// covers B17, B18
+#[test]
+fn an_acme_session_waits_at_its_onboarding_gate() {
+    let mut bench = Bench::acme();
+    let start = bench.start("s-1");
+    let Reply::Started(started) = bench.reply(start) else {
+        panic!()
+    };
+    assert_eq!(started.held, ["c-1".parse().unwrap()]);
+    let held = bench.held("c-1");
+    assert_eq!(held.gates[0].origin.id(), "onboarding");
+    assert_eq!(held.deadline, held.opened_at.plus(Duration::from_mins(5)));
+    assert_eq!(bench.records(), ["session_started", "checkpoint_triggered"]);
+}
+
+#[test]
+fn a_request_behind_a_pending_session_gate_does_not_run() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    assert!(bench.waits(get));
+    assert_eq!(bench.held_ids(), ["c-1"], "nobody is asked about it before");
+    bench.pass("c-1");
+    assert_eq!(bench.allowed(get).given, Given::default());
+}
+
+// covers B14
+#[test]
+fn passing_the_onboarding_unlocks_and_injects() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    assert!(bench.engine.sessions()[0].lacks(&bench.engine.atlases()[0].capabilities[0]));
+    bench.pass("c-1");
+    assert!(!bench.engine.sessions()[0].lacks(&bench.engine.atlases()[0].capabilities[0]));
+    assert_eq!(
+        bench.records()[2..],
+        [
+            "checkpoint_response",
+            "context_injected",
+            "checkpoint_passed",
+            "checkpoint_completed",
+        ]
+    );
+    let passed = &bench.payloads("checkpoint_passed")[0];
+    assert_eq!(
+        passed,
+        &json!({
+            "checkpoint_id": "onboarding",
+            "unlocked_capabilities": ["basic-support"],
+            "injected_contexts": ["intro-context", "policy-summary"],
+            "passed_by": "op-1",
+        })
+    );
+}
+
+#[test]
+fn a_session_that_was_refused_may_not_act() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    let before = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    let refusal = bench.refuse("c-1", "");
+    assert_eq!(bench.outcome(refusal), Outcome::Denied);
+    let after = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    assert_eq!(bench.denied(before).code, DenyCode::Refused);
+    assert_eq!(bench.denied(after).code, DenyCode::Refused);
+    assert!(bench.held_ids().is_empty());
+}
+
+#[test]
+fn a_session_whose_gate_expired_is_asked_again_when_it_wants_to_act() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    let waiting = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    bench.advance(300);
+    bench.wake();
+    assert_eq!(bench.denied(waiting).code, DenyCode::Expired);
+    let again = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    assert!(bench.waits(again));
+    bench.pass("c-2");
+    bench.allowed(again);
+}
+
+// covers B5
+#[test]
+fn a_deletion_is_held_at_every_gate_that_applies() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({"ids": [1]}));
+    assert!(bench.waits(delete));
+    let held = bench.held("c-2");
+    let gates: Vec<_> = held
+        .gates
+        .iter()
+        .map(|gate| (gate.origin.id(), gate.origin.kind()))
+        .collect();
+    assert_eq!(
+        gates,
+        [
+            ("admin-gate", "capability_gate"),
+            ("delete-confirm", "action_pre"),
+            ("high-risk-gate", "risk_threshold"),
+            ("require-admin-approval", "approval"),
+        ]
+    );
+    assert_eq!(
+        held.gates[0].why,
+        "capability_access: `admin-support` is locked"
+    );
+    assert_eq!(
+        held.gates[1].why,
+        "action_pre: `ticket.delete` matches `*.delete`"
+    );
+    assert_eq!(
+        held.gates[2].why,
+        "risk_threshold: detected tier high is at least high"
+    );
+    bench.pass("c-2");
+    bench.allowed(delete);
+    // The capability stays unlocked, the other gates stand again.
+    let again = bench.request("s-1", "ticket.delete", json!({"ids": [2]}));
+    assert!(bench.waits(again));
+    assert_eq!(bench.held("c-3").gates.len(), 3);
+}
+
+#[test]
+fn an_action_without_gates_runs_at_once() {
+    let mut bench = Bench::in_acme("s-1");
+    let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    bench.allowed(get);
+    let sync = bench
+        .drafts()
+        .skip(6)
+        .any(|d| d.durability == crate::trace::event::Durability::Sync);
+    assert!(!sync, "an allowed low-risk action waits for no disk");
+}
+
+#[test]
+fn parameters_that_break_the_schema_are_denied() {
+    let mut bench = Bench::in_acme("s-1");
+    for params in [json!({}), json!({"ticket_id": 7}), json!(null)] {
+        let get = bench.request("s-1", "ticket.get", params);
+        assert_eq!(bench.denied(get).code, DenyCode::Parameters);
+    }
+    assert!(
+        bench.denied(AskId(4)).reason.contains("/ticket_id"),
+        "{:?}",
+        bench.denied(AskId(4))
+    );
+}
+
+#[test]
+fn an_action_that_no_atlas_knows_is_denied() {
+    let mut bench = Bench::in_acme("s-1");
+    let refund = bench.request("s-1", "payment.refund", json!({}));
+    assert_eq!(bench.denied(refund).code, DenyCode::UnknownAction);
+    let mut bare = Bench::new(&[]);
+    bare.start("s-1");
+    let anything = bare.request("s-1", "ticket.get", json!({}));
+    assert_eq!(
+        bare.denied(anything).reason,
+        "no Atlas is loaded, so nothing is allowed"
+    );
+}
+
+#[test]
+fn unknown_actions_can_be_allowed_or_left_to_the_operator() {
+    let mut open = Bench::new(&[&atlas("unknown_actions: allow\n")]);
+    open.start("s-1");
+    let ask = open.request("s-1", "x.y", json!({}));
+    open.allowed(ask);
+
+    let mut asked = Bench::new(&[&atlas("unknown_actions: approve\n")]);
+    asked.start("s-1");
+    let ask = asked.request("s-1", "x.y", json!({}));
+    assert!(asked.waits(ask));
+    asked.pass("c-1");
+    asked.allowed(ask);
+
+    // Deny in any Atlas wins.
+    let mut both = Bench::new(&[&atlas("unknown_actions: allow\n"), ACME]);
+    both.start("s-1");
+    both.pass("c-1");
+    let ask = both.request("s-1", "x.y", json!({}));
+    assert_eq!(both.denied(ask).code, DenyCode::UnknownAction);
+}
+
+#[test]
+fn a_deny_policy_is_final_and_nobody_is_asked() {
+    let body = "
+actions: [{action_id: db.drop, risk_tier: critical}]
+checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: ['db.*']}, mode: blocking}]
+policies:
+  - {policy_id: approve-it, type: requires_approval, actions: ['db.*']}
+  - {policy_id: never, type: deny, actions: ['*.drop'], reason: not here}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let drop = bench.request("s-1", "db.drop", json!({}));
+    assert_eq!(
+        bench.denied(drop).reason,
+        "policy `never` denies `db.drop`: not here"
+    );
+    assert!(bench.held_ids().is_empty());
+    assert_eq!(bench.payloads("policy_checked")[0]["decision"], "deny");
+    assert_eq!(bench.payloads("action_blocked")[0]["policy_id"], "never");
+}
+
+#[test]
+fn a_locked_capability_without_a_gate_denies_and_says_what_unlocks_it() {
+    let body = "
+capabilities: [{capability_id: admin, actions: ['admin.*']}]
+checkpoints:
+  - checkpoint_id: promote
+    trigger: {type: action_pre, patterns: ['promote']}
+    mode: blocking
+    unlock_capabilities: [admin]
+    deny_actions: ['admin.wipe']
+  - checkpoint_id: retire
+    trigger: {type: action_pre, patterns: ['retire']}
+    mode: blocking
+    lock_capabilities: [admin]
+actions: [{action_id: promote}, {action_id: retire}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let early = bench.request("s-1", "admin.show", json!({}));
+    assert_eq!(bench.denied(early).code, DenyCode::CapabilityLocked);
+    assert_eq!(
+        bench.denied(early).help.as_deref(),
+        Some("it is unlocked by passing `promote`")
+    );
+
+    bench.request("s-1", "promote", json!({}));
+    bench.pass("c-1");
+    let now = bench.request("s-1", "admin.show", json!({}));
+    bench.allowed(now);
+    let wipe = bench.request("s-1", "admin.wipe", json!({}));
+    assert_eq!(bench.denied(wipe).code, DenyCode::DeniedAction);
+
+    // Lock beats unlock, also when it is unlocked again afterwards.
+    bench.request("s-1", "retire", json!({}));
+    bench.pass("c-2");
+    bench.request("s-1", "promote", json!({}));
+    bench.pass("c-3");
+    let late = bench.request("s-1", "admin.show", json!({}));
+    assert_eq!(bench.denied(late).code, DenyCode::CapabilityLocked);
+}
+
+#[test]
+fn a_gate_that_locks_what_is_held_behind_it_wins() {
+    let body = "
+capabilities: [{capability_id: admin, actions: ['admin.*']}]
+checkpoints:
+  - {checkpoint_id: a, trigger: {type: action_pre, patterns: ['admin.show']}, mode: blocking}
+  - checkpoint_id: b
+    trigger: {type: action_pre, patterns: [leave]}
+    mode: blocking
+    lock_capabilities: [admin]
+actions: [{action_id: leave}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let show = bench.request("s-1", "admin.show", json!({}));
+    bench.request("s-1", "leave", json!({}));
+    bench.pass("c-2");
+    let decision = bench.pass("c-1");
+    assert_eq!(bench.outcome(decision), Outcome::Denied);
+    assert_eq!(bench.denied(show).code, DenyCode::CapabilityLocked);
+}
+
+// covers B5
+#[test]
+fn advisory_takes_effect_and_observational_only_records() {
+    let body = "
+capabilities: [{capability_id: extra, actions: [extra.use]}]
+context_blocks: [{context_id: tips, content: take care, inject_mode: on_demand}]
+checkpoints:
+  - checkpoint_id: advise
+    trigger: {type: action_pre, patterns: [work]}
+    guidance: {content: slowly}
+    inject_contexts: [tips]
+    unlock_capabilities: [extra]
+  - checkpoint_id: watch
+    trigger: {type: action_pre, patterns: [watched]}
+    mode: observational
+    guidance: {content: never seen}
+    deny_actions: [watched]
+actions: [{action_id: work}, {action_id: watched}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let work = bench.request("s-1", "work", json!({}));
+    let given = &bench.allowed(work).given;
+    assert_eq!(given.contexts[0].content, "take care");
+    assert_eq!(given.guidance[0].content, "slowly");
+    let extra = bench.request("s-1", "extra.use", json!({}));
+    bench.allowed(extra);
+    // A context is handed over once a session.
+    let again = bench.request("s-1", "work", json!({}));
+    assert!(bench.allowed(again).given.contexts.is_empty());
+
+    for _ in 0..2 {
+        let watched = bench.request("s-1", "watched", json!({}));
+        assert_eq!(bench.allowed(watched).given, Given::default());
+    }
+    let modes: Vec<_> = bench.payloads("checkpoint_triggered");
+    assert_eq!(
+        modes
+            .iter()
+            .filter(|p| p["mode"] == "observational")
+            .count(),
+        2
+    );
+}
+
+#[test]
+fn a_default_of_deny_wants_an_allow_policy() {
+    let body = "
+default_decision: deny
+actions: [{action_id: a}, {action_id: b}, {action_id: c}]
+policies:
+  - {policy_id: ok, type: allow, actions: [a]}
+  - {policy_id: ask, type: requires_approval, actions: [b]}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let a = bench.request("s-1", "a", json!({}));
+    bench.allowed(a);
+    let b = bench.request("s-1", "b", json!({}));
+    assert!(bench.waits(b));
+    let c = bench.request("s-1", "c", json!({}));
+    assert_eq!(bench.denied(c).code, DenyCode::Policy);
+}
+
+#[test]
+fn a_declared_tier_wins_over_the_words() {
+    let body = "
+actions: [{action_id: cache.delete, risk_tier: low}, {action_id: hello, risk_tier: critical}]
+checkpoints: [{checkpoint_id: g, trigger: {type: risk_threshold, min_tier: high}, mode: blocking}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let delete = bench.request("s-1", "cache.delete", json!({}));
+    bench.allowed(delete);
+    let hello = bench.request("s-1", "hello", json!({}));
+    assert!(bench.waits(hello));
+    assert_eq!(bench.payloads("risk_detected")[0]["risk_tier"], "critical");
+}
+
+#[test]
+fn requests_that_make_no_sense_are_denied() {
+    let mut bench = Bench::in_acme("s-1");
+    let long = "x".repeat(300);
+    for (session, action, params) in [
+        ("s-1", "", json!({})),
+        ("s-1", long.as_str(), json!({})),
+        ("s-1", "ticket.get", json!([1])),
+        ("s-1", "ticket.get", json!("x")),
+        ("s-9", "ticket.get", json!({})),
+    ] {
+        let ask = bench.request(session, action, params);
+        let code = bench.denied(ask).code;
+        assert!(
+            matches!(code, DenyCode::BadRequest | DenyCode::Session),
+            "{code:?}"
+        );
+    }
+}
+
+#[test]
+fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
+    let mut bench = Bench::in_acme("s-1");
+    let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    let execution = bench.allowed(get).execution.clone();
+    let completed = |execution: &crate::base::id::ExecutionId| ActionCompleted {
+        session: "s-1".parse().unwrap(),
+        execution: execution.clone(),
+        result: Ok("done".to_owned()),
+    };
+    bench.advance(2);
+    let first = bench.ask(|ask| Command::CompleteAction(ask, completed(&execution)));
+    assert_eq!(bench.reply(first), &Reply::Completed);
+    assert_eq!(
+        bench.payloads("action_completed"),
+        [json!({
+            "action_type": "ticket.get", "success": true, "duration_ms": 2000,
+            "result_summary": "done",
+        })]
+    );
+    let second = bench.ask(|ask| Command::CompleteAction(ask, completed(&execution)));
+    assert_eq!(bench.denied(second).code, DenyCode::BadRequest);
+    assert_eq!(bench.payloads("error_occurred").len(), 1);
+}
+
+// covers T29
+#[test]
+fn records_hang_in_the_span_tree_of_their_operation() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    let drafts: Vec<_> = bench.drafts().collect();
+    let (started, attempted, checked) = (drafts[0], drafts[6], drafts[7]);
+    assert_eq!(started.payload.event_type(), "session_started");
+    assert_eq!(started.parent_span_id, None);
+    assert_eq!(attempted.payload.event_type(), "action_attempted");
+    assert_eq!(attempted.parent_span_id, Some(started.span_id.clone()));
+    assert_ne!(attempted.trace_id, started.trace_id);
+    assert_eq!(checked.payload.event_type(), "policy_checked");
+    assert_eq!(checked.parent_span_id, Some(attempted.span_id.clone()));
+    assert_eq!(checked.trace_id, attempted.trace_id);
+}
+
+// covers T4
+#[test]
+fn ending_a_session_withdraws_what_it_asked_and_sums_it_up() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({}));
+    bench.advance(5);
+    let end = bench.end("s-1");
+    assert_eq!(bench.reply(end), &Reply::Ended);
+    assert_eq!(bench.denied(delete).code, DenyCode::Withdrawn);
+    assert!(bench.held_ids().is_empty());
+    let blocked = bench.payloads("checkpoint_blocked");
+    assert!(
+        blocked.iter().all(|p| p["outcome"] == "withdrawn"),
+        "{blocked:?}"
+    );
+    let ended = &bench.payloads("session_ended")[0];
+    assert_eq!(ended["event_count"], bench.records().len());
+    assert_eq!(ended["duration_ms"], 5000);
+
+    let again = bench.start("s-1");
+    assert_eq!(bench.denied(again).reason, "session `s-1` has ended");
+    let act = bench.request("s-1", "ticket.get", json!({}));
+    assert_eq!(bench.denied(act).code, DenyCode::Session);
+}
+
+#[test]
+fn a_session_belongs_to_the_agent_that_started_it() {
+    let mut bench = Bench::in_acme("s-1");
+    let again = bench.start("s-1");
+    assert!(matches!(bench.reply(again), Reply::Started(_)));
+    let start = StartSession {
+        session: "s-1".parse().unwrap(),
+        agent: "other".to_owned(),
+        agent_version: None,
+        intent: None,
+    };
+    let stolen = bench.ask(|ask| Command::StartSession(ask, start));
+    assert_eq!(bench.denied(stolen).code, DenyCode::Session);
+    assert_eq!(bench.payloads("session_started").len(), 1);
+}
+
+#[test]
+fn a_runaway_session_is_denied_not_queued_without_end() {
+    let mut bench = Bench::in_acme("s-1");
+    let asks: Vec<_> = (0..70)
+        .map(|n| bench.request("s-1", "ticket.delete", json!({"n": n})))
+        .collect();
+    assert_eq!(bench.held_ids().len(), 64);
+    assert_eq!(bench.denied(asks[69]).code, DenyCode::Overload);
+}

@@ -1,0 +1,139 @@
+//! Going on after a stop, however it came.
+
+use super::*;
+
+/// The engine that a new process would have, at the same moment.
+fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
+    let ids = Box::new(CountedIds::default());
+    let restored = Engine::restore(
+        atlases_of(atlases),
+        ids,
+        bench.kept(),
+        BTreeSet::new(),
+        bench.now,
+    );
+    let (engine, effects) = restored.unwrap();
+    let mut next = Bench::with(engine);
+    next.now = bench.now;
+    next.asks = 1000;
+    next.effects = bench.effects.clone();
+    next.effects.extend(effects);
+    next
+}
+
+#[test]
+fn held_requests_come_back_with_the_same_identifiers() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    let mut next = restart(&bench, &[ACME]);
+    assert_eq!(next.engine.held(), bench.engine.held());
+    assert_eq!(next.engine.sessions(), bench.engine.sessions());
+    // The next gate has a number of its own.
+    next.request("s-1", "ticket.delete", json!({"id": 2}));
+    assert_eq!(next.held_ids(), ["c-2", "c-3"]);
+}
+
+#[test]
+fn an_agent_that_asks_again_after_a_restart_joins_its_held_request() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    let mut next = restart(&bench, &[ACME]);
+    let again = next.request("s-1", "ticket.delete", json!({"id": 1}));
+    assert_eq!(next.held_ids(), ["c-2"]);
+    next.pass("c-2");
+    next.allowed(again);
+}
+
+#[test]
+fn what_expired_while_nobody_ran_is_denied_on_the_way_up() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({}));
+    bench.advance(1000);
+    let next = restart(&bench, &[ACME]);
+    assert!(next.held_ids().is_empty());
+    assert_eq!(next.payloads("checkpoint_blocked")[0]["outcome"], "expired");
+}
+
+#[test]
+fn permits_survive_a_restart() {
+    let mut bench = Bench::in_acme("s-1");
+    let gone = bench.request("s-1", "ticket.delete", json!({}));
+    bench.tell(Command::AskerLeft(gone));
+    bench.pass("c-2");
+    let mut next = restart(&bench, &[ACME]);
+    let retry = next.request("s-1", "ticket.delete", json!({}));
+    next.allowed(retry);
+    let mut after = restart(&next, &[ACME]);
+    let again = after.request("s-1", "ticket.delete", json!({}));
+    assert!(
+        after.waits(again),
+        "a permit that was used does not come back"
+    );
+}
+
+#[test]
+fn under_another_atlas_a_held_request_can_be_denied_but_not_passed() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({}));
+    let changed = ACME.replace("min_length: 20", "min_length: 30");
+    let mut next = restart(&bench, &[&changed]);
+    let pass = next.pass("c-2");
+    assert_eq!(next.reply(pass), &Reply::Refused(Refused::AtlasChanged));
+    let deny = next.refuse("c-2", "asked under old rules");
+    assert_eq!(next.outcome(deny), Outcome::Denied);
+}
+
+#[test]
+fn asked_again_under_another_atlas_a_request_is_judged_anew() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({}));
+    let changed = ACME.replace("min_length: 20", "min_length: 30");
+    let mut next = restart(&bench, &[&changed]);
+    let again = next.request("s-1", "ticket.delete", json!({}));
+    assert_eq!(next.held_ids(), ["c-3"]);
+    assert_eq!(next.payloads("checkpoint_blocked")[0]["outcome"], "voided");
+    next.pass("c-3");
+    next.allowed(again);
+}
+
+#[test]
+fn a_permit_given_under_another_atlas_is_void() {
+    let mut bench = Bench::in_acme("s-1");
+    let gone = bench.request("s-1", "ticket.delete", json!({}));
+    bench.tell(Command::AskerLeft(gone));
+    bench.pass("c-2");
+    let changed = ACME.replace("min_length: 20", "min_length: 30");
+    let mut next = restart(&bench, &[&changed]);
+    let retry = next.request("s-1", "ticket.delete", json!({}));
+    assert!(next.waits(retry));
+}
+
+#[test]
+fn a_session_gate_of_another_atlas_is_asked_anew() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    let changed = ACME.replace("min_length: 20", "min_length: 30");
+    let mut next = restart(&bench, &[&changed]);
+    let get = next.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    assert_eq!(next.held_ids(), ["c-2"]);
+    next.pass("c-2");
+    next.allowed(get);
+}
+
+#[test]
+fn state_that_cannot_be_read_stops_the_start() {
+    let bench = Bench::in_acme("s-1");
+    let mut kept = bench.kept();
+    kept.push(StateChange {
+        kind: StateKind::Held,
+        key: "c-9".to_owned(),
+        body: Some(json!({"held": "nonsense"})),
+    });
+    let ids = Box::new(CountedIds::default());
+    let failed = Engine::restore(atlases_of(&[ACME]), ids, kept, BTreeSet::new(), bench.now);
+    let told = failed.err().unwrap().to_string();
+    assert!(
+        told.starts_with("the kept held `c-9` cannot be read"),
+        "{told}"
+    );
+}

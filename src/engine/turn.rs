@@ -1,0 +1,239 @@
+//! One command's work: the state it changes and the effects it gathers.
+
+use std::collections::BTreeSet;
+
+use crate::atlas::compiled::Checkpoint;
+use crate::atlas::document::GuidanceBlock;
+use crate::base::clock::Timestamp;
+use crate::base::id::{SessionId, SpanId, TraceId};
+use crate::trace::event::{ContextInjected, Draft, Durability, Payload};
+
+use super::command::{
+    AskId, Denied, DenyCode, Effect, Given, GivenContext, Reply, StateChange, StateKind,
+};
+use super::{Engine, State};
+
+/// One command being handled.
+pub(super) struct Turn<'a> {
+    pub(super) engine: &'a mut Engine,
+    pub(super) now: Timestamp,
+    effects: Vec<Effect>,
+    touched: BTreeSet<SessionId>,
+}
+
+/// Where a record hangs in the span tree.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) session: SessionId,
+    pub(super) trace_id: TraceId,
+    pub(super) span_id: SpanId,
+    pub(super) parent: Option<SpanId>,
+}
+
+impl Place {
+    /// A place of its own below this one.
+    pub(super) fn below(&self, span_id: SpanId) -> Self {
+        Self {
+            session: self.session.clone(),
+            trace_id: self.trace_id.clone(),
+            span_id,
+            parent: Some(self.span_id.clone()),
+        }
+    }
+}
+
+impl<'a> Turn<'a> {
+    pub(super) fn new(engine: &'a mut Engine, now: Timestamp) -> Self {
+        Self {
+            engine,
+            now,
+            effects: Vec::new(),
+            touched: BTreeSet::new(),
+        }
+    }
+
+    /// The effects, with every session that changed kept beside the records that changed it.
+    pub(super) fn finish(mut self) -> Vec<Effect> {
+        let touched = std::mem::take(&mut self.touched);
+        let sessions = &self.engine.state.sessions;
+        let changes: Vec<_> = touched
+            .iter()
+            // An ended session is in the record; the engine is done with it.
+            .map(|id| state_change(StateKind::Session, id.as_str(), sessions.get(id)))
+            .collect();
+        let at = self
+            .effects
+            .iter()
+            .position(|effect| matches!(effect, Effect::Reply(..)));
+        let at = at.unwrap_or(self.effects.len());
+        self.effects.splice(at..at, changes);
+        self.effects
+    }
+
+    pub(super) fn state(&mut self) -> &mut State {
+        &mut self.engine.state
+    }
+
+    pub(super) fn new_span(&mut self) -> SpanId {
+        self.engine.ids.next().into()
+    }
+
+    pub(super) fn new_trace(&mut self) -> TraceId {
+        self.engine.ids.next().into()
+    }
+
+    /// Records at `place` itself.
+    pub(super) fn record(&mut self, place: &Place, payload: impl Into<Payload>) {
+        self.record_as(place, payload, Durability::Async);
+    }
+
+    /// Records at `place` itself, at least as durably as `durability` says.
+    pub(super) fn record_as(
+        &mut self,
+        place: &Place,
+        payload: impl Into<Payload>,
+        durability: Durability,
+    ) {
+        let payload = payload.into();
+        let durability = durability.max(payload.mandatory_durability());
+        let event_id = self.engine.ids.next().into();
+        if let Some(session) = self.engine.state.sessions.get_mut(&place.session) {
+            session.events += 1;
+        }
+        self.touch(&place.session);
+        self.effects.push(Effect::Record(Draft {
+            session_id: place.session.clone(),
+            event_id,
+            trace_id: place.trace_id.clone(),
+            span_id: place.span_id.clone(),
+            parent_span_id: place.parent.clone(),
+            timestamp: self.now,
+            payload,
+            durability,
+        }));
+    }
+
+    /// Records in a new span below `place`.
+    pub(super) fn record_below(&mut self, place: &Place, payload: impl Into<Payload>) {
+        let span = self.new_span();
+        self.record(&place.below(span), payload);
+    }
+
+    /// Marks a session as changed, so that it is kept.
+    pub(super) fn touch(&mut self, session: &SessionId) {
+        if !self.touched.contains(session) {
+            self.touched.insert(session.clone());
+        }
+    }
+
+    pub(super) fn reply(&mut self, ask: AskId, reply: Reply) {
+        self.effects.push(Effect::Reply(ask, reply));
+    }
+
+    pub(super) fn deny(&mut self, ask: AskId, code: DenyCode, reason: impl Into<String>) {
+        let denied = Denied {
+            code,
+            reason: reason.into(),
+            help: None,
+            gate: None,
+        };
+        self.reply(ask, Reply::Denied(denied));
+    }
+
+    pub(super) fn push(&mut self, effect: Effect) {
+        self.effects.push(effect);
+    }
+
+    pub(super) fn persist<T: serde::Serialize>(
+        &mut self,
+        kind: StateKind,
+        key: &str,
+        body: Option<&T>,
+    ) {
+        self.effects.push(state_change(kind, key, body));
+    }
+
+    /// Hands over the contexts and the guidance of checkpoints that took effect, each context once
+    /// a session, and records it.
+    pub(super) fn give(
+        &mut self,
+        place: &Place,
+        kind: &str,
+        contexts: &[String],
+        guidance: Option<&GuidanceBlock>,
+    ) -> Given {
+        let mut given = Given {
+            contexts: Vec::new(),
+            guidance: guidance.cloned().into_iter().collect(),
+        };
+        let mut atlas_ids = BTreeSet::new();
+        for id in contexts {
+            let found = self.engine.atlases.iter().find_map(|atlas| {
+                let context = atlas.contexts.get(id)?;
+                Some((atlas.id.clone(), context.content.clone()))
+            });
+            let Some((atlas_id, content)) = found else {
+                continue;
+            };
+            let Some(session) = self.engine.state.sessions.get_mut(&place.session) else {
+                continue;
+            };
+            if session.contexts.insert(id.clone()) {
+                atlas_ids.insert(atlas_id);
+                given.contexts.push(GivenContext {
+                    context_id: id.clone(),
+                    content,
+                });
+            }
+        }
+        if !given.contexts.is_empty() {
+            let size: usize = given
+                .contexts
+                .iter()
+                .map(|context| context.content.len())
+                .sum();
+            let record = ContextInjected {
+                context_ids: given
+                    .contexts
+                    .iter()
+                    .map(|c| c.context_id.clone())
+                    .collect(),
+                atlas_ids: atlas_ids.into_iter().collect(),
+                total_size_bytes: size as u64,
+                trigger: "on_demand".to_owned(),
+                checkpoint_type: Some(kind.to_owned()),
+                cache_hit: false,
+            };
+            self.record_below(place, record);
+        }
+        given
+    }
+}
+
+impl Given {
+    /// Adds what another checkpoint gave.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.contexts.extend(more.contexts);
+        self.guidance.extend(more.guidance);
+    }
+}
+
+/// What passing a checkpoint does.
+pub(super) fn pass_effects(checkpoint: &Checkpoint) -> super::held::PassEffects {
+    super::held::PassEffects {
+        unlock: checkpoint.unlock_capabilities.clone(),
+        lock: checkpoint.lock_capabilities.clone(),
+        inject: checkpoint.inject_contexts.clone(),
+        allow: checkpoint.allow_actions.clone(),
+        deny: checkpoint.deny_actions.clone(),
+    }
+}
+
+fn state_change<T: serde::Serialize>(kind: StateKind, key: &str, body: Option<&T>) -> Effect {
+    Effect::Persist(StateChange {
+        kind,
+        key: key.to_owned(),
+        // INVARIANT: all state is plain data with string keys, so it always becomes JSON.
+        body: body.map(|body| serde_json::to_value(body).unwrap_or_default()),
+    })
+}

@@ -1,0 +1,55 @@
+//! A terminal governance console for AI agents.
+//!
+//! Agents act; a steward writes down, in an Atlas, where they must stop; an operator answers at those
+//! stops; everything is recorded in TRACE, a hash chain that a reviewer can browse and verify. The
+//! binary `cra` runs all of it in one process.
+//!
+//! # The one promise
+//!
+//! **An agent never proceeds past a gate that was not passed.** Whatever fails (a bad pattern, a full
+//! disk, a crashed console, a lost connection, silence) the answer is "blocked", with a reason that a
+//! person can act on.
+//!
+//! # The map of the house
+//!
+//! | room | owns |
+//! |---|---|
+//! | [`base`] | time, identifiers, digests, canonical JSON, wildcard patterns, limits |
+//! | [`atlas`] | the steward's manifest, from text to a proven [`atlas::Atlas`], and every problem with its place |
+//! | [`engine`] | decisions: `(state, command, now) -> effects`; no I/O, no clock, no dice |
+//! | [`trace`] | event types, the hash chain, its verification, JSON Lines |
+//! | [`store`] | where record and state are kept: SQLite, and memory for tests |
+//! | [`runtime`] | the one actor that carries effects out; a way in for agents, another for the operator |
+//! | [`gateway`] | doors for agents |
+//! | [`console`] | the terminal: screens, dialogs, keys, colours |
+//! | [`cli`] | the command line |
+//!
+//! Rooms name only what lies below them: `cli -> console | gateway -> runtime -> engine -> atlas ->
+//! base` and `runtime -> store -> trace -> base`. A test reads the sources and holds this.
+//!
+//! # Invariants
+//!
+//! - An `Allowed` reply exists only after every gate in the way was passed, and is sent only after
+//!   the records it rests on are durable.
+//! - A decision is bound to the hash of the request and of the Atlases it was judged under.
+//! - The screen shows only what is durable.
+//! - After a failed write nothing is recorded and nothing is allowed.
+//! - Agents hold a type that has no call to decide.
+//!
+//! # Words
+//!
+//! - *gate*: a blocking checkpoint, or a policy's wish for approval, in a request's way.
+//! - *held*: waiting in the operator's queue, under an identifier such as `c-12`.
+//! - *permit*: the right to run exactly one approved request once, left for an asker that had gone.
+//! - *record*: one event of TRACE, chained.
+//! - *head*: how many records of a session were acknowledged, and the hash of the last.
+
+pub mod atlas;
+pub mod base;
+pub mod cli;
+pub mod console;
+pub mod engine;
+pub mod gateway;
+pub mod runtime;
+pub mod store;
+pub mod trace;

@@ -1,0 +1,361 @@
+//! The one actor: commands in, effects carried out, replies after durability.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::Snapshots;
+use super::chains::Chains;
+use super::message::Message;
+use super::snapshot::{ChainState, ChainVerdict, Seat, Snapshot, StoreState};
+use crate::base::canon::canonical;
+use crate::base::clock::{Boxed, Clock, Timestamp};
+use crate::base::id::GateId;
+use crate::engine::Engine;
+use crate::engine::command::{
+    AskId, Command, Denied, DenyCode, Effect, Refused, Reply, StateChange, StateKind,
+};
+use crate::store::{Batch, StateRow, Store, StoreError};
+use crate::trace::event::Durability;
+use crate::trace::verify::Checked;
+
+/// The actor.
+pub(super) struct Actor {
+    engine: Engine,
+    chains: Chains,
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    seat: Seat,
+    verdict: ChainVerdict,
+    /// Who waits for a reply. An asker that left is found by its closed channel.
+    waiting: HashMap<AskId, oneshot::Sender<Reply>>,
+    deadlines: BTreeSet<(Timestamp, GateId)>,
+    /// Batches handed over and not yet durable, in order.
+    writes: FuturesOrdered<Boxed<'static, Written>>,
+    /// Whether a picture waits for a batch to be durable; at most one does.
+    picture_pending: bool,
+    /// Whether something changed since the newest picture was made.
+    changed: bool,
+    poison: Option<String>,
+    snapshots: watch::Sender<Arc<Snapshot>>,
+}
+
+/// A batch that was written, or not, with what waited for it.
+struct Written {
+    outcome: Result<(), StoreError>,
+    replies: Vec<(AskId, Reply)>,
+    picture: Option<Arc<Snapshot>>,
+}
+
+impl Actor {
+    pub(super) fn new(
+        engine: Engine,
+        chains: Chains,
+        store: Arc<dyn Store>,
+        clock: Arc<dyn Clock>,
+        seat: Seat,
+    ) -> Self {
+        let mut actor = Self {
+            engine,
+            chains,
+            store,
+            clock,
+            seat,
+            verdict: ChainVerdict::Unchecked,
+            waiting: HashMap::new(),
+            deadlines: BTreeSet::new(),
+            writes: FuturesOrdered::new(),
+            picture_pending: false,
+            changed: false,
+            poison: None,
+            snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
+        };
+        let first = actor.picture();
+        actor.snapshots.send_replace(first);
+        actor
+    }
+
+    pub(super) fn snapshots(&self) -> Snapshots {
+        self.snapshots.subscribe()
+    }
+
+    /// Works until it is told to stop, or nobody can reach it any more.
+    pub(super) async fn run(mut self, effects: Vec<Effect>, mut inbox: mpsc::Receiver<Message>) {
+        self.carry_out(effects).await;
+        loop {
+            let next = self.deadlines.first().map(|(at, _)| *at);
+            let clock = Arc::clone(&self.clock);
+            tokio::select! {
+                // What is durable is told before anything new is taken up: replies and the screen
+                // are never further behind than they must be.
+                biased;
+                Some(written) = self.writes.next(), if !self.writes.is_empty() => {
+                    self.written(written);
+                }
+                // Deadlines before messages: a decision that comes too late must find it expired.
+                () = sleep_until(clock.as_ref(), next), if next.is_some() => {
+                    self.wake().await;
+                }
+                message = inbox.recv() => match message {
+                    Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
+                    Some(Message::Checked(checked)) => self.checked(checked),
+                    Some(Message::Stop(done)) => {
+                        self.drain().await;
+                        let _ = done.send(());
+                        return;
+                    }
+                    None => {
+                        self.drain().await;
+                        return;
+                    }
+                },
+            }
+        }
+    }
+
+    async fn ask(&mut self, ask: AskId, command: Command, reply: oneshot::Sender<Reply>) {
+        if let Some(what) = &self.poison {
+            let _ = reply.send(unavailable(&command, what));
+            return;
+        }
+        if matches!(command, Command::Decide(..)) {
+            // Who is still there decides between a release and a permit.
+            self.notice_who_left().await;
+        }
+        self.waiting.insert(ask, reply);
+        let effects = self.engine.handle(command, self.clock.now());
+        self.carry_out(effects).await;
+    }
+
+    async fn notice_who_left(&mut self) {
+        let gone = self.waiting.extract_if(|_, reply| reply.is_closed());
+        for ask in gone.map(|(ask, _)| ask).collect::<Vec<_>>() {
+            let effects = self
+                .engine
+                .handle(Command::AskerLeft(ask), self.clock.now());
+            self.carry_out(effects).await;
+        }
+    }
+
+    async fn wake(&mut self) {
+        let now = self.clock.now();
+        while let Some((at, gate)) = self.deadlines.first().cloned() {
+            if at > now {
+                return;
+            }
+            self.deadlines.pop_first();
+            if self.poison.is_none() {
+                let effects = self.engine.handle(Command::DeadlineReached(gate), now);
+                self.carry_out(effects).await;
+            }
+        }
+    }
+
+    /// Does what the engine said must happen.
+    async fn carry_out(&mut self, effects: Vec<Effect>) {
+        if effects.is_empty() {
+            return;
+        }
+        let mut batch = Batch::default();
+        let mut replies = Vec::new();
+        let mut durability = Durability::Async;
+        for effect in effects {
+            match effect {
+                Effect::Record(draft) => {
+                    durability = durability.max(draft.durability);
+                    batch.events.push(self.chains.seal(draft));
+                }
+                Effect::Persist(change) => {
+                    durability = durability.max(durability_of(change.kind));
+                    batch.state.push(row(change));
+                }
+                Effect::Reply(ask, reply) => replies.push((ask, reply)),
+                Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
+                Effect::Held(_) | Effect::Settled(_) => {}
+            }
+        }
+        self.changed = true;
+        if batch == Batch::default() {
+            self.tell(replies);
+            self.show();
+            return;
+        }
+        self.write(batch, replies, durability).await;
+    }
+
+    async fn write(&mut self, batch: Batch, replies: Vec<(AskId, Reply)>, durability: Durability) {
+        let ack = match self.store.append(batch).await {
+            Ok(ack) => ack,
+            Err(error) => {
+                self.poisoned(&error, replies);
+                return;
+            }
+        };
+        let replies = match durability {
+            Durability::Sync => replies,
+            Durability::Async => {
+                self.tell(replies);
+                Vec::new()
+            }
+        };
+        let picture = (!self.picture_pending).then(|| self.picture());
+        self.picture_pending |= picture.is_some();
+        self.writes.push_back(Box::pin(async move {
+            Written {
+                outcome: ack.await,
+                replies,
+                picture,
+            }
+        }));
+    }
+
+    fn written(&mut self, written: Written) {
+        if written.picture.is_some() {
+            self.picture_pending = false;
+        }
+        match written.outcome {
+            Ok(()) => {
+                if let Some(picture) = written.picture {
+                    self.snapshots.send_replace(picture);
+                }
+                self.tell(written.replies);
+                self.show();
+            }
+            Err(error) => self.poisoned(&error, written.replies),
+        }
+    }
+
+    /// A write failed. Nothing more is allowed, and everyone who waits is told.
+    fn poisoned(&mut self, error: &StoreError, replies: Vec<(AskId, Reply)>) {
+        let what = error.to_string();
+        tracing::error!(%what, "the store is poisoned");
+        self.poison.get_or_insert_with(|| what.clone());
+        for (ask, reply) in replies {
+            let refusal = match reply {
+                Reply::Decided(_) | Reply::Invalid(_) | Reply::Refused(_) => {
+                    Reply::Refused(Refused::Unavailable(what.clone()))
+                }
+                Reply::Started(_)
+                | Reply::Ended
+                | Reply::Allowed(_)
+                | Reply::Denied(_)
+                | Reply::Completed => Reply::Denied(denied(&what)),
+            };
+            self.tell(vec![(ask, refusal)]);
+        }
+        let rest: Vec<_> = self.waiting.drain().collect();
+        for (_, reply) in rest {
+            let _ = reply.send(Reply::Denied(denied(&what)));
+        }
+        let picture = self.picture();
+        self.snapshots.send_replace(picture);
+    }
+
+    fn tell(&mut self, replies: Vec<(AskId, Reply)>) {
+        for (ask, reply) in replies {
+            if let Some(waiting) = self.waiting.remove(&ask) {
+                // An asker that left does not hear it; the record has it.
+                let _ = waiting.send(reply);
+            }
+        }
+    }
+
+    fn checked(&mut self, checked: Result<Vec<Checked>, String>) {
+        self.verdict = match checked {
+            Err(what) => ChainVerdict::Unreadable { what },
+            Ok(checked) => match checked.into_iter().find(|one| !one.verdict.is_sound()) {
+                None => ChainVerdict::Verified,
+                Some(bad) => ChainVerdict::Broken {
+                    session: bad.session,
+                    what: bad.verdict.to_string(),
+                },
+            },
+        };
+        self.changed = true;
+        self.show();
+    }
+
+    /// Shows what changed, unless something in it is not durable yet: then a later write does.
+    fn show(&mut self) {
+        if self.changed && self.writes.is_empty() {
+            let picture = self.picture();
+            self.snapshots.send_replace(picture);
+        }
+    }
+
+    fn picture(&mut self) -> Arc<Snapshot> {
+        self.changed = false;
+        let last = Arc::clone(&self.snapshots.borrow());
+        let revision = last.revision + 1;
+        let mut chain = ChainState {
+            sessions: self.chains.sessions(),
+            events: self.chains.events(),
+            verdict: self.verdict.clone(),
+        };
+        let Some(what) = &self.poison else {
+            return Arc::new(Snapshot::of(&self.engine, &self.seat, revision, chain));
+        };
+        // The engine is ahead of what is on disk and stays so. What is shown is what was durable.
+        chain.sessions = last.chain.sessions;
+        chain.events = last.chain.events;
+        Arc::new(Snapshot {
+            revision,
+            chain,
+            store: StoreState::Poisoned { what: what.clone() },
+            ..(*last).clone()
+        })
+    }
+
+    async fn drain(&mut self) {
+        while let Some(written) = self.writes.next().await {
+            self.written(written);
+        }
+    }
+}
+
+async fn sleep_until(clock: &dyn Clock, at: Option<Timestamp>) {
+    match at {
+        Some(at) => clock.sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// What a restart must not lose is waited for; a session's counters are not among it.
+fn durability_of(kind: StateKind) -> Durability {
+    match kind {
+        StateKind::Held | StateKind::Permit | StateKind::Counter => Durability::Sync,
+        StateKind::Session => Durability::Async,
+    }
+}
+
+fn row(change: StateChange) -> StateRow {
+    StateRow {
+        kind: change.kind.as_str().to_owned(),
+        key: change.key,
+        body: change.body.as_ref().map(canonical),
+    }
+}
+
+fn unavailable(command: &Command, what: &str) -> Reply {
+    match command {
+        Command::Decide(..) => Reply::Refused(Refused::Unavailable(what.to_owned())),
+        Command::StartSession(..)
+        | Command::EndSession(..)
+        | Command::RequestAction(..)
+        | Command::CompleteAction(..)
+        | Command::AskerLeft(_)
+        | Command::DeadlineReached(_) => Reply::Denied(denied(what)),
+    }
+}
+
+fn denied(what: &str) -> Denied {
+    Denied {
+        code: DenyCode::Unavailable,
+        reason: format!("nothing can be recorded, so nothing is allowed: {what}"),
+        help: Some("the operator sees this too, and has to restart cra".to_owned()),
+        gate: None,
+    }
+}

@@ -1,0 +1,114 @@
+//! The agents' way in.
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::message::{AskIds, Message};
+use crate::engine::command::{
+    ActionCompleted, ActionRequest, Allowed, AskId, Command, Denied, DenyCode, EndSession, Reply,
+    SessionStarted, StartSession,
+};
+
+/// The agents' way in: asks, and never decides.
+///
+/// Dropping a call before it has answered is leaving: a decision that comes later becomes a permit
+/// for the identical request.
+#[derive(Clone, Debug)]
+pub struct Agents {
+    messages: mpsc::Sender<Message>,
+    ids: AskIds,
+}
+
+impl Agents {
+    pub(super) fn new(messages: mpsc::Sender<Message>, ids: AskIds) -> Self {
+        Self { messages, ids }
+    }
+
+    /// Begins a session, or takes it up again.
+    ///
+    /// # Errors
+    /// When it is denied.
+    pub async fn start_session(&self, start: StartSession) -> Result<SessionStarted, Denied> {
+        match self.ask(|ask| Command::StartSession(ask, start)).await {
+            Reply::Started(started) => Ok(started),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Ends a session.
+    ///
+    /// # Errors
+    /// When there is no such session.
+    pub async fn end_session(&self, end: EndSession) -> Result<(), Denied> {
+        match self.ask(|ask| Command::EndSession(ask, end)).await {
+            Reply::Ended => Ok(()),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Asks to run an action. Answers when it is decided, which may take as long as a person does.
+    ///
+    /// # Errors
+    /// When it is denied. Whatever goes wrong, it is denied.
+    pub async fn request_action(&self, request: ActionRequest) -> Result<Allowed, Denied> {
+        match self.ask(|ask| Command::RequestAction(ask, request)).await {
+            Reply::Allowed(allowed) => Ok(allowed),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Reports what came of an action that was allowed.
+    ///
+    /// # Errors
+    /// When no such run was allowed.
+    pub async fn complete_action(&self, completed: ActionCompleted) -> Result<(), Denied> {
+        match self
+            .ask(|ask| Command::CompleteAction(ask, completed))
+            .await
+        {
+            Reply::Completed => Ok(()),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    async fn ask(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
+        let ask = self.ids.next();
+        let (reply, answer) = oneshot::channel();
+        let message = Message::Ask {
+            ask,
+            command: command(ask),
+            reply,
+        };
+        if self.messages.send(message).await.is_err() {
+            return stopped();
+        }
+        answer.await.unwrap_or_else(|_| stopped())
+    }
+}
+
+fn stopped() -> Reply {
+    Reply::Denied(Denied {
+        code: DenyCode::Unavailable,
+        reason: "the console has stopped, so nothing is allowed".to_owned(),
+        help: Some("start cra again, and ask again".to_owned()),
+        gate: None,
+    })
+}
+
+/// A reply that is not the hoped-for one, as a denial: also one that makes no sense.
+fn denied_by(reply: Reply) -> Denied {
+    match reply {
+        Reply::Denied(denied) => denied,
+        Reply::Started(_)
+        | Reply::Ended
+        | Reply::Allowed(_)
+        | Reply::Completed
+        | Reply::Decided(_)
+        | Reply::Invalid(_)
+        | Reply::Refused(_) => Denied {
+            code: DenyCode::Unavailable,
+            reason: "the console gave an answer that does not fit".to_owned(),
+            help: None,
+            gate: None,
+        },
+    }
+}

@@ -1,0 +1,104 @@
+//! The operator's way in.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::message::{AskIds, Message};
+use super::{RecordedSession, Snapshots};
+use crate::base::id::SessionId;
+use crate::engine::command::{Command, Decide, Refused, Reply};
+use crate::store::Store;
+use crate::trace::event::Event;
+use crate::trace::verify::Checked;
+
+/// The operator's way in: sees everything, and decides.
+#[derive(Clone)]
+pub struct Desk {
+    messages: mpsc::Sender<Message>,
+    snapshots: Snapshots,
+    store: Arc<dyn Store>,
+    ids: AskIds,
+}
+
+impl Desk {
+    pub(super) fn new(
+        messages: mpsc::Sender<Message>,
+        snapshots: Snapshots,
+        store: Arc<dyn Store>,
+        ids: AskIds,
+    ) -> Self {
+        Self {
+            messages,
+            snapshots,
+            store,
+            ids,
+        }
+    }
+
+    /// The pictures, as they change.
+    #[must_use]
+    pub fn snapshots(&self) -> Snapshots {
+        self.snapshots.clone()
+    }
+
+    /// Decides about a held request. Answers when the record of it is durable.
+    pub async fn decide(&self, decide: Decide) -> Reply {
+        let refused = || Reply::Refused(Refused::Unavailable("the console is stopping".to_owned()));
+        let ask = self.ids.next();
+        let (reply, answer) = oneshot::channel();
+        let command = Command::Decide(ask, decide);
+        let message = Message::Ask {
+            ask,
+            command,
+            reply,
+        };
+        if self.messages.send(message).await.is_err() {
+            return refused();
+        }
+        answer.await.unwrap_or_else(|_| refused())
+    }
+
+    /// The sessions on record, newest first.
+    ///
+    /// # Errors
+    /// When the record cannot be read, in words.
+    pub async fn sessions(&self) -> Result<Vec<RecordedSession>, String> {
+        self.store
+            .sessions()
+            .await
+            .map_err(|error| error.to_string())
+    }
+
+    /// Events of a session, from a sequence number on.
+    ///
+    /// # Errors
+    /// When the record cannot be read, in words.
+    pub async fn events(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, String> {
+        let events = self.store.events(session, from, limit);
+        events.await.map_err(|error| error.to_string())
+    }
+
+    /// Checks every chain; the pictures show the result from then on.
+    ///
+    /// # Errors
+    /// When the record cannot be read, in words.
+    pub async fn verify(&self) -> Result<Vec<Checked>, String> {
+        let checked = self.store.verify().await.map_err(|error| error.to_string());
+        // Without an actor there is no picture to show it in.
+        let _ = self.messages.send(Message::Checked(checked.clone())).await;
+        checked
+    }
+}
+
+impl fmt::Debug for Desk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Desk").finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,34 @@
+//! What the two ways in send to the actor.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use tokio::sync::oneshot;
+
+use crate::engine::command::{AskId, Command, Reply};
+use crate::trace::verify::Checked;
+
+/// A message to the actor.
+#[derive(Debug)]
+pub(super) enum Message {
+    /// Something for the engine, with where the reply goes.
+    Ask {
+        ask: AskId,
+        command: Command,
+        reply: oneshot::Sender<Reply>,
+    },
+    /// All chains were checked.
+    Checked(Result<Vec<Checked>, String>),
+    /// Finish what is under way and stop.
+    Stop(oneshot::Sender<()>),
+}
+
+/// One number per ask, whoever asks.
+#[derive(Clone, Debug, Default)]
+pub(super) struct AskIds(Arc<AtomicU64>);
+
+impl AskIds {
+    pub(super) fn next(&self) -> AskId {
+        AskId(self.0.fetch_add(1, Ordering::Relaxed))
+    }
+}

@@ -1,0 +1,196 @@
+//! What the screen sees: one immutable picture of the whole, replaced as things change.
+//!
+//! A snapshot shows only what is durable. A decision that is still being written is not in it.
+
+use std::sync::Arc;
+
+use crate::atlas::Atlas;
+use crate::atlas::compiled::Capability;
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+use crate::engine::Engine;
+use crate::engine::command::Decided;
+use crate::engine::held::Held;
+use crate::engine::session::Session;
+
+/// The picture.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Grows with every picture.
+    pub revision: u64,
+    /// Who sits at this console.
+    pub operator: String,
+    /// Whether this console can decide.
+    pub access: Access,
+    /// The Atlases in force.
+    pub atlases: Vec<AtlasSummary>,
+    /// Sessions that have not ended, in the order they started.
+    pub sessions: Vec<SessionSummary>,
+    /// Held requests, in the order they were asked.
+    pub held: Vec<Arc<Held>>,
+    /// Decisions, newest first.
+    pub decided: Vec<Arc<Decided>>,
+    /// The state of the record.
+    pub chain: ChainState,
+    /// The state of the store.
+    pub store: StoreState,
+}
+
+impl Snapshot {
+    /// The picture of nothing at all.
+    pub(super) fn empty() -> Self {
+        Self {
+            revision: 0,
+            operator: String::new(),
+            access: Access::ReadOnly,
+            atlases: Vec::new(),
+            sessions: Vec::new(),
+            held: Vec::new(),
+            decided: Vec::new(),
+            chain: ChainState::default(),
+            store: StoreState::Ready,
+        }
+    }
+
+    /// The picture of an engine and what is around it.
+    pub(super) fn of(engine: &Engine, seat: &Seat, revision: u64, chain: ChainState) -> Self {
+        Self {
+            revision,
+            operator: seat.operator.clone(),
+            access: seat.access,
+            atlases: engine.atlases().iter().map(AtlasSummary::of).collect(),
+            sessions: engine
+                .sessions()
+                .into_iter()
+                .map(|session| SessionSummary::of(session, engine.atlases()))
+                .collect(),
+            held: engine.held(),
+            decided: engine.settled().cloned().collect(),
+            chain,
+            store: StoreState::Ready,
+        }
+    }
+}
+
+/// Who sits at a console, and what they may do.
+#[derive(Clone, Debug)]
+pub(super) struct Seat {
+    pub(super) operator: String,
+    pub(super) access: Access,
+}
+
+/// Whether a console can decide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// It can.
+    Write,
+    /// It can only look.
+    ReadOnly,
+}
+
+/// An Atlas in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtlasSummary {
+    /// Its identifier.
+    pub id: String,
+    /// Its version.
+    pub version: String,
+    /// Its name.
+    pub name: String,
+    /// Digest of its text.
+    pub hash: Digest,
+    /// How many checkpoints it has.
+    pub checkpoints: usize,
+}
+
+impl AtlasSummary {
+    fn of(atlas: &Atlas) -> Self {
+        Self {
+            id: atlas.id.clone(),
+            version: atlas.version.clone(),
+            name: atlas.name.clone(),
+            hash: atlas.hash,
+            checkpoints: atlas.checkpoints.len(),
+        }
+    }
+}
+
+/// A session that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionSummary {
+    /// Its identifier.
+    pub id: SessionId,
+    /// Its agent.
+    pub agent: String,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// Actions that ran.
+    pub actions: u64,
+    /// Capabilities it has.
+    pub unlocked: Vec<String>,
+    /// Capabilities it lacks.
+    pub locked: Vec<String>,
+}
+
+impl SessionSummary {
+    fn of(session: &Session, atlases: &[Atlas]) -> Self {
+        let capabilities = atlases.iter().flat_map(|atlas| &atlas.capabilities);
+        let (locked, unlocked): (Vec<_>, Vec<_>) =
+            capabilities.partition(|capability| session.lacks(capability));
+        let names = |list: Vec<&Capability>| list.into_iter().map(|c| c.id.clone()).collect();
+        Self {
+            id: session.id.clone(),
+            agent: session.agent.clone(),
+            started_at: session.started_at,
+            actions: session.actions,
+            unlocked: names(unlocked),
+            locked: names(locked),
+        }
+    }
+}
+
+/// What is known about the record as a whole.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChainState {
+    /// Sessions on record.
+    pub sessions: u64,
+    /// Events on record.
+    pub events: u64,
+    /// What the last check found.
+    pub verdict: ChainVerdict,
+}
+
+/// What the last check of all chains found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ChainVerdict {
+    /// Not checked yet.
+    #[default]
+    Unchecked,
+    /// Every chain holds.
+    Verified,
+    /// A chain does not hold.
+    Broken {
+        /// The session.
+        session: SessionId,
+        /// What is wrong, for people.
+        what: String,
+    },
+    /// The record could not be read.
+    Unreadable {
+        /// What is wrong, for people.
+        what: String,
+    },
+}
+
+/// Whether the store still takes records.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreState {
+    /// It does.
+    Ready,
+    /// A write failed: nothing more is recorded, and nothing is allowed.
+    Poisoned {
+        /// What failed, for people.
+        what: String,
+    },
+}

@@ -1,0 +1,98 @@
+//! Sealing events into a session's chain.
+
+use crate::base::canon::{canonical, exact};
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+
+use super::event::{Draft, Event, TRACE_VERSION};
+use super::hash::{Envelope, hash};
+
+/// The end of one session's chain: what the next event hangs on to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chain {
+    session: SessionId,
+    next_sequence: u64,
+    last_hash: Digest,
+    last_timestamp: Timestamp,
+}
+
+impl Chain {
+    /// The chain of a session that has no event yet.
+    #[must_use]
+    pub fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            next_sequence: 0,
+            last_hash: Digest::ZERO,
+            last_timestamp: Timestamp::from_micros(0),
+        }
+    }
+
+    /// The chain that ends with an event already on record.
+    #[must_use]
+    pub fn resume(
+        session: SessionId,
+        count: u64,
+        last_hash: Digest,
+        last_timestamp: Timestamp,
+    ) -> Self {
+        Self {
+            session,
+            next_sequence: count,
+            last_hash,
+            last_timestamp,
+        }
+    }
+
+    /// Events so far.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.next_sequence
+    }
+
+    /// Gives a draft its place, and its hash.
+    ///
+    /// Time does not run backwards in a chain: when the machine's clock was set back, the event
+    /// carries the time of the one before.
+    pub fn seal(&mut self, draft: Draft) -> Event {
+        let event_type = draft.payload.event_type();
+        let payload = draft.payload.fields();
+        let timestamp = draft.timestamp.max(self.last_timestamp);
+        let exact = exact(&payload.into());
+        let hash = hash(&Envelope {
+            trace_version: TRACE_VERSION,
+            event_id: draft.event_id.as_str(),
+            trace_id: draft.trace_id.as_str(),
+            span_id: draft.span_id.as_str(),
+            parent_span_id: draft.parent_span_id.as_ref().map_or("", |id| id.as_str()),
+            session_id: self.session.as_str(),
+            sequence: self.next_sequence,
+            timestamp: &timestamp.to_string(),
+            event_type,
+            payload: &canonical(&exact),
+            previous_hash: &self.last_hash.to_string(),
+        });
+        let event = Event {
+            trace_version: TRACE_VERSION.to_owned(),
+            event_id: draft.event_id,
+            trace_id: draft.trace_id,
+            span_id: draft.span_id,
+            parent_span_id: draft.parent_span_id,
+            session_id: self.session.clone(),
+            sequence: self.next_sequence,
+            timestamp,
+            event_type: event_type.to_owned(),
+            payload: match exact {
+                serde_json::Value::Object(fields) => fields,
+                _ => serde_json::Map::new(),
+            },
+            previous_hash: self.last_hash,
+            hash,
+        };
+        self.next_sequence += 1;
+        self.last_hash = hash;
+        self.last_timestamp = timestamp;
+        event
+    }
+}

@@ -1,0 +1,538 @@
+//! The event types, each with its payload.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::Durability;
+
+/// Declares every event type once: its name, its payload's fields, and the enum over them all.
+macro_rules! payloads {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $text:literal {
+            $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
+        }
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $name {
+                $( $(#[$field_doc])* pub $field: $type, )*
+            }
+
+            impl From<$name> for Payload {
+                fn from(payload: $name) -> Self {
+                    Self::$name(payload)
+                }
+            }
+        )*
+
+        /// What happened, with the details its type calls for.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Payload {
+            $( $(#[$doc])* $name($name), )*
+        }
+
+        impl Payload {
+            /// Names of all event types.
+            pub const TYPES: &'static [&'static str] = &[$($text),*];
+
+            /// The event type's name.
+            #[must_use]
+            pub fn event_type(&self) -> &'static str {
+                match self { $( Self::$name(_) => $text, )* }
+            }
+
+            /// The details as they are recorded.
+            #[must_use]
+            pub fn fields(&self) -> Map<String, Value> {
+                let value = match self { $( Self::$name(payload) => serde_json::to_value(payload), )* };
+                // INVARIANT: every payload is a struct with string keys, so it becomes an object.
+                match value {
+                    Ok(Value::Object(fields)) => fields,
+                    Ok(_) | Err(_) => Map::new(),
+                }
+            }
+
+            /// Reads the details of an event type.
+            ///
+            /// # Errors
+            /// When the type is unknown, or the details are not the ones it calls for.
+            pub fn read(event_type: &str, fields: Map<String, Value>) -> Result<Self, PayloadError> {
+                let value = Value::Object(fields);
+                let wrong = |source| PayloadError::Fields { event_type: event_type.to_owned(), source };
+                match event_type {
+                    $( $text => serde_json::from_value(value).map(Self::$name).map_err(wrong), )*
+                    _ => Err(PayloadError::UnknownType { event_type: event_type.to_owned() }),
+                }
+            }
+        }
+    };
+}
+
+/// Why a payload cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum PayloadError {
+    /// No such event type.
+    #[error("unknown event type `{event_type}`")]
+    UnknownType {
+        /// The type.
+        event_type: String,
+    },
+    /// The details are not the ones the type calls for.
+    #[error("payload of `{event_type}`: {source}")]
+    Fields {
+        /// The type.
+        event_type: String,
+        /// What is wrong.
+        source: serde_json::Error,
+    },
+}
+
+payloads! {
+    /// A session began.
+    SessionStarted = "session_started" {
+        /// What kind of agent.
+        agent_type: String,
+        /// Its version.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        agent_version: Option<String>,
+        /// Version of this program.
+        wrapper_version: String,
+        /// Atlases in force.
+        atlas_ids: Vec<String>,
+        /// Contexts handed over at once.
+        initial_contexts: Vec<String>,
+        /// What the session says it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        intent: Option<String>,
+        /// Where it runs.
+        environment: Environment,
+    }
+
+    /// A session ended.
+    SessionEnded = "session_ended" {
+        /// How long it lasted.
+        duration_ms: u64,
+        /// Events in its chain, this one included.
+        event_count: u64,
+        /// Actions that ran.
+        actions_taken: u64,
+        /// Contexts handed over.
+        contexts_injected: u64,
+        /// `completed`, `error`, `timeout` or `cancelled`.
+        final_status: String,
+        /// What it did, in its own words.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        summary: Option<String>,
+    }
+
+    /// An agent's wrapper was built.
+    WrapperConstructed = "wrapper_constructed" {
+        /// Its version.
+        wrapper_version: String,
+        /// Its parts.
+        components: Vec<String>,
+        /// Plugins in it.
+        plugins: Vec<String>,
+        /// `mcp`, `rest` or `direct`.
+        transport: String,
+        /// Where it caches.
+        cache_backend: String,
+        /// Proof of construction.
+        construction_hash: String,
+        /// What it can intercept.
+        capabilities: WrapperCapabilities,
+    }
+
+    /// An agent's wrapper was checked.
+    WrapperVerified = "wrapper_verified" {
+        /// Whether it is sound.
+        verification_passed: bool,
+        /// What was tried.
+        tests_run: Vec<String>,
+        /// What failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        failures: Option<Vec<String>>,
+    }
+
+    /// Somebody asked for context.
+    ContextRequested = "context_requested" {
+        /// `explicit`, `checkpoint` or `keyword`.
+        request_type: String,
+        /// What was looked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        query: Option<String>,
+        /// Hints given.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hints: Option<Vec<String>>,
+        /// The checkpoint that asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint_type: Option<String>,
+        /// Keywords that matched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keywords_matched: Option<Vec<String>>,
+    }
+
+    /// Context was handed to the agent.
+    ContextInjected = "context_injected" {
+        /// Which.
+        context_ids: Vec<String>,
+        /// From which Atlases.
+        atlas_ids: Vec<String>,
+        /// How much.
+        total_size_bytes: u64,
+        /// `always`, `on_match`, `on_demand` or `risk_based`.
+        trigger: String,
+        /// The checkpoint that handed it over.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        checkpoint_type: Option<String>,
+        /// Whether it came from a cache.
+        cache_hit: bool,
+    }
+
+    /// An agent said whether a context helped.
+    ContextFeedback = "context_feedback" {
+        /// Which.
+        context_id: String,
+        /// Whether it did.
+        helpful: bool,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// `applied`, `ignored` or `partial`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage_outcome: Option<String>,
+    }
+
+    /// An agent wants to run an action.
+    ActionAttempted = "action_attempted" {
+        /// The action.
+        action_type: String,
+        /// Its parameters.
+        action_params: Value,
+        /// How risky it is.
+        risk_tier: String,
+        /// Whether policies were consulted.
+        policy_checked: bool,
+        /// Contexts handed over for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_injected: Option<Vec<String>>,
+    }
+
+    /// An action ran.
+    ActionCompleted = "action_completed" {
+        /// The action.
+        action_type: String,
+        /// Whether it worked.
+        success: bool,
+        /// How long it took.
+        duration_ms: u64,
+        /// What came of it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        result_summary: Option<String>,
+        /// How it failed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<ErrorDetail>,
+    }
+
+    /// An action may not run.
+    ActionBlocked = "action_blocked" {
+        /// The action.
+        action_type: String,
+        /// Its parameters.
+        action_params: Value,
+        /// The policy or checkpoint that blocks it.
+        policy_id: String,
+        /// Why.
+        reason: String,
+        /// Whether an operator may overrule.
+        override_available: bool,
+    }
+
+    /// Policies were consulted.
+    PolicyChecked = "policy_checked" {
+        /// The policy that decided.
+        policy_id: String,
+        /// The action.
+        action_type: String,
+        /// `allow`, `deny` or `require_approval`.
+        decision: String,
+        /// How many were looked at.
+        conditions_evaluated: u64,
+        /// The pattern that matched.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        matching_rule: Option<String>,
+        /// Contexts used.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_used: Option<Vec<String>>,
+    }
+
+    /// An operator approved what a policy held.
+    PolicyOverride = "policy_override" {
+        /// The policy.
+        policy_id: String,
+        /// The action.
+        action_type: String,
+        /// Who approved.
+        approver: String,
+        /// How.
+        approval_method: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification: Option<String>,
+    }
+
+    /// A checkpoint fired.
+    CheckpointTriggered = "checkpoint_triggered" {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// Its type.
+        checkpoint_type: String,
+        /// Whether it stops the agent.
+        mode: String,
+        /// Why it fired.
+        trigger_condition: String,
+        /// What it fired on.
+        trigger_data: Value,
+        /// Its priority.
+        priority: i64,
+        /// Hash of the input it fired on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        input_hash: Option<String>,
+    }
+
+    /// A checkpoint is over.
+    CheckpointCompleted = "checkpoint_completed" {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// Its type.
+        checkpoint_type: String,
+        /// How long it took.
+        duration_ms: u64,
+        /// Contexts handed over.
+        contexts_injected: Vec<String>,
+        /// `continue`, `block` or `modify`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action_taken: Option<String>,
+        /// Why it blocked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        block_reason: Option<String>,
+    }
+
+    /// A checkpoint was answered.
+    CheckpointResponse = "checkpoint_response" {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// Answers by question.
+        answers: Map<String, Value>,
+        /// `valid` or `invalid`.
+        validation_result: String,
+        /// What was wrong.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        problems: Vec<String>,
+        /// Who answered.
+        answered_by: String,
+    }
+
+    /// A checkpoint let the agent pass.
+    CheckpointPassed = "checkpoint_passed" {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// Capabilities it unlocked.
+        unlocked_capabilities: Vec<String>,
+        /// Contexts it handed over.
+        injected_contexts: Vec<String>,
+        /// Who passed it.
+        passed_by: String,
+    }
+
+    /// A checkpoint did not let the agent pass.
+    CheckpointBlocked = "checkpoint_blocked" {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// Why.
+        reason: String,
+        /// The action that does not run.
+        blocked_action: String,
+        /// `denied`, `expired`, `withdrawn` or `voided`.
+        outcome: String,
+        /// Who refused, where somebody did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decided_by: Option<String>,
+    }
+
+    /// An action is risky.
+    RiskDetected = "risk_detected" {
+        /// `high` or `critical`.
+        risk_tier: String,
+        /// What says so.
+        trigger: String,
+        /// The action.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        action_type: Option<String>,
+        /// `proceed`, `verify` or `block`.
+        recommended_action: String,
+    }
+
+    /// A risky action was verified.
+    RiskVerified = "risk_verified" {
+        /// How risky it is.
+        risk_tier: String,
+        /// How it was verified.
+        verification_method: String,
+        /// Who did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        verified_by: Option<String>,
+        /// The action.
+        action_type: String,
+    }
+
+    /// Something failed.
+    ErrorOccurred = "error_occurred" {
+        /// What kind of failure.
+        error_type: String,
+        /// For programs.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error_code: Option<String>,
+        /// For people.
+        message: String,
+        /// Whether work can go on.
+        recoverable: bool,
+        /// Contexts handed over for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        context_provided: Option<Vec<String>>,
+        /// Where it happened.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stack_trace: Option<String>,
+    }
+
+    /// A failure was dealt with.
+    ErrorRecovered = "error_recovered" {
+        /// The failure's event.
+        original_error_id: String,
+        /// How.
+        recovery_method: String,
+        /// Whether it worked.
+        success: bool,
+    }
+
+    /// An agent was given input.
+    InputReceived = "input_received" {
+        /// Hash of it; never the content.
+        input_hash: String,
+        /// How much.
+        input_size_bytes: u64,
+        /// `user`, `system` or `other_agent`.
+        source: String,
+        /// Checkpoints that fired on it.
+        checkpoints_triggered: Vec<String>,
+    }
+
+    /// An agent produced output.
+    OutputProduced = "output_produced" {
+        /// Hash of it; never the content.
+        output_hash: String,
+        /// How much.
+        output_size_bytes: u64,
+        /// `text`, `action` or `structured`.
+        output_type: String,
+        /// Whether it asks for an action.
+        contains_action: bool,
+    }
+
+    /// A plugin was loaded.
+    PluginLoaded = "plugin_loaded" {
+        /// Its name.
+        plugin_name: String,
+        /// Its version.
+        plugin_version: String,
+        /// What it can do.
+        capabilities: Vec<String>,
+    }
+
+    /// A plugin recorded something of its own.
+    PluginEvent = "plugin_event" {
+        /// Its name.
+        plugin_name: String,
+        /// Its name for what happened.
+        custom_type: String,
+        /// The details.
+        data: Map<String, Value>,
+    }
+}
+
+impl Payload {
+    /// Whether something waits for this event to be on disk, whatever the Atlas says.
+    #[must_use]
+    pub fn mandatory_durability(&self) -> Durability {
+        let sync = match self {
+            Self::SessionEnded(_)
+            | Self::WrapperConstructed(_)
+            | Self::WrapperVerified(_)
+            | Self::ActionBlocked(_)
+            | Self::PolicyOverride(_)
+            | Self::RiskDetected(_)
+            | Self::RiskVerified(_) => true,
+            Self::ActionAttempted(attempted) => {
+                matches!(attempted.risk_tier.as_str(), "high" | "critical")
+            }
+            Self::PolicyChecked(checked) => checked.decision != "allow",
+            Self::SessionStarted(_)
+            | Self::ContextRequested(_)
+            | Self::ContextInjected(_)
+            | Self::ContextFeedback(_)
+            | Self::ActionCompleted(_)
+            | Self::CheckpointTriggered(_)
+            | Self::CheckpointCompleted(_)
+            | Self::CheckpointResponse(_)
+            | Self::CheckpointPassed(_)
+            | Self::CheckpointBlocked(_)
+            | Self::ErrorOccurred(_)
+            | Self::ErrorRecovered(_)
+            | Self::InputReceived(_)
+            | Self::OutputProduced(_)
+            | Self::PluginLoaded(_)
+            | Self::PluginEvent(_) => false,
+        };
+        if sync {
+            Durability::Sync
+        } else {
+            Durability::Async
+        }
+    }
+}
+
+/// Where a session runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// Operating system.
+    pub platform: String,
+    /// What runs the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+}
+
+/// What a wrapper can intercept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrapperCapabilities {
+    /// Input to the agent.
+    pub intercept_input: bool,
+    /// Output of the agent.
+    pub intercept_output: bool,
+    /// Actions of the agent.
+    pub intercept_actions: bool,
+}
+
+/// How an action failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorDetail {
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+}

@@ -1,0 +1,230 @@
+//! The architecture, held by reading the sources.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use super::support::{files, root};
+
+/// What each room may name. Never sideways, never up: gateway and console do not know each other, the
+/// engine and the Atlas know nothing that touches a disk or a screen.
+const MAY_NAME: [(&str, &[&str]); 9] = [
+    ("base", &[]),
+    ("atlas", &["base"]),
+    ("trace", &["base"]),
+    ("engine", &["atlas", "trace", "base"]),
+    ("store", &["trace", "base"]),
+    ("runtime", &["store", "engine", "atlas", "trace", "base"]),
+    ("gateway", &["runtime", "engine", "atlas", "trace", "base"]),
+    ("console", &["runtime", "engine", "atlas", "trace", "base"]),
+    (
+        "cli",
+        &[
+            "console", "gateway", "runtime", "store", "engine", "atlas", "trace", "base",
+        ],
+    ),
+];
+
+/// Longest file and longest function, in lines. Beyond that it is several things.
+const MAX_FILE: usize = 500;
+const MAX_FUNCTION: usize = 70;
+
+/// Files that may be longer, and why.
+const LONG_FILES: [(&str, &str); 2] = [
+    (
+        "src/atlas/document.rs",
+        "one flat list of the manifest's types",
+    ),
+    (
+        "src/trace/event/payload.rs",
+        "one flat list of the event types",
+    ),
+];
+
+struct Source {
+    name: String,
+    text: String,
+}
+
+fn sources() -> Vec<Source> {
+    let root = root();
+    let read = |path: std::path::PathBuf| Source {
+        name: path
+            .strip_prefix(&root)
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .to_owned(),
+        text: fs::read_to_string(&path).unwrap(),
+    };
+    files(&root.join("src"), "rs")
+        .into_iter()
+        .map(read)
+        .collect()
+}
+
+fn room(name: &str) -> &str {
+    let inside = name.strip_prefix("src/").unwrap();
+    inside.split(['/', '.']).next().unwrap()
+}
+
+#[test]
+fn rooms_name_only_what_lies_below_them() {
+    let rules: BTreeMap<_, _> = MAY_NAME.into_iter().collect();
+    let mut wrong = Vec::new();
+    for source in sources() {
+        let own = room(&source.name);
+        if matches!(own, "lib" | "main") {
+            continue;
+        }
+        let allowed = rules
+            .get(own)
+            .unwrap_or_else(|| panic!("no rule for the room `{own}`"));
+        for (index, line) in source.text.lines().enumerate() {
+            let code = line.split("//").next().unwrap();
+            for named in code.split("crate::").skip(1) {
+                let named: String = named
+                    .chars()
+                    .take_while(|c| c.is_alphanumeric() || *c == '_')
+                    .collect();
+                let known = rules.contains_key(named.as_str());
+                if known && named != own && !allowed.contains(&named.as_str()) {
+                    wrong.push(format!(
+                        "{}:{}: {own} names {named}",
+                        source.name,
+                        index + 1
+                    ));
+                }
+            }
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "a room names what it must not know:\n{}",
+        wrong.join("\n")
+    );
+}
+
+#[test]
+fn the_engine_names_only_the_data_of_the_record() {
+    for source in sources()
+        .iter()
+        .filter(|source| room(&source.name) == "engine")
+    {
+        for (index, line) in source.text.lines().enumerate() {
+            let named = line.split("crate::trace::").nth(1);
+            let fine = named.is_none_or(|named| named.starts_with("event"));
+            assert!(
+                fine,
+                "{}:{}: the engine names more of trace than events",
+                source.name,
+                index + 1
+            );
+        }
+    }
+}
+
+#[test]
+fn the_engine_reads_no_clock_and_does_no_io() {
+    let banned = [
+        "std::fs",
+        "std::io",
+        "std::net",
+        "tokio",
+        "SystemTime",
+        "Instant::now",
+        "Utc::now",
+    ];
+    for source in sources() {
+        if !matches!(room(&source.name), "engine" | "trace") {
+            continue;
+        }
+        for name in banned {
+            assert!(!source.text.contains(name), "{} uses {name}", source.name);
+        }
+    }
+}
+
+#[test]
+fn files_and_functions_stay_short() {
+    let mut long = Vec::new();
+    for source in sources() {
+        let lines = source.text.lines().count();
+        let excused = LONG_FILES.iter().any(|(name, _)| *name == source.name);
+        if lines > MAX_FILE && !excused {
+            long.push(format!(
+                "{} has {lines} lines, more than {MAX_FILE}",
+                source.name
+            ));
+        }
+        for (name, lines) in functions(&source.text) {
+            if lines > MAX_FUNCTION {
+                long.push(format!("{}: fn {name} has {lines} lines", source.name));
+            }
+        }
+    }
+    assert!(long.is_empty(), "split by concern:\n{}", long.join("\n"));
+}
+
+/// Functions with their length, found by the indentation that rustfmt gives their closing brace.
+fn functions(text: &str) -> Vec<(String, usize)> {
+    let lines: Vec<_> = text.lines().collect();
+    let mut found = Vec::new();
+    for (start, line) in lines.iter().enumerate() {
+        let indent = line.len() - line.trim_start().len();
+        let Some((before, after)) = line.split_once("fn ") else {
+            continue;
+        };
+        let is_item = before
+            .trim_start()
+            .split(' ')
+            .all(|word| matches!(word, "" | "pub" | "async" | "const") || word.starts_with("pub("));
+        if !is_item {
+            continue;
+        }
+        // A declaration without a body ends before any brace opens.
+        let opens = lines[start..]
+            .iter()
+            .find(|line| line.ends_with([';', '{']));
+        if opens.is_none_or(|line| line.ends_with(';')) {
+            continue;
+        }
+        let end = format!("{}}}", " ".repeat(indent));
+        let length = lines[start..].iter().position(|line| *line == end);
+        let name = after.split(['(', '<']).next().unwrap().to_owned();
+        found.extend(length.map(|length| (name, length + 1)));
+    }
+    found
+}
+
+#[test]
+fn sources_speak_of_the_product_alone() {
+    let root = root();
+    let mut texts = sources();
+    for name in [
+        "README.md",
+        "CHANGELOG.md",
+        "tests/conformance.md",
+        "Cargo.toml",
+    ] {
+        let text = fs::read_to_string(root.join(name)).unwrap();
+        texts.push(Source {
+            name: name.to_owned(),
+            text,
+        });
+    }
+    for source in texts {
+        for banned in [
+            "todo!",
+            "FIXME",
+            "XXX",
+            "in a real implementation",
+            "/work/",
+        ] {
+            assert!(
+                !source.text.contains(banned),
+                "{} contains `{banned}`",
+                source.name
+            );
+        }
+    }
+}

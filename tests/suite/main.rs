@@ -1,0 +1,16 @@
+//! One fast test binary, a module per room.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that is surprised should stop"
+)]
+
+mod conformance;
+mod house;
+mod runtime;
+mod simulation;
+mod store;
+mod support;

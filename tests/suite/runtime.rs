@@ -1,0 +1,201 @@
+//! The runtime: replies after durability, deadlines, restarts, failures.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cra_core::engine::command::{DenyCode, Outcome, Refused, Reply, Ruling};
+use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
+use cra_core::store::Store;
+use cra_core::store::memory::MemoryStore;
+use serde_json::json;
+
+use super::support::{Bench, clock, decide, request};
+
+fn store() -> (MemoryStore, Arc<dyn Store>) {
+    let store = MemoryStore::default();
+    (store.clone(), Arc::new(store))
+}
+
+#[tokio::test]
+async fn a_held_action_is_released_by_its_decision_and_not_before() {
+    let (memory, store) = store();
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    bench.pass(&snapshot.held[0]).await;
+    let agents = bench.runtime.agents();
+    let delete = request("s-1", "ticket.delete", json!({"id": 1}));
+    let asked = tokio::spawn(async move { agents.request_action(delete).await });
+    let snapshot = bench
+        .until(|s| s.held.iter().any(|h| h.action() == "ticket.delete"))
+        .await;
+    assert!(!asked.is_finished());
+    let reply = bench.pass(&snapshot.held[0]).await;
+    assert!(matches!(reply, Reply::Decided(decided) if decided.outcome == Outcome::Passed));
+    // By the time the agent hears of it, the records are there.
+    asked.await.unwrap().unwrap();
+    let events = memory.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
+    let written = |name: &str| events.iter().any(|event| event.event_type == name);
+    assert!(written("policy_override") && written("risk_verified"));
+    assert!(
+        memory
+            .verify()
+            .await
+            .unwrap()
+            .iter()
+            .all(|c| c.verdict.is_sound())
+    );
+}
+
+#[tokio::test]
+async fn nobody_answers_and_the_clock_denies() {
+    let (_, store) = store();
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    bench.pass(&snapshot.held[0]).await;
+    let agents = bench.runtime.agents();
+    let ban = request("s-1", "user.ban", json!({"user": "x"}));
+    let asked = tokio::spawn(async move { agents.request_action(ban).await });
+    bench.until(|s| s.held.len() == 1).await;
+    bench.clock.advance(Duration::from_secs(301));
+    let snapshot = bench.until(|s| s.held.is_empty()).await;
+    assert_eq!(snapshot.decided[0].outcome, Outcome::Expired);
+    assert_eq!(asked.await.unwrap().unwrap_err().code, DenyCode::Expired);
+}
+
+#[tokio::test]
+async fn a_restart_brings_held_requests_back() {
+    let (_, store) = store();
+    let clock = clock();
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    let before = bench.until(|s| s.held.len() == 1).await;
+    bench.runtime.stop().await;
+    let bench = Bench::start(store, clock).await;
+    let after = bench.until(|s| s.held.len() == 1).await;
+    assert_eq!(before.held, after.held);
+    assert!(matches!(
+        bench.pass(&after.held[0]).await,
+        Reply::Decided(_)
+    ));
+    bench
+        .until(|s| s.chain.verdict == ChainVerdict::Verified)
+        .await;
+}
+
+#[tokio::test]
+async fn an_asker_that_left_is_not_released_but_its_retry_is() {
+    let (_, store) = store();
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    bench.pass(&snapshot.held[0]).await;
+    let agents = bench.runtime.agents();
+    let ban = || request("s-1", "user.ban", json!({"user": "x"}));
+    let asked = tokio::spawn({
+        let agents = agents.clone();
+        async move { agents.request_action(ban()).await }
+    });
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    asked.abort();
+    assert!(asked.await.unwrap_err().is_cancelled());
+    bench.pass(&snapshot.held[0]).await;
+    agents.request_action(ban()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_failed_write_blocks_everyone_and_decides_nothing() {
+    let (memory, store) = store();
+    let clock = clock();
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    let agents = bench.runtime.agents();
+    let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let waiting = tokio::spawn(async move { agents.request_action(get).await });
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    memory.fail_after(0);
+    let reply = bench.pass(&snapshot.held[0]).await;
+    assert!(
+        matches!(reply, Reply::Refused(Refused::Unavailable(_))),
+        "{reply:?}"
+    );
+    assert_eq!(
+        waiting.await.unwrap().unwrap_err().code,
+        DenyCode::Unavailable
+    );
+    let poisoned = bench.until(|s| s.store != StoreState::Ready).await;
+    assert_eq!(poisoned.held, snapshot.held, "shown as it is on disk");
+    let again = bench.pass(&snapshot.held[0]).await;
+    assert!(matches!(again, Reply::Refused(Refused::Unavailable(_))));
+
+    // A new process finds the gate as it was.
+    let memory = memory.reopen();
+    let bench = Bench::start(Arc::new(memory.clone()), clock).await;
+    assert_eq!(bench.snapshot().held, snapshot.held);
+    assert!(
+        memory
+            .verify()
+            .await
+            .unwrap()
+            .iter()
+            .all(|c| c.verdict.is_sound())
+    );
+}
+
+#[tokio::test]
+async fn agents_of_a_stopped_runtime_are_denied() {
+    let (_, store) = store();
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let agents = bench.runtime.agents();
+    let desk = bench.runtime.desk();
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let get = || request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let waiting = tokio::spawn({
+        let agents = agents.clone();
+        let get = get();
+        async move { agents.request_action(get).await }
+    });
+    bench.runtime.stop().await;
+    assert_eq!(
+        waiting.await.unwrap().unwrap_err().code,
+        DenyCode::Unavailable
+    );
+    assert_eq!(
+        agents.request_action(get()).await.unwrap_err().code,
+        DenyCode::Unavailable
+    );
+    let deny = decide(
+        &held,
+        Ruling::Deny {
+            reason: "x".to_owned(),
+        },
+    );
+    assert!(matches!(
+        desk.decide(deny).await,
+        Reply::Refused(Refused::Unavailable(_))
+    ));
+}
+
+#[tokio::test]
+async fn many_agents_wait_without_keeping_each_other() {
+    let (_, store) = store();
+    let bench = Bench::start(store, clock()).await;
+    for n in 0..50 {
+        bench.begin(&format!("s-{n}")).await;
+    }
+    let snapshot = bench.until(|s| s.held.len() == 50).await;
+    for held in &snapshot.held {
+        assert!(matches!(bench.pass(held).await, Reply::Decided(_)));
+    }
+    let agents = bench.runtime.agents();
+    for n in 0..50 {
+        let get = request(&format!("s-{n}"), "ticket.get", json!({"ticket_id": "x"}));
+        agents.request_action(get).await.unwrap();
+    }
+    let snapshot = bench
+        .until(|s| s.held.is_empty() && s.decided.len() == 50)
+        .await;
+    assert_eq!(snapshot.sessions.len(), 50);
+}

@@ -1,0 +1,147 @@
+//! What several tests use: a runtime on a manual clock, and answers that pass.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use cra_core::atlas::compiled::Question;
+use cra_core::atlas::document::ResponseType;
+use cra_core::atlas::{Atlas, load_str};
+use cra_core::base::clock::{Clock, ManualClock, Timestamp};
+use cra_core::base::id::CountedIds;
+use cra_core::engine::command::{ActionRequest, Decide, Reply, Ruling, StartSession};
+use cra_core::engine::held::Held;
+use cra_core::runtime::snapshot::{Access, Snapshot};
+use cra_core::runtime::{Parts, Runtime};
+use cra_core::store::Store;
+use serde_json::{Value, json};
+
+/// The example Atlas.
+pub(crate) const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
+
+/// The folder of the checkout.
+pub(crate) fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below `folder` with this ending.
+pub(crate) fn files(folder: &Path, ending: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|e| e == ending) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+pub(crate) fn acme() -> Vec<Atlas> {
+    vec![load_str("acme-support.yaml", ACME).unwrap().atlas]
+}
+
+/// A runtime whose time stands still.
+pub(crate) struct Bench {
+    pub(crate) runtime: Runtime,
+    pub(crate) clock: Arc<ManualClock>,
+}
+
+impl Bench {
+    pub(crate) async fn start(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
+        let runtime = Runtime::start(Parts {
+            store,
+            atlases: acme(),
+            clock: Arc::clone(&clock) as Arc<dyn Clock>,
+            ids: Box::new(CountedIds::starting_at(
+                clock.now().micros().unsigned_abs().into(),
+            )),
+            operator: "op-1".to_owned(),
+            access: Access::Write,
+        });
+        Self {
+            runtime: runtime.await.unwrap(),
+            clock,
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.runtime.desk().snapshots().borrow())
+    }
+
+    /// Waits for a picture that shows `wanted`.
+    pub(crate) async fn until(&self, wanted: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let mut snapshots = self.runtime.desk().snapshots();
+        let found =
+            tokio::time::timeout(Duration::from_secs(20), snapshots.wait_for(|s| wanted(s)));
+        Arc::clone(&found.await.expect("the picture never came").unwrap())
+    }
+
+    pub(crate) async fn begin(&self, session: &str) {
+        let start = StartSession {
+            session: session.parse().unwrap(),
+            agent: "bot".to_owned(),
+            agent_version: None,
+            intent: None,
+        };
+        self.runtime.agents().start_session(start).await.unwrap();
+    }
+
+    pub(crate) async fn pass(&self, held: &Held) -> Reply {
+        let answers = good_answers(held);
+        self.runtime
+            .desk()
+            .decide(decide(held, Ruling::Pass { answers }))
+            .await
+    }
+}
+
+pub(crate) fn clock() -> Arc<ManualClock> {
+    let start: Timestamp = "2026-01-01T00:00:00.000000Z".parse().unwrap();
+    Arc::new(ManualClock::new(start))
+}
+
+pub(crate) fn request(session: &str, action: &str, params: Value) -> ActionRequest {
+    ActionRequest {
+        session: session.parse().unwrap(),
+        action: action.to_owned(),
+        params,
+        deadline: None,
+    }
+}
+
+pub(crate) fn decide(held: &Held, ruling: Ruling) -> Decide {
+    Decide {
+        gate: held.id.clone(),
+        operator: "op-1".to_owned(),
+        method: "console".to_owned(),
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+        ruling,
+    }
+}
+
+/// Answers that keep every rule of every question.
+pub(crate) fn good_answers(held: &Held) -> Vec<BTreeMap<String, Value>> {
+    let answer = |question: &Question| match question.response_type() {
+        ResponseType::Boolean => json!(true),
+        ResponseType::Acknowledgment => json!("understood"),
+        _ => json!("confirmed by the customer in writing"),
+    };
+    let of_gate = |questions: &[Question]| {
+        questions
+            .iter()
+            .map(|q| (q.id().to_owned(), answer(q)))
+            .collect()
+    };
+    held.gates
+        .iter()
+        .map(|gate| of_gate(&gate.questions))
+        .collect()
+}
