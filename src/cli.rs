@@ -1,7 +1,7 @@
-//! The command line: what was typed ([`args`]), what it means ([`settings`]), one file per command.
+//! The command line: what was typed (`args`), what it means (`settings`), one file per command.
 //!
 //! This is the only room that prints. Results go to standard output, everything else to standard
-//! error; exit codes are stable (see [`exit`]).
+//! error; exit codes are stable (see `exit`).
 
 use std::ffi::OsString;
 use std::io::{self, Write};

@@ -33,11 +33,11 @@ pub(super) struct Args {
 /// What every command takes.
 #[derive(Debug, ClapArgs)]
 pub(super) struct Common {
-    /// Folder of the store [default: cra in the user's data folder]
+    /// Folder of the store (default: cra in the user's data folder)
     #[arg(long, global = true, env = "CRA_DATA_DIR", value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
 
-    /// Who decides, as the record names them [default: user@host]
+    /// Who decides, as the record names them (default: user@host)
     #[arg(long, global = true, env = "CRA_OPERATOR", value_name = "NAME")]
     pub(super) operator: Option<String>,
 
@@ -53,8 +53,8 @@ pub(super) struct Common {
 /// Which Atlases are in force.
 #[derive(Debug, ClapArgs)]
 pub(super) struct AtlasFiles {
-    /// Atlas in force; may be given several times [default: every Atlas in the user's cra/atlas
-    /// configuration folder]
+    /// Atlas in force; may be given several times (default: every Atlas in the user's cra/atlas
+    /// configuration folder)
     #[arg(long = "atlas", value_name = "FILE", action = ArgAction::Append)]
     pub(super) files: Vec<PathBuf>,
 }

@@ -181,18 +181,34 @@ fn clock_text(app: &App, now: Timestamp) -> String {
     }
 }
 
-fn verdict(app: &App) -> (&'static str, Meaning) {
+fn verdict(app: &App) -> (String, Meaning) {
+    let (word, meaning) = verdict_word(app);
+    let chain = &app.snapshot.chain;
+    let newer = match chain.verdict {
+        ChainVerdict::Verified { events } => chain.events.saturating_sub(events),
+        ChainVerdict::Unchecked | ChainVerdict::Broken { .. } | ChainVerdict::Unreadable { .. } => {
+            0
+        }
+    };
+    if newer > 0 && meaning == Meaning::Passed {
+        (format!("{word} +{newer} new"), meaning)
+    } else {
+        (word.to_owned(), meaning)
+    }
+}
+
+fn verdict_word(app: &App) -> (&'static str, Meaning) {
     if let Some(super::dialog::gate::Trouble::Chain(_)) = app.trouble() {
         return match app.snapshot.chain.verdict {
             ChainVerdict::Unreadable { .. } => ("UNREADABLE", Meaning::Error),
-            ChainVerdict::Unchecked | ChainVerdict::Verified | ChainVerdict::Broken { .. } => {
-                ("BROKEN", Meaning::Error)
-            }
+            ChainVerdict::Unchecked
+            | ChainVerdict::Verified { .. }
+            | ChainVerdict::Broken { .. } => ("BROKEN", Meaning::Error),
         };
     }
     match app.snapshot.chain.verdict {
         ChainVerdict::Unchecked => ("not verified", Meaning::Warning),
-        ChainVerdict::Verified => ("VERIFIED", Meaning::Passed),
+        ChainVerdict::Verified { .. } => ("VERIFIED", Meaning::Passed),
         ChainVerdict::Broken { .. } => ("BROKEN", Meaning::Error),
         ChainVerdict::Unreadable { .. } => ("UNREADABLE", Meaning::Error),
     }

@@ -231,7 +231,7 @@ fn coloured(meaning: Meaning) -> Style {
         }
         // Not bold, because what stands in a border would become bold too.
         Meaning::BorderFocused => Style::new().fg(Color::Cyan),
-        Meaning::Label => plain.fg(Color::Blue),
+        Meaning::Label => plain.fg(Color::LightBlue),
         Meaning::Critical | Meaning::Denied | Meaning::Error | Meaning::Banner => {
             plain.fg(Color::Red)
         }

@@ -266,8 +266,10 @@ impl Actor {
     fn checked(&mut self, checked: Result<Vec<Checked>, String>) {
         self.verdict = match checked {
             Err(what) => ChainVerdict::Unreadable { what },
-            Ok(checked) => match checked.into_iter().find(|one| !one.verdict.is_sound()) {
-                None => ChainVerdict::Verified,
+            Ok(checked) => match checked.iter().find(|one| !one.verdict.is_sound()).cloned() {
+                None => ChainVerdict::Verified {
+                    events: checked.iter().map(|one| one.events).sum(),
+                },
                 Some(bad) => ChainVerdict::Broken {
                     session: bad.session,
                     what: bad.verdict.to_string(),

@@ -167,8 +167,11 @@ pub enum ChainVerdict {
     /// Not checked yet.
     #[default]
     Unchecked,
-    /// Every chain holds.
-    Verified,
+    /// Every chain holds, as far as it was read.
+    Verified {
+        /// Events that were read. What came later is not checked yet.
+        events: u64,
+    },
     /// A chain does not hold.
     Broken {
         /// The session.

@@ -33,7 +33,7 @@ const FIELDS: [&str; 11] = [
 /// Reads a line as it lies, believing nothing.
 ///
 /// # Errors
-/// In words, when it is not exactly what [`line`] writes.
+/// In words, when it is not exactly what [`line()`] writes.
 pub fn read_line(text: &str) -> Result<RawEvent, String> {
     let value: Value =
         serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;

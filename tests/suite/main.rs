@@ -10,6 +10,7 @@
 
 mod conformance;
 mod house;
+mod readme;
 mod runtime;
 mod simulation;
 mod store;

@@ -34,7 +34,7 @@ impl App {
             )));
         }
         let chain = match &self.snapshot.chain.verdict {
-            ChainVerdict::Unchecked | ChainVerdict::Verified => self.found.clone(),
+            ChainVerdict::Unchecked | ChainVerdict::Verified { .. } => self.found.clone(),
             ChainVerdict::Broken { session, what } => {
                 Some(format!("CHAIN BROKEN in {session}: {what}"))
             }

@@ -254,7 +254,7 @@ pub(super) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
         chain: ChainState {
             sessions: 7,
             events: 234,
-            verdict: ChainVerdict::Verified,
+            verdict: ChainVerdict::Verified { events: 225 },
         },
         store: StoreState::Ready,
     }
