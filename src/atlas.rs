@@ -14,6 +14,7 @@ pub mod compiled;
 mod decode;
 pub mod diagnostic;
 pub mod document;
+pub mod keyword;
 pub mod load;
 mod nearest;
 mod prove;

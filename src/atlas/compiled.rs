@@ -146,7 +146,7 @@ pub struct Action {
     /// How risky it is, where the steward says so.
     pub risk_tier: Option<RiskTier>,
     /// The shape its parameters must have.
-    pub parameters: Option<ParameterSchema>,
+    pub parameters: Option<Schema>,
 }
 
 impl Action {
@@ -159,9 +159,9 @@ impl Action {
 
 /// A compiled JSON Schema.
 #[derive(Clone, Debug)]
-pub struct ParameterSchema(Arc<jsonschema::Validator>);
+pub struct Schema(Arc<jsonschema::Validator>);
 
-impl ParameterSchema {
+impl Schema {
     /// Compiles a schema.
     ///
     /// # Errors
@@ -171,10 +171,10 @@ impl ParameterSchema {
         Ok(Self(Arc::new(compiled)))
     }
 
-    /// What is wrong with `params`, with its place, if anything is.
+    /// What is wrong with `value`, with its place, if anything is.
     #[must_use]
-    pub fn fault(&self, params: &Value) -> Option<String> {
-        let error = self.0.iter_errors(params).next()?;
+    pub fn fault(&self, value: &Value) -> Option<String> {
+        let error = self.0.iter_errors(value).next()?;
         let place = error.instance_path().to_string();
         if place.is_empty() {
             Some(error.to_string())
@@ -193,6 +193,7 @@ impl ParameterSchema {
 pub struct Question {
     definition: CheckpointQuestion,
     pattern: Option<Regex>,
+    schema: Option<Schema>,
 }
 
 /// Why a question cannot be asked.
@@ -205,6 +206,14 @@ pub enum QuestionError {
         question: String,
         /// What is wrong.
         source: Box<regex::Error>,
+    },
+    /// The schema does not compile.
+    #[error("the schema of question `{question}` is not a JSON Schema: {what}")]
+    Schema {
+        /// The question.
+        question: String,
+        /// What is wrong.
+        what: String,
     },
 }
 
@@ -281,6 +290,24 @@ impl Question {
         self.definition.expect
     }
 
+    /// What can be chosen.
+    #[must_use]
+    pub fn options(&self) -> &[String] {
+        &self.definition.options
+    }
+
+    /// Lowest and highest number.
+    #[must_use]
+    pub fn bounds(&self) -> (Option<f64>, Option<f64>) {
+        (self.definition.min, self.definition.max)
+    }
+
+    /// The compiled schema of a JSON answer.
+    #[must_use]
+    pub fn schema(&self) -> Option<&Schema> {
+        self.schema.as_ref()
+    }
+
     /// Whether only a hash of the answer is recorded.
     #[must_use]
     pub fn sensitive(&self) -> bool {
@@ -309,9 +336,19 @@ impl TryFrom<CheckpointQuestion> for Question {
                 question: definition.question_id.clone(),
                 source,
             })?;
+        let schema = definition
+            .schema
+            .as_ref()
+            .map(Schema::compile)
+            .transpose()
+            .map_err(|what| QuestionError::Schema {
+                question: definition.question_id.clone(),
+                what,
+            })?;
         Ok(Self {
             definition,
             pattern,
+            schema,
         })
     }
 }

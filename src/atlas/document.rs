@@ -429,6 +429,15 @@ pub struct CheckpointQuestion {
     /// What can be chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
+    /// Lowest number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Highest number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// JSON Schema that a JSON answer has to keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
     /// Whether only a salted hash of the answer is recorded.
     #[serde(default)]
     pub sensitive: bool,

@@ -10,7 +10,7 @@ mod ids;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::compiled::{Action, Atlas, Capability, ParameterSchema, Policy};
+use super::compiled::{Action, Atlas, Capability, Policy, Schema};
 use super::diagnostic::{Code, Problem, Problems, quoted};
 use super::document::{
     ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, PolicyDef, Steward,
@@ -240,7 +240,7 @@ impl Prover<'_, '_> {
         let mut actions = BTreeMap::new();
         for (index, definition) in definitions.into_iter().enumerate() {
             let schema = definition.parameters_schema.as_ref();
-            let parameters = match schema.map(ParameterSchema::compile).transpose() {
+            let parameters = match schema.map(Schema::compile).transpose() {
                 Ok(parameters) => parameters,
                 Err(fault) => {
                     let path = format!("actions[{index}].parameters_schema");

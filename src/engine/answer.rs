@@ -65,12 +65,9 @@ pub fn judge(question: &Question, raw: &Value) -> Judged {
         ResponseType::Text => judge_text(question, raw),
         ResponseType::Boolean => judge_boolean(question, raw),
         ResponseType::Acknowledgment => judge_acknowledgment(raw),
-        // INVARIANT: loading refuses these until they can be judged; should one come here all the
-        // same, it cannot be passed.
-        ResponseType::Choice | ResponseType::Number | ResponseType::Json => Judged {
-            answer: None,
-            rules: vec![rule("an answer of this type cannot be judged", false)],
-        },
+        ResponseType::Choice => judge_choice(question, raw),
+        ResponseType::Number => judge_number(question, raw),
+        ResponseType::Json => judge_json(question, raw),
     }
 }
 
@@ -90,7 +87,10 @@ fn unanswered(question: &Question) -> Judged {
         }
         (true, ResponseType::Acknowledgment) => vec![rule("type `understood`", false)],
         (true, ResponseType::Boolean) => vec![rule(&wanted(question.expect()), false)],
-        (true, _) => vec![rule("an answer is required", false)],
+        (true, ResponseType::Choice) => vec![rule(&one_of(question), false)],
+        (true, ResponseType::Number | ResponseType::Json) => {
+            vec![rule("an answer is required", false)]
+        }
     };
     Judged {
         answer: None,
@@ -188,6 +188,74 @@ fn judge_acknowledgment(raw: &Value) -> Judged {
     }
 }
 
+fn judge_choice(question: &Question, raw: &Value) -> Judged {
+    let Value::String(text) = raw else {
+        return unreadable(&one_of(question));
+    };
+    // An agent may send the option as JSON: the same text, in quotes.
+    let said = serde_json::from_str::<String>(text).unwrap_or_else(|_| text.clone());
+    let said = said.trim().to_lowercase();
+    let mut options = question.options().iter();
+    let chosen = options.find(|option| option.to_lowercase() == said);
+    Judged {
+        answer: chosen.map(|option| Value::from(option.as_str())),
+        rules: vec![rule(&one_of(question), chosen.is_some())],
+    }
+}
+
+fn one_of(question: &Question) -> String {
+    format!("one of: {}", question.options().join(", "))
+}
+
+fn judge_number(question: &Question, raw: &Value) -> Judged {
+    let number = match raw {
+        Value::Number(number) => Some(number.clone()),
+        Value::String(text) => serde_json::from_str(text.trim()).ok(),
+        _ => None,
+    };
+    let Some((number, value)) =
+        number.and_then(|n: serde_json::Number| Some((n.clone(), n.as_f64()?)))
+    else {
+        return unreadable("a number is wanted, such as 12 or -0.5");
+    };
+    let (min, max) = question.bounds();
+    let mut rules = Vec::new();
+    if let Some(min) = min {
+        rules.push(rule(&format!("at least {min}"), value >= min));
+    }
+    if let Some(max) = max {
+        rules.push(rule(&format!("at most {max}"), value <= max));
+    }
+    if rules.is_empty() {
+        rules.push(rule("a number", true));
+    }
+    Judged {
+        answer: Some(Value::Number(number)),
+        rules,
+    }
+}
+
+fn judge_json(question: &Question, raw: &Value) -> Judged {
+    let value = match raw {
+        Value::String(text) => match serde_json::from_str::<Value>(text) {
+            Ok(value) => value,
+            Err(error) => return unreadable(&format!("valid JSON ({error})")),
+        },
+        other => other.clone(),
+    };
+    let mut rules = vec![rule("valid JSON", true)];
+    if let Some(schema) = question.schema() {
+        rules.push(match schema.fault(&value) {
+            None => rule("keeps the schema", true),
+            Some(fault) => rule(&format!("keeps the schema ({fault})"), false),
+        });
+    }
+    Judged {
+        answer: Some(value),
+        rules,
+    }
+}
+
 fn unreadable(text: &str) -> Judged {
     Judged {
         answer: None,
@@ -222,6 +290,7 @@ mod tests {
         judge(question, raw).is_valid()
     }
 
+    // covers B8
     #[test]
     fn no_does_not_pass_a_yes_or_no_gate() {
         let asked = question(&json!({"response_type": "boolean"}));
@@ -244,6 +313,7 @@ mod tests {
         assert!(passes(&either, &json!(false)));
     }
 
+    // covers B8
     #[test]
     fn only_understood_acknowledges() {
         let asked = question(&json!({"response_type": "acknowledgment"}));
@@ -316,10 +386,63 @@ mod tests {
         assert!(!passes(&lenient, &json!("")));
     }
 
+    // covers B8
     #[test]
-    fn a_type_that_cannot_be_judged_cannot_be_passed() {
-        let asked = question(&json!({"response_type": "choice", "options": ["a"]}));
-        assert!(!passes(&asked, &json!("a")));
+    fn a_choice_is_one_of_its_options_however_it_is_sent() {
+        let asked = question(&json!({"response_type": "choice", "options": ["Admin", "user"]}));
+        for raw in ["Admin", " admin ", "\"Admin\""] {
+            let judged = judge(&asked, &json!(raw));
+            assert_eq!(judged.answer, Some(json!("Admin")), "{raw}");
+        }
+        for raw in [
+            json!("adm"),
+            json!("admin user"),
+            json!(0),
+            json!(["Admin"]),
+            json!(""),
+        ] {
+            assert!(!passes(&asked, &raw), "{raw}");
+        }
+    }
+
+    // covers B8
+    #[test]
+    fn a_number_keeps_its_bounds() {
+        let asked = question(&json!({"response_type": "number", "min": 1, "max": 10.5}));
+        for raw in [json!(1), json!("10.5"), json!(" 7 ")] {
+            assert!(passes(&asked, &raw), "{raw}");
+        }
+        for raw in [
+            json!(0),
+            json!(11),
+            json!("ten"),
+            json!("1e999"),
+            json!(true),
+            json!("7 8"),
+        ] {
+            assert!(!passes(&asked, &raw), "{raw}");
+        }
+        assert_eq!(judge(&asked, &json!("7")).answer, Some(json!(7)));
+        assert_eq!(judge(&asked, &json!("12")).failures(), ["at most 10.5"]);
+    }
+
+    // covers B8
+    #[test]
+    fn a_json_answer_keeps_its_schema_and_errors_name_their_place() {
+        let asked = question(&json!({"response_type": "json", "schema": {
+            "type": "object", "required": ["ticket"],
+            "properties": {"ticket": {"type": "string"}},
+        }}));
+        assert!(passes(&asked, &json!("{\"ticket\": \"T-1\"}")));
+        assert!(passes(&asked, &json!({"ticket": "T-1"})));
+        let broken = judge(&asked, &json!("{\"ticket\": \n oops}"));
+        assert!(
+            broken.failures()[0].contains("line 2 column 2"),
+            "{broken:?}"
+        );
+        let wrong = judge(&asked, &json!({"ticket": 7}));
+        assert!(wrong.failures()[0].contains("/ticket"), "{wrong:?}");
+        assert!(!passes(&asked, &json!("{}")));
     }
 
     #[test]

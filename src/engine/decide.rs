@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::atlas::document::{OnInvalid, RiskTier};
+use crate::atlas::document::{OnInvalid, ResponseType, RiskTier};
+use crate::base::canon::canonical;
+use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::trace::event::{
@@ -196,15 +198,34 @@ impl Turn<'_> {
         let place = self.held_place(held);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             let valid = judged.problems.is_empty();
+            let answers = self.recordable(gate, &judged.answers);
             let record = CheckpointResponse {
                 checkpoint_id: gate.origin.id().to_owned(),
-                answers: judged.answers.clone(),
+                answers,
                 validation_result: if valid { "valid" } else { "invalid" }.to_owned(),
                 problems: judged.problems.clone(),
                 answered_by: operator.to_owned(),
             };
             self.record_below(&place.below(gate.span_id.clone()), record);
         }
+    }
+
+    /// The answers as the record may have them: of a sensitive one only a salted hash.
+    fn recordable(&mut self, gate: &Gate, answers: &Map<String, Value>) -> Map<String, Value> {
+        let mut kept = answers.clone();
+        for question in gate
+            .questions
+            .iter()
+            .filter(|question| question.sensitive())
+        {
+            if let Some(answer) = kept.get_mut(question.id()) {
+                let salt = self.engine.ids.next().simple().to_string();
+                let text = canonical(answer);
+                let digest = Digest::of_parts([salt.as_bytes(), text.as_bytes()]);
+                *answer = Value::from(format!("sha256:{salt}:{digest}"));
+            }
+        }
+        kept
     }
 
     /// Lets a held request pass: effects, records, release.
@@ -353,8 +374,15 @@ fn judge_all(held: &Held, answers: &[BTreeMap<String, Value>]) -> JudgedAnswers 
 
 /// What a passed request was justified with: the first text among its answers.
 fn approval_words(held: &Held, judged: &JudgedAnswers) -> String {
-    let texts = judged.gates.iter().flat_map(|gate| gate.answers.iter());
-    let mut texts = texts.filter_map(|(_, answer)| answer.as_str());
-    let said = texts.find(|text| *text != "acknowledged");
+    let gates = held.gates.iter().zip(&judged.gates);
+    let mut texts = gates.flat_map(|(gate, judged)| {
+        let open = gate
+            .questions
+            .iter()
+            .filter(|question| !question.sensitive());
+        open.filter(|question| question.response_type() == ResponseType::Text)
+            .filter_map(|question| judged.answers.get(question.id())?.as_str())
+    });
+    let said = texts.next();
     said.map_or_else(|| format!("{} answered", held.gates.len()), str::to_owned)
 }

@@ -275,6 +275,9 @@ fn question(id: &str, text: String, response_type: ResponseType) -> Option<Quest
         max_retries: None,
         expect: crate::atlas::document::Expect::True,
         options: Vec::new(),
+        min: None,
+        max: None,
+        schema: None,
         sensitive: false,
     };
     // INVARIANT: a question without a pattern always compiles.

@@ -10,7 +10,9 @@ use super::names::{
     EXPECTATIONS, GUIDANCE_FORMATS, MATCH_MODES, MODES, ON_INVALID, RESPONDENTS, RESPONSE_TYPES,
     RISK_TIERS,
 };
-use super::read::{boolean, count, integer, list, object, one_of, part, text, texts, unknown_word};
+use super::read::{
+    boolean, count, integer, list, number, object, one_of, part, schema, text, texts, unknown_word,
+};
 
 /// Decodes one checkpoint.
 pub(super) fn checkpoint(value: &Value<'_>, problems: &mut Problems<'_>) -> StewardCheckpointDef {
@@ -165,6 +167,9 @@ fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointQuestio
                 .optional("expect", one_of("expected answer", EXPECTATIONS))
                 .unwrap_or_default(),
             options: fields.optional("options", texts).unwrap_or_default(),
+            min: fields.optional("min", number),
+            max: fields.optional("max", number),
+            schema: fields.optional("schema", schema),
             sensitive: fields.optional("sensitive", boolean).unwrap_or_default(),
         }
     })

@@ -37,6 +37,18 @@ pub(super) fn integer(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<
     whole(value, problems, serde_json::Number::as_i64)
 }
 
+/// A number, whole or not.
+pub(super) fn number(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<f64> {
+    match &value.node.value {
+        NodeValue::Number(number) => number.as_f64(),
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_)
+        | NodeValue::Map(_) => wrong_type(value, "a number", None, problems),
+    }
+}
+
 /// A whole number from zero up.
 pub(super) fn count<T: TryFrom<u64>>(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<T> {
     whole(value, problems, |number| {

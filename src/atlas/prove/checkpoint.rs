@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::Prover;
 use super::ids::Ids;
+use super::{Prover, text_fault};
 use crate::atlas::compiled::{Checkpoint, Question, QuestionError, Trigger};
 use crate::atlas::diagnostic::{Code, quoted};
 use crate::atlas::document::{
-    AnswerValidation, CheckpointQuestion, CheckpointTrigger, StewardCheckpointDef,
+    AnswerValidation, CheckpointQuestion, CheckpointTrigger, ResponseType, StewardCheckpointDef,
 };
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
 
@@ -138,6 +138,7 @@ impl Prover<'_, '_> {
                 self.fault(Code::EmptyQuestion, &format!("{path}.question"), message);
             }
             self.check_rules(&format!("{path}.validation"), &definition.validation);
+            self.check_type(&path, definition);
             questions.extend(self.question(&path, definition));
         }
         questions
@@ -150,6 +151,66 @@ impl Prover<'_, '_> {
                 let path = format!("{path}.validation.pattern");
                 self.fault(Code::BadRegex, &path, regex_fault(&source));
                 None
+            }
+            Err(QuestionError::Schema { what, .. }) => {
+                let path = format!("{path}.schema");
+                self.fault(Code::BadSchema, &path, format!("not a JSON Schema: {what}"));
+                None
+            }
+        }
+    }
+
+    /// What belongs to one type of answer only, and what that type cannot do without.
+    fn check_type(&mut self, path: &str, question: &CheckpointQuestion) {
+        let kind = question.response_type;
+        let foreign = [
+            (
+                "options",
+                ResponseType::Choice,
+                !question.options.is_empty(),
+            ),
+            ("min", ResponseType::Number, question.min.is_some()),
+            ("max", ResponseType::Number, question.max.is_some()),
+            ("schema", ResponseType::Json, question.schema.is_some()),
+        ];
+        for (key, belongs_to, present) in foreign {
+            if present && kind != belongs_to {
+                let message = format!(
+                    "`{key}` belongs to answers of type `{}`, and this one is `{}`",
+                    belongs_to.as_str(),
+                    kind.as_str()
+                );
+                self.fault(Code::Contradiction, &format!("{path}.{key}"), message);
+            }
+        }
+        if kind == ResponseType::Choice {
+            self.check_options(path, &question.options);
+        }
+        if let (Some(min), Some(max)) = (question.min, question.max)
+            && min > max
+        {
+            let message = format!("no number is at least {min} and at most {max}");
+            self.fault(Code::Contradiction, &format!("{path}.min"), message);
+        }
+    }
+
+    fn check_options(&mut self, path: &str, options: &[String]) {
+        if options.is_empty() {
+            let message = "a choice needs `options`, or nothing can be chosen";
+            self.fault(Code::Contradiction, path, message);
+        }
+        for (index, option) in options.iter().enumerate() {
+            let path = format!("{path}.options[{index}]");
+            if let Some(fault) = text_fault(option, MAX_ID_LEN) {
+                self.fault(Code::EmptyPattern, &path, format!("option {fault}"));
+            }
+            let earlier = options.iter().take(index);
+            if earlier
+                .into_iter()
+                .any(|other| other.to_lowercase() == option.to_lowercase())
+            {
+                let message = format!("option {} is there twice", quoted(option));
+                self.fault(Code::DuplicateId, &path, message);
             }
         }
     }

@@ -353,3 +353,15 @@ fn the_same_commands_give_the_same_effects() {
     };
     assert_eq!(run(), run());
 }
+
+#[test]
+fn of_a_sensitive_answer_only_a_salted_hash_is_recorded() {
+    let mut bench = gate_with("sensitive: true");
+    bench.request("s-1", "a", json!({}));
+    let decision = bench.answer("c-1", json!([{"q": "my secret words"}]));
+    assert_eq!(bench.outcome(decision), Outcome::Passed);
+    let answer = bench.payloads("checkpoint_response")[0]["answers"]["q"].clone();
+    assert!(answer.as_str().unwrap().starts_with("sha256:"), "{answer}");
+    let everything = format!("{:?}", bench.effects);
+    assert!(!everything.contains("my secret words"));
+}

@@ -32,18 +32,17 @@ pub(crate) enum Input {
     Line(Box<TextArea<'static>>),
     /// Yes, no, or not yet.
     Choice(Option<bool>),
-    /// A kind of answer this dialog cannot take.
-    Unsupported,
 }
 
 impl Field {
     /// A question, unanswered.
     pub(crate) fn new(gate: usize, question: &Question) -> Self {
         let input = match question.response_type() {
-            ResponseType::Text => Input::Text(Box::new(editor())),
-            ResponseType::Acknowledgment => Input::Line(Box::new(editor())),
+            ResponseType::Text | ResponseType::Json => Input::Text(Box::new(editor())),
+            ResponseType::Acknowledgment | ResponseType::Choice | ResponseType::Number => {
+                Input::Line(Box::new(editor()))
+            }
             ResponseType::Boolean => Input::Choice(None),
-            ResponseType::Choice | ResponseType::Number | ResponseType::Json => Input::Unsupported,
         };
         Self {
             gate,
@@ -66,7 +65,6 @@ impl Field {
                     });
                 }
             }
-            Input::Unsupported => {}
         }
     }
 
@@ -75,7 +73,7 @@ impl Field {
         match &mut self.input {
             Input::Text(area) => paste(area, text),
             Input::Line(area) => paste_line(area, text),
-            Input::Choice(_) | Input::Unsupported => {}
+            Input::Choice(_) => {}
         }
     }
 
@@ -84,7 +82,6 @@ impl Field {
         match &self.input {
             Input::Text(area) | Input::Line(area) => Value::from(text_of(area)),
             Input::Choice(choice) => choice.map_or(Value::Null, Value::Bool),
-            Input::Unsupported => Value::Null,
         }
     }
 
@@ -98,7 +95,6 @@ impl Field {
         match &self.input {
             Input::Text(area) | Input::Line(area) => !area.is_empty(),
             Input::Choice(choice) => choice.is_some(),
-            Input::Unsupported => false,
         }
     }
 

@@ -229,13 +229,6 @@ fn question<'a>(
             head.push(choice_line(*choice, focus, look));
             pieces.push(Piece::Lines(head));
         }
-        Input::Unsupported => {
-            head.extend(indented(
-                "this kind of answer cannot be given here",
-                Meaning::Error,
-            ));
-            pieces.push(Piece::Lines(head));
-        }
     }
     tail.extend(rule_lines(field, cells, look));
     for problem in &dialog.problems {

@@ -1,0 +1,320 @@
+//! Keywords in text: what is looked for, and where it was found.
+
+use regex::{Regex, RegexBuilder};
+use serde::Serialize;
+use unicode_segmentation::UnicodeSegmentation;
+
+use super::document::MatchMode;
+use crate::base::limits::MAX_REGEX_BYTES;
+
+/// Keywords, ready to be looked for.
+#[derive(Clone, Debug)]
+pub struct Keywords {
+    mode: MatchMode,
+    words: Vec<Keyword>,
+}
+
+#[derive(Clone, Debug)]
+struct Keyword {
+    text: String,
+    finder: Finder,
+}
+
+#[derive(Clone, Debug)]
+enum Finder {
+    /// Found by a regular expression: compiled once, linear in the input.
+    Pattern(Regex),
+    /// Found word by word, nearly.
+    Near {
+        words: Vec<String>,
+        case: Case,
+        threshold: Option<usize>,
+    },
+}
+
+/// Whether case counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Case {
+    /// It does.
+    Sensitive,
+    /// It does not.
+    Insensitive,
+}
+
+/// A keyword that was found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct KeywordMatch {
+    /// The keyword, as written.
+    pub keyword: String,
+    /// Where, in characters from the start.
+    pub position: usize,
+}
+
+/// Why keywords cannot be looked for.
+#[derive(Debug, thiserror::Error)]
+#[error("keyword {index} does not compile: {source}")]
+pub struct KeywordError {
+    /// Which of them.
+    pub index: usize,
+    /// What is wrong.
+    pub source: Box<regex::Error>,
+}
+
+/// Longest keyword that must be met exactly when it is looked for nearly, and longest that may differ
+/// by one: a short word has too many neighbours.
+const EXACT_BELOW: usize = 4;
+const ONE_EDIT_BELOW: usize = 8;
+
+impl Keywords {
+    /// Compiles keywords. `threshold` is how many edits a nearly found word may need, where the
+    /// length of the word should not decide it.
+    ///
+    /// # Errors
+    /// When one is not a regular expression, or too large a one.
+    pub fn compile(
+        texts: &[String],
+        mode: MatchMode,
+        case: Case,
+        threshold: Option<usize>,
+    ) -> Result<Self, KeywordError> {
+        let words = texts.iter().enumerate().map(|(index, text)| {
+            let finder = Finder::compile(text, mode, case, threshold)
+                .map_err(|source| KeywordError { index, source })?;
+            Ok(Keyword {
+                text: text.clone(),
+                finder,
+            })
+        });
+        Ok(Self {
+            mode,
+            words: words.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What is found in `text`, in the order of the keywords: at least one of them, or all where the
+    /// mode says so. Empty when it does not fire; no keywords at all never fire.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Vec<KeywordMatch> {
+        let found: Vec<_> = self
+            .words
+            .iter()
+            .filter_map(|word| word.find(text))
+            .collect();
+        match self.mode {
+            MatchMode::All if found.len() < self.words.len() => Vec::new(),
+            MatchMode::Any
+            | MatchMode::All
+            | MatchMode::Phrase
+            | MatchMode::Regex
+            | MatchMode::Fuzzy => found,
+        }
+    }
+}
+
+impl Keyword {
+    fn find(&self, text: &str) -> Option<KeywordMatch> {
+        let offset = match &self.finder {
+            Finder::Pattern(pattern) => pattern.find(text)?.start(),
+            Finder::Near {
+                words,
+                case,
+                threshold,
+            } => find_near(text, words, *case, *threshold)?,
+        };
+        Some(KeywordMatch {
+            keyword: self.text.clone(),
+            position: text
+                .char_indices()
+                .take_while(|(at, _)| *at < offset)
+                .count(),
+        })
+    }
+}
+
+impl Finder {
+    fn compile(
+        text: &str,
+        mode: MatchMode,
+        case: Case,
+        threshold: Option<usize>,
+    ) -> Result<Self, Box<regex::Error>> {
+        let pattern = match mode {
+            MatchMode::Any | MatchMode::All => regex::escape(text),
+            // Half boundaries, so that a keyword that begins or ends with a sign is found as well.
+            MatchMode::Phrase => format!(r"\b{{start-half}}{}\b{{end-half}}", regex::escape(text)),
+            MatchMode::Regex => text.to_owned(),
+            MatchMode::Fuzzy => {
+                return Ok(Self::Near {
+                    words: text
+                        .unicode_words()
+                        .map(|word| folded(word, case))
+                        .collect(),
+                    case,
+                    threshold,
+                });
+            }
+        };
+        RegexBuilder::new(&pattern)
+            .case_insensitive(case == Case::Insensitive)
+            .size_limit(MAX_REGEX_BYTES)
+            .dfa_size_limit(MAX_REGEX_BYTES)
+            .build()
+            .map(Self::Pattern)
+            .map_err(Box::new)
+    }
+}
+
+/// Where words that are nearly `wanted` stand in `text`, one after the other.
+fn find_near(text: &str, wanted: &[String], case: Case, threshold: Option<usize>) -> Option<usize> {
+    if wanted.is_empty() {
+        return None;
+    }
+    let words: Vec<(usize, String)> = text
+        .unicode_word_indices()
+        .map(|(at, word)| (at, folded(word, case)))
+        .collect();
+    let near = |(wanted, (_, word)): (&String, &(usize, String))| {
+        let length = wanted.chars().count();
+        let edits = threshold.unwrap_or(match length {
+            0..EXACT_BELOW => 0,
+            EXACT_BELOW..ONE_EDIT_BELOW => 1,
+            ONE_EDIT_BELOW.. => 2,
+        });
+        // A word that is longer or shorter by more cannot be within that many edits.
+        length.abs_diff(word.chars().count()) <= edits
+            && strsim::osa_distance(wanted, word) <= edits
+    };
+    words
+        .windows(wanted.len())
+        .find(|window| wanted.iter().zip(*window).all(near))
+        .and_then(|window| window.first())
+        .map(|(at, _)| *at)
+}
+
+fn folded(word: &str, case: Case) -> String {
+    match case {
+        Case::Sensitive => word.to_owned(),
+        Case::Insensitive => word.to_lowercase(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn keywords(texts: &[&str], mode: MatchMode) -> Keywords {
+        cased(texts, mode, Case::Insensitive)
+    }
+
+    fn cased(texts: &[&str], mode: MatchMode, case: Case) -> Keywords {
+        let texts: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
+        Keywords::compile(&texts, mode, case, None).unwrap()
+    }
+
+    fn found(keywords: &Keywords, text: &str) -> Vec<(String, usize)> {
+        let matches = keywords.find(text).into_iter();
+        matches
+            .map(|found| (found.keyword, found.position))
+            .collect()
+    }
+
+    // covers A21, A23
+    #[test]
+    fn any_wants_one_and_all_wants_every_one() {
+        let any = keywords(&["refund", "cancel"], MatchMode::Any);
+        assert_eq!(found(&any, "Please CANCEL it"), [("cancel".to_owned(), 7)]);
+        assert_eq!(found(&any, "nothing"), []);
+        let all = keywords(&["refund", "cancel"], MatchMode::All);
+        assert_eq!(found(&all, "cancel it"), []);
+        assert_eq!(found(&all, "cancel, then refund").len(), 2);
+    }
+
+    // covers A24
+    #[test]
+    fn any_is_a_substring_and_phrase_is_whole_words() {
+        let any = keywords(&["delete"], MatchMode::Any);
+        assert_eq!(found(&any, "it was undeleted").len(), 1);
+        let phrase = keywords(&["delete", "c++", "drop table"], MatchMode::Phrase);
+        assert_eq!(found(&phrase, "it was undeleted"), []);
+        assert_eq!(
+            found(&phrase, "please DELETE, now"),
+            [("delete".to_owned(), 7)]
+        );
+        assert_eq!(found(&phrase, "in c++ or c"), [("c++".to_owned(), 3)]);
+        assert_eq!(found(&phrase, "drop tables"), []);
+    }
+
+    // covers A22
+    #[test]
+    fn case_counts_where_it_is_said_to_and_in_every_script() {
+        let counts = cased(&["Refund"], MatchMode::Any, Case::Sensitive);
+        assert_eq!(found(&counts, "refund"), []);
+        let loose = keywords(&["ÄRGER"], MatchMode::Any);
+        assert_eq!(found(&loose, "viel ärger"), [("ÄRGER".to_owned(), 5)]);
+    }
+
+    #[test]
+    fn special_characters_stand_for_themselves_except_in_a_regex() {
+        let any = keywords(&["a.c"], MatchMode::Any);
+        assert_eq!(found(&any, "abc"), []);
+        let regex = keywords(&[r"\brm\s+-rf\b"], MatchMode::Regex);
+        assert_eq!(
+            found(&regex, "sudo RM  -rf /"),
+            [(r"\brm\s+-rf\b".to_owned(), 5)]
+        );
+        let broken = Keywords::compile(&["(".to_owned()], MatchMode::Regex, Case::Sensitive, None);
+        assert_eq!(broken.unwrap_err().index, 0);
+    }
+
+    #[test]
+    fn nearly_allows_more_edits_the_longer_the_word() {
+        let near = keywords(&["refund", "subscription", "tax"], MatchMode::Fuzzy);
+        assert_eq!(found(&near, "a reufnd please"), [("refund".to_owned(), 2)]);
+        assert_eq!(
+            found(&near, "my subsciptoin"),
+            [("subscription".to_owned(), 3)]
+        );
+        assert_eq!(
+            found(&near, "refnudd"),
+            [],
+            "two edits are too many for six letters"
+        );
+        assert_eq!(
+            found(&near, "tux"),
+            [],
+            "a short word has too many neighbours"
+        );
+        assert_eq!(found(&near, "TAX"), [("tax".to_owned(), 0)]);
+    }
+
+    #[test]
+    fn a_threshold_overrides_the_length() {
+        let texts = ["refund".to_owned()];
+        let strict = Keywords::compile(&texts, MatchMode::Fuzzy, Case::Insensitive, Some(0));
+        assert!(strict.unwrap().find("reufnd").is_empty());
+        let loose = Keywords::compile(&texts, MatchMode::Fuzzy, Case::Insensitive, Some(3));
+        assert!(!loose.unwrap().find("rexxxd").is_empty());
+    }
+
+    #[test]
+    fn no_keywords_never_fire() {
+        for mode in [
+            MatchMode::Any,
+            MatchMode::All,
+            MatchMode::Phrase,
+            MatchMode::Fuzzy,
+        ] {
+            assert!(keywords(&[], mode).find("anything").is_empty());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_agrees_with_contains(word in "[a-c.]{1,3}", text in "[a-c. ]{0,20}") {
+            let any = cased(&[&word], MatchMode::Any, Case::Sensitive);
+            prop_assert_eq!(!any.find(&text).is_empty(), text.contains(&word));
+        }
+    }
+}
