@@ -11,6 +11,7 @@
 //! This room reads files and text; it decides nothing about agents.
 
 pub mod compiled;
+pub mod condition;
 mod decode;
 pub mod diagnostic;
 pub mod document;

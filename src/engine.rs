@@ -22,6 +22,7 @@ use command::{ActionRequest, AskId, Command, Decided, Effect, Given};
 use held::Held;
 use session::Session;
 use turn::Turn;
+use usage::Usage;
 
 mod action;
 pub mod answer;
@@ -36,6 +37,7 @@ pub mod risk;
 pub mod session;
 mod settle;
 mod turn;
+mod usage;
 
 #[cfg(test)]
 mod tests;
@@ -61,6 +63,7 @@ struct State {
     /// Requests that wait for their session's start gate, in the order asked. Their askers go with
     /// the process, so these are not kept.
     parked: BTreeMap<SessionId, Vec<(AskId, ActionRequest)>>,
+    usage: Usage,
     settled: VecDeque<Arc<Decided>>,
     gates_opened: u64,
 }

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::condition::Condition;
 use super::document::{
     AnswerValidation, CheckpointMode, CheckpointQuestion, ContextBlockDef, DefaultDecision, Expect,
-    GuidanceBlock, OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Steward,
+    GuidanceBlock, OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Scope, Steward,
     UnknownActions,
 };
 use crate::base::digest::Digest;
@@ -110,6 +112,8 @@ pub struct Checkpoint {
     pub timeout_seconds: u64,
     /// Who may answer.
     pub respondent: Respondent,
+    /// What else must hold for it to fire.
+    pub when: Option<Condition>,
 }
 
 /// When a checkpoint fires.
@@ -136,6 +140,43 @@ pub struct Policy {
     pub actions: Patterns,
     /// Why.
     pub reason: String,
+    /// How much it allows, where it is a limit.
+    pub limit: Option<Limit>,
+    /// What else must hold for it to apply.
+    pub when: Option<Condition>,
+}
+
+/// How much a policy allows.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Limit {
+    /// So many runs in any window of that length.
+    Rate {
+        /// Runs.
+        max_calls: u64,
+        /// Length of the window.
+        window: Duration,
+        /// Whose runs count together.
+        scope: Scope,
+    },
+    /// So much in all.
+    Budget {
+        /// How much.
+        limit: f64,
+        /// The parameter that says what a run costs; each costs 1 when absent.
+        cost: Option<String>,
+        /// Whose runs count together.
+        scope: Scope,
+    },
+}
+
+impl Limit {
+    /// Whose runs count together.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        match self {
+            Self::Rate { scope, .. } | Self::Budget { scope, .. } => *scope,
+        }
+    }
 }
 
 /// A declared action.

@@ -5,6 +5,7 @@
 //! an `Atlas`, because a manifest with an error is not proven.
 
 mod checkpoint;
+mod condition;
 mod fields;
 mod names;
 mod read;
@@ -12,9 +13,10 @@ mod steward;
 
 pub(super) use fields::{Section, join};
 
+use condition::condition;
 use fields::{Value, map};
-use names::{DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_TIERS, UNKNOWN_ACTIONS};
-use read::{count, list, one_of, part, schema, text, texts};
+use names::{DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS};
+use read::{count, list, number, one_of, part, schema, text, texts};
 
 use super::diagnostic::Problems;
 use super::document::{
@@ -89,6 +91,12 @@ fn policy(value: &Value<'_>, problems: &mut Problems<'_>) -> PolicyDef {
         reason: fields.optional("reason", text).unwrap_or_default(),
         max_calls: fields.optional("max_calls", count),
         window_seconds: fields.optional("window_seconds", count),
+        limit: fields.optional("limit", number),
+        cost: fields.optional("cost", text),
+        scope: fields
+            .optional("scope", one_of("scope", SCOPES))
+            .unwrap_or_default(),
+        when: fields.optional("when", part(condition)),
     })
 }
 

@@ -144,6 +144,8 @@ codes! {
     EmptyQuestion = "E037", Error;
     /// A JSON Schema that is none.
     BadSchema = "E038", Error;
+    /// A condition that cannot be evaluated.
+    BadCondition = "E039", Error;
     /// More errors than are listed.
     MoreErrors = "E099", Error;
     /// A key that the format does not have, where it can do no harm.

@@ -7,6 +7,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::condition::ConditionDef;
+
 /// A whole manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -199,6 +201,9 @@ pub struct StewardCheckpointDef {
     /// Who may answer.
     #[serde(default)]
     pub respondent: Respondent,
+    /// What else must hold for it to fire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<ConditionDef>,
 }
 
 /// When a checkpoint fires.
@@ -616,7 +621,7 @@ pub enum InjectMode {
 }
 
 /// A static rule about actions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDef {
     /// Identifier, unique in the Atlas.
@@ -635,6 +640,29 @@ pub struct PolicyDef {
     /// Length of a `rate_limit`'s window.
     #[serde(default)]
     pub window_seconds: Option<u64>,
+    /// How much a `budget` allows in all.
+    #[serde(default)]
+    pub limit: Option<f64>,
+    /// The parameter that says how much a run costs; each costs 1 when absent.
+    #[serde(default)]
+    pub cost: Option<String>,
+    /// Whose runs count together.
+    #[serde(default)]
+    pub scope: Scope,
+    /// What else must hold for it to apply.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<ConditionDef>,
+}
+
+/// Whose runs a limit counts together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Scope {
+    /// Those of each session.
+    #[default]
+    Session,
+    /// Those of all sessions.
+    All,
 }
 
 /// What a policy does.

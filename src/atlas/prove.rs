@@ -9,11 +9,14 @@ mod ids;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
-use super::compiled::{Action, Atlas, Capability, Policy, Schema};
+use super::compiled::{Action, Atlas, Capability, Limit, Policy, Schema};
+use super::condition::{Condition, ConditionDef};
+use super::decode::join;
 use super::diagnostic::{Code, Problem, Problems, quoted};
 use super::document::{
-    ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, PolicyDef, Steward,
+    ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, PolicyDef, PolicyKind, Steward,
     StewardCheckpointDef,
 };
 use super::yaml::Node;
@@ -228,11 +231,86 @@ impl Prover<'_, '_> {
     }
 
     fn policy(&mut self, index: usize, definition: &PolicyDef) -> Policy {
+        let path = format!("policies[{index}]");
         Policy {
             id: definition.policy_id.clone(),
             kind: definition.kind,
-            actions: self.some_patterns(&format!("policies[{index}].actions"), &definition.actions),
+            actions: self.some_patterns(&format!("{path}.actions"), &definition.actions),
             reason: definition.reason.clone(),
+            limit: self.limit(&path, definition),
+            when: self.condition(&format!("{path}.when"), definition.when.as_ref()),
+        }
+    }
+
+    /// What a limit needs, and what only a limit may have.
+    fn limit(&mut self, path: &str, definition: &PolicyDef) -> Option<Limit> {
+        let kind = definition.kind;
+        let foreign = [
+            (
+                "max_calls",
+                PolicyKind::RateLimit,
+                definition.max_calls.is_some(),
+            ),
+            (
+                "window_seconds",
+                PolicyKind::RateLimit,
+                definition.window_seconds.is_some(),
+            ),
+            ("limit", PolicyKind::Budget, definition.limit.is_some()),
+            ("cost", PolicyKind::Budget, definition.cost.is_some()),
+        ];
+        for (key, belongs_to, present) in foreign {
+            if present && kind != belongs_to {
+                let message = format!("`{key}` means nothing in a policy of this type");
+                self.fault(Code::Contradiction, &format!("{path}.{key}"), message);
+            }
+        }
+        match kind {
+            PolicyKind::Allow | PolicyKind::Deny | PolicyKind::RequiresApproval => None,
+            PolicyKind::RateLimit => {
+                let calls = self.positive(path, "max_calls", definition.max_calls)?;
+                let seconds = self.positive(path, "window_seconds", definition.window_seconds)?;
+                Some(Limit::Rate {
+                    max_calls: calls,
+                    window: Duration::from_secs(seconds),
+                    scope: definition.scope,
+                })
+            }
+            PolicyKind::Budget => {
+                let Some(limit) = definition.limit.filter(|limit| *limit > 0.0) else {
+                    let message = "a `budget` needs a `limit` of more than 0";
+                    self.fault(Code::OutOfRange, path, message);
+                    return None;
+                };
+                Some(Limit::Budget {
+                    limit,
+                    cost: definition.cost.clone(),
+                    scope: definition.scope,
+                })
+            }
+        }
+    }
+
+    fn positive(&mut self, path: &str, key: &str, number: Option<u64>) -> Option<u64> {
+        let found = number.filter(|number| *number > 0);
+        if found.is_none() {
+            let message = format!("a `rate_limit` needs `{key}` of at least 1");
+            self.fault(Code::OutOfRange, path, message);
+        }
+        found
+    }
+
+    /// A `when:` condition, compiled.
+    fn condition(&mut self, path: &str, definition: Option<&ConditionDef>) -> Option<Condition> {
+        match Condition::compile(definition?) {
+            Ok(condition) => Some(condition),
+            Err(errors) => {
+                for error in errors {
+                    let place = join(path, &error.path);
+                    self.fault(Code::BadCondition, place.trim_end_matches('.'), error.what);
+                }
+                None
+            }
         }
     }
 

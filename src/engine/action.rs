@@ -89,7 +89,13 @@ impl Turn<'_> {
         let Some(session) = self.engine.state.sessions.get(&request.session) else {
             return;
         };
-        let found = evaluate::action(&self.engine.atlases, session, &call);
+        let found = evaluate::action(evaluate::Case {
+            atlases: &self.engine.atlases,
+            usage: &self.engine.state.usage,
+            session,
+            call: &call,
+            now: self.now,
+        });
         let checked = PolicyChecked {
             policy_id: found.policy.policy_id.to_owned(),
             action_type: call.action.clone(),
@@ -137,13 +143,13 @@ impl Turn<'_> {
         }
         let gated = fired.iter().any(|fired| blocking(&fired)) || !approvals.is_empty();
         if !gated {
-            let allowed = self.allow(&place, &call.action, given);
+            let allowed = self.allow(&place, &call, given);
             self.reply(ask, Reply::Allowed(allowed));
             return;
         }
         if let Some(permit) = self.take_permit(hash) {
             given.extend(permit);
-            let allowed = self.allow(&place, &call.action, given);
+            let allowed = self.allow(&place, &call, given);
             self.reply(ask, Reply::Allowed(allowed));
             return;
         }
@@ -211,10 +217,28 @@ impl Turn<'_> {
     }
 
     /// Notes that an action may run now, and what for.
-    pub(super) fn allow(&mut self, place: &Place, action: &str, given: Given) -> Allowed {
+    pub(super) fn allow(&mut self, place: &Place, call: &ActionCall, given: Given) -> Allowed {
+        let state = &self.engine.state;
+        let limits = state.sessions.get(&place.session).map(|session| {
+            evaluate::limits(evaluate::Case {
+                atlases: &self.engine.atlases,
+                usage: &state.usage,
+                session,
+                call,
+                now: self.now,
+            })
+        });
+        let now = self.now;
+        let counted = self
+            .state()
+            .usage
+            .count(&limits.unwrap_or_default(), call, now);
+        for (key, spent) in counted {
+            self.persist(StateKind::Usage, &key, Some(&spent));
+        }
         let execution: ExecutionId = self.engine.ids.next().into();
         let running = Running {
-            action: action.to_owned(),
+            action: call.action.clone(),
             trace_id: place.trace_id.clone(),
             span_id: place.span_id.clone(),
             since: self.now,

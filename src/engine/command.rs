@@ -190,11 +190,19 @@ pub enum StateKind {
     Permit,
     /// A counter.
     Counter,
+    /// What was used of a limit.
+    Usage,
 }
 
 impl StateKind {
     /// Every kind.
-    pub const ALL: [Self; 4] = [Self::Session, Self::Held, Self::Permit, Self::Counter];
+    pub const ALL: [Self; 5] = [
+        Self::Session,
+        Self::Held,
+        Self::Permit,
+        Self::Counter,
+        Self::Usage,
+    ];
 
     /// The kind's name in the store.
     #[must_use]
@@ -204,6 +212,7 @@ impl StateKind {
             Self::Held => "held",
             Self::Permit => "permit",
             Self::Counter => "counter",
+            Self::Usage => "usage",
         }
     }
 }
@@ -297,6 +306,8 @@ pub enum DenyCode {
     CapabilityLocked,
     /// The parameters break the action's schema.
     Parameters,
+    /// A rate limit or budget is used up.
+    Limit,
     /// An operator refused.
     Refused,
     /// An answer broke a rule that says so.

@@ -147,7 +147,14 @@ impl Turn<'_> {
             return None;
         };
         let session = self.engine.state.sessions.get(&held.session)?;
-        let denial = evaluate::action(&self.engine.atlases, session, call).denial?;
+        let denial = evaluate::action(evaluate::Case {
+            atlases: &self.engine.atlases,
+            usage: &self.engine.state.usage,
+            session,
+            call,
+            now: self.now,
+        })
+        .denial?;
         Some((denial.denied.code, denial.denied.reason))
     }
 
@@ -245,7 +252,7 @@ impl Turn<'_> {
             Subject::SessionStart => self.open_session(held),
             Subject::Action(call) => {
                 let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
-                self.release(held, &place, &call.action, given, askers);
+                self.release(held, &place, call, given, askers);
             }
         }
         decided

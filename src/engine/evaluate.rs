@@ -5,8 +5,11 @@ use serde_json::Value;
 use super::held::{ActionCall, TierSource};
 use super::risk;
 use super::session::Session;
+use super::usage::{AppliedLimit, Usage, key};
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
+use crate::atlas::condition::{Condition, Facts, Truth};
 use crate::atlas::document::{DefaultDecision, PolicyKind, RiskTier, UnknownActions};
+use crate::base::clock::Timestamp;
 
 use super::command::{Denied, DenyCode};
 
@@ -69,25 +72,69 @@ pub(super) struct Approval<'a> {
     pub(super) why: String,
 }
 
+/// What an action is judged by.
+#[derive(Clone, Copy)]
+pub(super) struct Case<'a, 's> {
+    /// The Atlases.
+    pub(super) atlases: &'a [Atlas],
+    /// What was used of limits.
+    pub(super) usage: &'s Usage,
+    /// Who asks.
+    pub(super) session: &'s Session,
+    /// For what.
+    pub(super) call: &'s ActionCall,
+    /// When.
+    pub(super) now: Timestamp,
+}
+
+impl Case<'_, '_> {
+    fn facts(&self) -> Facts<'_> {
+        Facts {
+            action: Some(&self.call.action),
+            params: Some(&self.call.params),
+            input: None,
+            session: self.session.id.as_str(),
+            agent: &self.session.agent,
+            intent: self.session.intent.as_deref(),
+            actions: self.session.actions,
+            started_at: self.session.started_at,
+            now: self.now,
+        }
+    }
+
+    /// Whether a condition lets a rule that holds agents back apply. What cannot be told does.
+    fn holds(&self, when: Option<&Condition>) -> bool {
+        when.is_none_or(|when| when.evaluate(&self.facts()) != Truth::False)
+    }
+
+    /// Whether a condition lets a rule that lets agents go on apply. What cannot be told does not.
+    fn surely_holds(&self, when: Option<&Condition>) -> bool {
+        when.is_none_or(|when| when.evaluate(&self.facts()) == Truth::True)
+    }
+}
+
 /// Evaluates an action against every Atlas. Deny in any of them wins.
-pub(super) fn action<'a>(
-    atlases: &'a [Atlas],
-    session: &Session,
-    call: &ActionCall,
-) -> Evaluation<'a> {
-    let approvals = approvals(atlases, call);
-    let denied_by = denying_policy(atlases, &call.action);
-    let policy = policy_verdict(atlases, &call.action, denied_by.as_ref(), &approvals);
+pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
+    let Case {
+        atlases,
+        session,
+        call,
+        ..
+    } = case;
+    let approvals = approvals(case);
+    let denied_by = denying_policy(case);
+    let policy = policy_verdict(case, denied_by.as_ref(), &approvals);
     let denial = unknown_action(atlases, session, &call.action)
         .or(denied_by.map(|policy| policy.denial))
         .or_else(|| denied_action(session, &call.action))
         .or_else(|| locked_capability(atlases, session, &call.action))
-        .or_else(|| not_allowed(atlases, session, &call.action))
-        .or_else(|| bad_parameters(atlases, call));
+        .or_else(|| not_allowed(case))
+        .or_else(|| bad_parameters(atlases, call))
+        .or_else(|| spent_limit(case));
     Evaluation {
         policy,
         denial,
-        fired: fired(atlases, session, call),
+        fired: fired(case),
         approvals,
     }
 }
@@ -121,11 +168,14 @@ pub(super) fn tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier
     }
 }
 
-fn fired<'a>(atlases: &'a [Atlas], session: &Session, call: &ActionCall) -> Vec<Fired<'a>> {
+fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
     let mut fired = Vec::new();
-    for atlas in atlases {
+    for atlas in case.atlases {
         for checkpoint in &atlas.checkpoints {
-            if let Some(why) = fires(atlas, checkpoint, session, call) {
+            if !case.holds(checkpoint.when.as_ref()) {
+                continue;
+            }
+            if let Some(why) = fires(atlas, checkpoint, case.session, case.call) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -173,12 +223,15 @@ fn by_priority(mut fired: Vec<Fired<'_>>) -> Vec<Fired<'_>> {
     fired
 }
 
-fn approvals<'a>(atlases: &'a [Atlas], call: &ActionCall) -> Vec<Approval<'a>> {
+fn approvals<'a>(case: Case<'a, '_>) -> Vec<Approval<'a>> {
+    let Case { atlases, call, .. } = case;
     let mut approvals = Vec::new();
     for atlas in atlases {
         for policy in &atlas.policies {
             let pattern = policy.actions.first_match(&call.action);
-            if let (PolicyKind::RequiresApproval, Some(pattern)) = (policy.kind, pattern) {
+            if let (PolicyKind::RequiresApproval, Some(pattern)) = (policy.kind, pattern)
+                && case.holds(policy.when.as_ref())
+            {
                 approvals.push(Approval {
                     atlas,
                     policy_id: &policy.id,
@@ -209,9 +262,12 @@ struct DenyingPolicy<'a> {
     denial: Denial,
 }
 
-fn denying_policy<'a>(atlases: &'a [Atlas], action: &str) -> Option<DenyingPolicy<'a>> {
+fn denying_policy<'a>(case: Case<'a, '_>) -> Option<DenyingPolicy<'a>> {
+    let Case { atlases, call, .. } = case;
+    let action = call.action.as_str();
     let policies = atlases.iter().flat_map(|atlas| &atlas.policies);
-    let denying = policies.filter(|policy| policy.kind == PolicyKind::Deny);
+    let denying = policies
+        .filter(|policy| policy.kind == PolicyKind::Deny && case.holds(policy.when.as_ref()));
     denying
         .filter_map(|policy| Some((policy, policy.actions.first_match(action)?)))
         .map(|(policy, pattern)| {
@@ -233,11 +289,11 @@ fn denying_policy<'a>(atlases: &'a [Atlas], action: &str) -> Option<DenyingPolic
 }
 
 fn policy_verdict<'a>(
-    atlases: &'a [Atlas],
-    action: &str,
+    case: Case<'a, '_>,
     denying: Option<&DenyingPolicy<'a>>,
     approvals: &[Approval<'a>],
 ) -> PolicyVerdict<'a> {
+    let Case { atlases, call, .. } = case;
     let policies = || atlases.iter().flat_map(|atlas| &atlas.policies);
     let looked_at = policies().count() as u64;
     let verdict = |policy_id, rule, decision| PolicyVerdict {
@@ -254,7 +310,8 @@ fn policy_verdict<'a>(
     }
     let allowing = policies()
         .filter(|policy| policy.kind == PolicyKind::Allow)
-        .find_map(|policy| Some((policy, policy.actions.first_match(action)?)));
+        .filter(|policy| case.surely_holds(policy.when.as_ref()))
+        .find_map(|policy| Some((policy, policy.actions.first_match(&call.action)?)));
     match allowing {
         Some((policy, pattern)) => verdict(&policy.id, Some(pattern.as_str()), "allow"),
         None if defaults_to_deny(atlases) => verdict("default_decision", None, "deny"),
@@ -342,16 +399,68 @@ fn gates_of<'a>(atlas: &'a Atlas, capability: &'a str) -> impl Iterator<Item = &
     })
 }
 
-fn not_allowed(atlases: &[Atlas], session: &Session, action: &str) -> Option<Denial> {
+/// The limits that a run draws on.
+pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
+    let mut limits = Vec::new();
+    for atlas in case.atlases {
+        for policy in &atlas.policies {
+            let applies =
+                policy.actions.matches(&case.call.action) && case.holds(policy.when.as_ref());
+            if let (true, Some(limit)) = (applies, &policy.limit) {
+                limits.push(AppliedLimit {
+                    key: key(atlas, policy, &case.session.id),
+                    limit: limit.clone(),
+                });
+            }
+        }
+    }
+    limits
+}
+
+/// A limit that is used up.
+fn spent_limit(case: Case<'_, '_>) -> Option<Denial> {
+    for atlas in case.atlases {
+        for policy in &atlas.policies {
+            if !policy.actions.matches(&case.call.action) || !case.holds(policy.when.as_ref()) {
+                continue;
+            }
+            let session = &case.session.id;
+            let refusal = case
+                .usage
+                .refusal(atlas, policy, session, case.call, case.now);
+            let Some(what) = refusal else { continue };
+            let mut reason = format!(
+                "policy `{}` limits `{}`: {what}",
+                policy.id, case.call.action
+            );
+            if !policy.reason.is_empty() {
+                reason = format!("{reason} ({})", policy.reason);
+            }
+            return Some(denial(&policy.id, DenyCode::Limit, reason, None));
+        }
+    }
+    None
+}
+
+fn not_allowed(case: Case<'_, '_>) -> Option<Denial> {
+    let Case {
+        atlases,
+        session,
+        call,
+        ..
+    } = case;
+    let action = call.action.as_str();
     if !defaults_to_deny(atlases) || session.allows(action) {
         return None;
     }
     let mut policies = atlases.iter().flat_map(|atlas| &atlas.policies);
     let mentioned = policies.any(|policy| {
-        matches!(
-            policy.kind,
-            PolicyKind::Allow | PolicyKind::RequiresApproval
-        ) && policy.actions.matches(action)
+        let applies = match policy.kind {
+            PolicyKind::Allow => case.surely_holds(policy.when.as_ref()),
+            PolicyKind::RequiresApproval => case.holds(policy.when.as_ref()),
+            PolicyKind::Deny | PolicyKind::RateLimit | PolicyKind::Budget => false,
+        };
+        applies && policy.actions.matches(action)
     });
     if mentioned {
         return None;

@@ -188,6 +188,9 @@ impl Turn<'_> {
         for (hash, _) in dropped {
             self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
         }
+        for key in self.state().usage.forget(&end.session) {
+            self.persist::<()>(StateKind::Usage, &key, None);
+        }
         let now = self.now;
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return;

@@ -80,6 +80,10 @@ impl Engine {
                 state.permits.insert(permit.request_hash, permit);
             }
             StateKind::Counter => state.gates_opened = read(kind, key, body)?,
+            StateKind::Usage => {
+                let spent = read(kind, key, body)?;
+                state.usage.restore(key.to_owned(), spent);
+            }
         }
         Ok(())
     }

@@ -7,7 +7,7 @@ use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{CheckpointBlocked, CheckpointCompleted, Durability};
 
 use super::command::{AskId, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply, StateKind};
-use super::held::{Gate, Held, Subject};
+use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
 use super::session::Entry;
 use super::turn::{Place, Turn};
@@ -30,7 +30,7 @@ impl Turn<'_> {
         &mut self,
         held: &Held,
         place: &Place,
-        action: &str,
+        call: &ActionCall,
         given: Given,
         mut askers: Vec<AskId>,
     ) {
@@ -38,7 +38,7 @@ impl Turn<'_> {
             self.leave_permit(held, given);
             return;
         };
-        let allowed = self.allow(place, action, given);
+        let allowed = self.allow(place, call, given);
         for earlier in askers {
             let reason = "an identical request that came later was allowed instead";
             self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));

@@ -329,7 +329,7 @@ async fn sleep_until(clock: &dyn Clock, at: Option<Timestamp>) {
 fn durability_of(kind: StateKind) -> Durability {
     match kind {
         StateKind::Held | StateKind::Permit | StateKind::Counter => Durability::Sync,
-        StateKind::Session => Durability::Async,
+        StateKind::Session | StateKind::Usage => Durability::Async,
     }
 }
 

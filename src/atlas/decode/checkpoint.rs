@@ -5,6 +5,7 @@ use super::super::document::{
     AnswerValidation, CheckpointQuestion, CheckpointTrigger, GuidanceBlock, RiskTier,
     StewardCheckpointDef,
 };
+use super::condition::condition;
 use super::fields::{Fields, Section, Value, map};
 use super::names::{
     EXPECTATIONS, GUIDANCE_FORMATS, MATCH_MODES, MODES, ON_INVALID, RESPONDENTS, RESPONSE_TYPES,
@@ -50,6 +51,7 @@ pub(super) fn checkpoint(value: &Value<'_>, problems: &mut Problems<'_>) -> Stew
             respondent: fields
                 .optional("respondent", one_of("respondent", RESPONDENTS))
                 .unwrap_or_default(),
+            when: fields.optional("when", part(condition)),
         }
     })
 }

@@ -25,6 +25,7 @@ pub(in crate::atlas) enum Section {
     Context,
     Policy,
     Action,
+    Condition,
 }
 
 impl Section {
@@ -32,7 +33,9 @@ impl Section {
     /// who may do what, a key that is not understood may have been the one that closes the door.
     fn is_strict(self) -> bool {
         match self {
-            Self::Access | Self::AccessRate | Self::Trigger | Self::Policy => true,
+            Self::Access | Self::AccessRate | Self::Trigger | Self::Policy | Self::Condition => {
+                true
+            }
             Self::Manifest
             | Self::Steward
             | Self::Delivery

@@ -2,7 +2,7 @@
 
 use super::super::document::{
     AccessKind, CheckpointMode, DefaultDecision, Expect, GuidanceFormat, InjectMode, MatchMode,
-    OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, UnknownActions,
+    OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Scope, UnknownActions,
 };
 
 type Names<T> = &'static [(&'static str, T)];
@@ -76,6 +76,8 @@ pub(super) const POLICY_KINDS: Names<PolicyKind> = &[
     ("budget", PolicyKind::Budget),
 ];
 
+pub(super) const SCOPES: Names<Scope> = &[("session", Scope::Session), ("all", Scope::All)];
+
 pub(super) const RISK_TIERS: Names<RiskTier> = &[
     ("low", RiskTier::Low),
     ("medium", RiskTier::Medium),
@@ -125,6 +127,7 @@ mod tests {
         agree(GUIDANCE_FORMATS);
         agree(INJECT_MODES);
         agree(POLICY_KINDS);
+        agree(SCOPES);
         agree(RISK_TIERS);
         agree(DEFAULT_DECISIONS);
         agree(UNKNOWN_ACTIONS);

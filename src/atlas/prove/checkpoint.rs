@@ -41,6 +41,7 @@ impl Prover<'_, '_> {
         let questions = self.questions(&at("questions"), &definition.questions);
         let allow_actions = self.patterns(&at("allow_actions"), &definition.allow_actions);
         let deny_actions = self.patterns(&at("deny_actions"), &definition.deny_actions);
+        let when = self.condition(&at("when"), definition.when.as_ref());
         let trigger = self.trigger(&at("trigger"), &definition.trigger, capabilities)?;
         Some(Checkpoint {
             id: definition.checkpoint_id.clone(),
@@ -61,6 +62,7 @@ impl Prover<'_, '_> {
                 .unwrap_or_else(|| definition.trigger.default_priority()),
             timeout_seconds,
             respondent: definition.respondent,
+            when,
         })
     }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// The engine that a new process would have, at the same moment.
-fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
+pub(super) fn restart(bench: &Bench, atlases: &[&str]) -> Bench {
     let ids = Box::new(CountedIds::default());
     let restored = Engine::restore(
         atlases_of(atlases),

@@ -1,0 +1,433 @@
+//! `when:` conditions: data, not a language. Linear in what they look at, compiled at load, and each
+//! leaf can say what it wanted and what it found.
+//!
+//! Three-valued on purpose. What cannot be told (a number that is missing or came as text) is
+//! [`Truth::Unknown`], and whoever asks decides what that means: for a gate it counts as true, because
+//! a request must not slip past it by leaving a parameter out.
+
+use chrono::{DateTime, Datelike, Timelike, Utc};
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::base::clock::Timestamp;
+use crate::base::pattern::Pattern;
+
+use super::compiled::compile_regex;
+
+mod leaf;
+
+pub use leaf::{LeafReport, Test};
+
+/// A condition as written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConditionDef {
+    /// Every one holds.
+    All(Vec<ConditionDef>),
+    /// At least one holds.
+    Any(Vec<ConditionDef>),
+    /// It does not hold.
+    Not(Box<ConditionDef>),
+    /// A test of one fact.
+    Leaf {
+        /// What is looked at: `params.amount`.
+        path: String,
+        /// The tests it has to pass, all of them, by operator.
+        tests: Vec<(Operator, Value)>,
+    },
+}
+
+/// How a fact is tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Operator {
+    /// It is this.
+    Eq,
+    /// It is not this.
+    Ne,
+    /// It is one of these.
+    In,
+    /// It is more.
+    Gt,
+    /// It is more, or this.
+    Gte,
+    /// It is less.
+    Lt,
+    /// It is less, or this.
+    Lte,
+    /// A regular expression is found in it.
+    Matches,
+    /// A wildcard pattern matches the whole of it.
+    Glob,
+    /// It contains this text, or this item.
+    Contains,
+    /// It begins with this text.
+    StartsWith,
+    /// It ends with this text.
+    EndsWith,
+    /// It is there, or is not.
+    Exists,
+}
+
+impl Operator {
+    /// Every operator with its name in manifests.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
+        ("eq", Self::Eq),
+        ("ne", Self::Ne),
+        ("in", Self::In),
+        ("gt", Self::Gt),
+        ("gte", Self::Gte),
+        ("lt", Self::Lt),
+        ("lte", Self::Lte),
+        ("matches", Self::Matches),
+        ("glob", Self::Glob),
+        ("contains", Self::Contains),
+        ("starts_with", Self::StartsWith),
+        ("ends_with", Self::EndsWith),
+        ("exists", Self::Exists),
+    ];
+
+    /// The operator's name in manifests.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        let mut names = Self::NAMES.iter();
+        names
+            .find(|(_, operator)| *operator == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// What a condition comes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Truth {
+    /// It holds.
+    True,
+    /// It does not.
+    False,
+    /// It cannot be told.
+    Unknown,
+}
+
+impl Truth {
+    fn not(self) -> Self {
+        match self {
+            Self::True => Self::False,
+            Self::False => Self::True,
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<bool> for Truth {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
+/// What conditions can look at.
+#[derive(Clone, Debug)]
+pub struct Facts<'a> {
+    /// The action asked for.
+    pub action: Option<&'a str>,
+    /// Its parameters.
+    pub params: Option<&'a Value>,
+    /// The text of the input.
+    pub input: Option<&'a str>,
+    /// The session's identifier.
+    pub session: &'a str,
+    /// Its agent.
+    pub agent: &'a str,
+    /// What it says it is for.
+    pub intent: Option<&'a str>,
+    /// Runs it was allowed.
+    pub actions: u64,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// The moment it is now.
+    pub now: Timestamp,
+}
+
+/// A condition, ready to be evaluated.
+#[derive(Clone, Debug)]
+pub enum Condition {
+    /// Every one holds.
+    All(Vec<Condition>),
+    /// At least one holds.
+    Any(Vec<Condition>),
+    /// It does not hold.
+    Not(Box<Condition>),
+    /// A test of one fact.
+    Leaf(Leaf),
+}
+
+/// A test of one fact.
+#[derive(Clone, Debug)]
+pub struct Leaf {
+    path: FactPath,
+    written: String,
+    tests: Vec<Test>,
+}
+
+/// Which fact is looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum FactPath {
+    Action,
+    Params(Vec<String>),
+    Input,
+    Session(SessionFact),
+    Time(TimeFact),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum SessionFact {
+    Id,
+    Agent,
+    Intent,
+    Actions,
+    AgeSeconds,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum TimeFact {
+    Hour,
+    Minute,
+    Weekday,
+    Date,
+}
+
+/// Why a condition cannot be evaluated: where in it, and what is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}")]
+pub struct ConditionError {
+    /// Path from the condition's root: `all[1].matches`.
+    pub path: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+/// Facts by their names, `params` left out: that one goes on.
+const NAMED: &[(&str, FactPath)] = &[
+    ("action", FactPath::Action),
+    ("input", FactPath::Input),
+    ("session.id", FactPath::Session(SessionFact::Id)),
+    ("session.agent", FactPath::Session(SessionFact::Agent)),
+    ("session.intent", FactPath::Session(SessionFact::Intent)),
+    ("session.actions", FactPath::Session(SessionFact::Actions)),
+    (
+        "session.age_seconds",
+        FactPath::Session(SessionFact::AgeSeconds),
+    ),
+    ("time.hour", FactPath::Time(TimeFact::Hour)),
+    ("time.minute", FactPath::Time(TimeFact::Minute)),
+    ("time.weekday", FactPath::Time(TimeFact::Weekday)),
+    ("time.date", FactPath::Time(TimeFact::Date)),
+];
+
+impl Condition {
+    /// Compiles a condition.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, each with its place.
+    pub fn compile(definition: &ConditionDef) -> Result<Self, Vec<ConditionError>> {
+        let mut errors = Vec::new();
+        let compiled = compile(definition, "", &mut errors);
+        match compiled {
+            Some(condition) if errors.is_empty() => Ok(condition),
+            Some(_) | None => Err(errors),
+        }
+    }
+
+    /// Whether it holds.
+    #[must_use]
+    pub fn evaluate(&self, facts: &Facts<'_>) -> Truth {
+        match self {
+            Self::All(parts) => {
+                parts
+                    .iter()
+                    .fold(Truth::True, |sum, part| match (sum, part.evaluate(facts)) {
+                        (Truth::False, _) | (_, Truth::False) => Truth::False,
+                        (Truth::Unknown, _) | (_, Truth::Unknown) => Truth::Unknown,
+                        (Truth::True, Truth::True) => Truth::True,
+                    })
+            }
+            Self::Any(parts) => parts.iter().fold(Truth::False, |sum, part| {
+                match (sum, part.evaluate(facts)) {
+                    (Truth::True, _) | (_, Truth::True) => Truth::True,
+                    (Truth::Unknown, _) | (_, Truth::Unknown) => Truth::Unknown,
+                    (Truth::False, Truth::False) => Truth::False,
+                }
+            }),
+            Self::Not(part) => part.evaluate(facts).not(),
+            Self::Leaf(leaf) => leaf.evaluate(facts),
+        }
+    }
+
+    /// What each leaf wanted and found, in the order written.
+    #[must_use]
+    pub fn explain(&self, facts: &Facts<'_>) -> Vec<LeafReport> {
+        match self {
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter().flat_map(|part| part.explain(facts)).collect()
+            }
+            Self::Not(part) => part.explain(facts),
+            Self::Leaf(leaf) => leaf.explain(facts),
+        }
+    }
+}
+
+fn compile(
+    definition: &ConditionDef,
+    place: &str,
+    errors: &mut Vec<ConditionError>,
+) -> Option<Condition> {
+    let at = |part: String| {
+        if place.is_empty() {
+            part
+        } else {
+            format!("{place}.{part}")
+        }
+    };
+    let mut parts = |name: &str, definitions: &[ConditionDef]| {
+        if definitions.is_empty() {
+            let what = format!("`{name}` of nothing says nothing");
+            errors.push(ConditionError {
+                path: at(name.to_owned()),
+                what,
+            });
+        }
+        let parts = definitions.iter().enumerate();
+        let parts =
+            parts.map(|(index, part)| compile(part, &at(format!("{name}[{index}]")), errors));
+        // All of them are compiled, so that all errors are found.
+        parts
+            .collect::<Vec<_>>()
+            .into_iter()
+            .collect::<Option<Vec<_>>>()
+    };
+    match definition {
+        ConditionDef::All(definitions) => parts("all", definitions).map(Condition::All),
+        ConditionDef::Any(definitions) => parts("any", definitions).map(Condition::Any),
+        ConditionDef::Not(part) => {
+            compile(part, &at("not".to_owned()), errors).map(|part| Condition::Not(Box::new(part)))
+        }
+        ConditionDef::Leaf { path, tests } => {
+            let fact = fact_path(path).map_err(|what| {
+                errors.push(ConditionError {
+                    path: at("path".to_owned()),
+                    what,
+                });
+            });
+            if tests.is_empty() {
+                let what = "a path without an operator tests nothing".to_owned();
+                errors.push(ConditionError {
+                    path: place.to_owned(),
+                    what,
+                });
+            }
+            let tests: Vec<_> = tests
+                .iter()
+                .filter_map(|(operator, wanted)| {
+                    Test::compile(*operator, wanted)
+                        .map_err(|what| {
+                            let path = at(operator.as_str().to_owned());
+                            errors.push(ConditionError { path, what });
+                        })
+                        .ok()
+                })
+                .collect();
+            Some(Condition::Leaf(Leaf {
+                path: fact.ok()?,
+                written: path.clone(),
+                tests,
+            }))
+        }
+    }
+}
+
+fn fact_path(text: &str) -> Result<FactPath, String> {
+    if let Some((_, path)) = NAMED.iter().find(|(name, _)| *name == text) {
+        return Ok(path.clone());
+    }
+    let keys = match text.strip_prefix("params.") {
+        Some(rest) => rest.split('.').map(str::to_owned).collect::<Vec<_>>(),
+        None if text == "params" => Vec::new(),
+        None => {
+            let known: Vec<_> = NAMED.iter().map(|(name, _)| format!("`{name}`")).collect();
+            return Err(format!(
+                "there is no fact `{}`; there are `params...`, {}",
+                crate::base::text::one_line(text),
+                known.join(", ")
+            ));
+        }
+    };
+    if keys.iter().any(String::is_empty) {
+        return Err("a path has no empty parts".to_owned());
+    }
+    Ok(FactPath::Params(keys))
+}
+
+impl FactPath {
+    /// The fact, if there is one.
+    fn read(&self, facts: &Facts<'_>) -> Option<Value> {
+        match self {
+            Self::Action => facts.action.map(Value::from),
+            Self::Input => facts.input.map(Value::from),
+            Self::Params(keys) => {
+                let mut value = facts.params?;
+                for key in keys {
+                    value = match value {
+                        Value::Object(fields) => fields.get(key)?,
+                        Value::Array(items) => items.get(key.parse::<usize>().ok()?)?,
+                        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
+                            return None;
+                        }
+                    };
+                }
+                Some(value.clone())
+            }
+            Self::Session(fact) => match fact {
+                SessionFact::Id => Some(facts.session.into()),
+                SessionFact::Agent => Some(facts.agent.into()),
+                SessionFact::Intent => facts.intent.map(Value::from),
+                SessionFact::Actions => Some(facts.actions.into()),
+                SessionFact::AgeSeconds => Some(facts.now.since(facts.started_at).as_secs().into()),
+            },
+            Self::Time(fact) => Some(fact.read(facts.now)),
+        }
+    }
+}
+
+impl TimeFact {
+    fn read(self, now: Timestamp) -> Value {
+        let moment: DateTime<Utc> =
+            DateTime::from_timestamp_micros(now.micros()).unwrap_or_default();
+        match self {
+            Self::Hour => json!(moment.hour()),
+            Self::Minute => json!(moment.minute()),
+            Self::Weekday => json!(moment.weekday().to_string().to_lowercase()),
+            Self::Date => json!(moment.date_naive().to_string()),
+        }
+    }
+}
+
+/// A regular expression of a condition.
+fn regex(pattern: &str) -> Result<Regex, String> {
+    compile_regex(pattern).map_err(|error| {
+        let message = error.to_string();
+        let reason = message.lines().last().unwrap_or_default();
+        format!(
+            "not a regular expression: {}",
+            reason.trim_start_matches("error: ")
+        )
+    })
+}
+
+/// A wildcard pattern of a condition.
+fn glob(pattern: &str) -> Pattern {
+    Pattern::new(pattern)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,223 @@
+//! Single tests of single facts.
+
+use std::cmp::Ordering;
+
+use regex::Regex;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Facts, Leaf, Operator, Truth, glob, regex};
+use crate::base::pattern::Pattern;
+
+/// What a leaf wanted, what it found, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct LeafReport {
+    /// What was looked at.
+    pub path: String,
+    /// What was wanted: `gt 1000`.
+    pub wanted: String,
+    /// What was found; absent when nothing was there.
+    pub actual: Option<Value>,
+    /// What came of it.
+    pub truth: Truth,
+}
+
+/// One test, compiled.
+#[derive(Clone, Debug)]
+pub struct Test {
+    operator: Operator,
+    wanted: Value,
+    matcher: Matcher,
+}
+
+#[derive(Clone, Debug)]
+enum Matcher {
+    /// The operator and the value say it all.
+    Plain,
+    Regex(Regex),
+    Glob(Pattern),
+}
+
+impl Test {
+    /// Compiles a test.
+    ///
+    /// # Errors
+    /// In words, when the operator cannot be used with that value.
+    pub(super) fn compile(operator: Operator, wanted: &Value) -> Result<Self, String> {
+        let name = operator.as_str();
+        let text = || wanted.as_str().ok_or(format!("`{name}` wants a text"));
+        let matcher = match operator {
+            Operator::Matches => Matcher::Regex(regex(text()?)?),
+            Operator::Glob => Matcher::Glob(glob(text()?)),
+            Operator::StartsWith | Operator::EndsWith => {
+                text()?;
+                Matcher::Plain
+            }
+            Operator::In if wanted.as_array().is_none_or(Vec::is_empty) => {
+                return Err("`in` wants a list of values".to_owned());
+            }
+            Operator::Exists if !wanted.is_boolean() => {
+                return Err("`exists` wants `true` or `false`".to_owned());
+            }
+            Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte
+                if !(wanted.is_number() || wanted.is_string()) =>
+            {
+                return Err(format!("`{name}` wants a number or a text"));
+            }
+            Operator::Eq
+            | Operator::Ne
+            | Operator::In
+            | Operator::Gt
+            | Operator::Gte
+            | Operator::Lt
+            | Operator::Lte
+            | Operator::Contains
+            | Operator::Exists => Matcher::Plain,
+        };
+        Ok(Self {
+            operator,
+            wanted: wanted.clone(),
+            matcher,
+        })
+    }
+
+    fn evaluate(&self, actual: Option<&Value>) -> Truth {
+        if self.operator == Operator::Exists {
+            return Truth::from(self.wanted == Value::Bool(actual.is_some()));
+        }
+        let Some(actual) = actual else {
+            return match self.operator {
+                // What is not there is not this, and not one of these.
+                Operator::Ne => Truth::True,
+                Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => Truth::Unknown,
+                Operator::Eq
+                | Operator::In
+                | Operator::Matches
+                | Operator::Glob
+                | Operator::Contains
+                | Operator::StartsWith
+                | Operator::EndsWith
+                | Operator::Exists => Truth::False,
+            };
+        };
+        match self.operator {
+            Operator::Eq => equal(actual, &self.wanted),
+            Operator::Ne => equal(actual, &self.wanted).not(),
+            Operator::In => self.is_in(actual),
+            Operator::Gt => self.ordered(actual, Ordering::is_gt),
+            Operator::Gte => self.ordered(actual, Ordering::is_ge),
+            Operator::Lt => self.ordered(actual, Ordering::is_lt),
+            Operator::Lte => self.ordered(actual, Ordering::is_le),
+            Operator::Contains => self.contains(actual),
+            Operator::Matches | Operator::Glob | Operator::StartsWith | Operator::EndsWith => {
+                actual
+                    .as_str()
+                    .map_or(Truth::Unknown, |text| self.is_like(text))
+            }
+            Operator::Exists => Truth::Unknown,
+        }
+    }
+
+    fn is_in(&self, actual: &Value) -> Truth {
+        let mut unknown = Truth::False;
+        for wanted in self.wanted.as_array().into_iter().flatten() {
+            match equal(actual, wanted) {
+                Truth::True => return Truth::True,
+                Truth::Unknown => unknown = Truth::Unknown,
+                Truth::False => {}
+            }
+        }
+        unknown
+    }
+
+    fn ordered(&self, actual: &Value, holds: fn(Ordering) -> bool) -> Truth {
+        let order = match (actual, &self.wanted) {
+            (Value::Number(actual), Value::Number(wanted)) => compare(actual, wanted),
+            (Value::String(actual), Value::String(wanted)) => Some(actual.cmp(wanted)),
+            _ => None,
+        };
+        order.map_or(Truth::Unknown, |order| Truth::from(holds(order)))
+    }
+
+    fn contains(&self, actual: &Value) -> Truth {
+        match (actual, &self.wanted) {
+            (Value::String(actual), Value::String(wanted)) => Truth::from(actual.contains(wanted)),
+            (Value::Array(items), wanted) => {
+                let found = items.iter().map(|item| equal(item, wanted));
+                found.fold(Truth::False, |sum, one| match (sum, one) {
+                    (Truth::True, _) | (_, Truth::True) => Truth::True,
+                    (Truth::Unknown, _) | (_, Truth::Unknown) => Truth::Unknown,
+                    (Truth::False, Truth::False) => Truth::False,
+                })
+            }
+            (Value::Object(fields), Value::String(wanted)) => {
+                Truth::from(fields.contains_key(wanted))
+            }
+            _ => Truth::Unknown,
+        }
+    }
+
+    fn is_like(&self, text: &str) -> Truth {
+        let wanted = self.wanted.as_str().unwrap_or_default();
+        Truth::from(match &self.matcher {
+            Matcher::Regex(regex) => regex.is_match(text),
+            Matcher::Glob(pattern) => pattern.matches(text),
+            Matcher::Plain if self.operator == Operator::StartsWith => text.starts_with(wanted),
+            Matcher::Plain => text.ends_with(wanted),
+        })
+    }
+}
+
+/// Whether two values are the same. Of two types it cannot be told: `"5"` may be meant as `5`.
+fn equal(actual: &Value, wanted: &Value) -> Truth {
+    match (actual, wanted) {
+        (Value::Number(actual), Value::Number(wanted)) => {
+            compare(actual, wanted).map_or(Truth::Unknown, |order| Truth::from(order.is_eq()))
+        }
+        (Value::Null, Value::Null) => Truth::True,
+        (Value::Null, _) | (_, Value::Null) => Truth::False,
+        (Value::Bool(_), Value::Bool(_))
+        | (Value::String(_), Value::String(_))
+        | (Value::Array(_), Value::Array(_))
+        | (Value::Object(_), Value::Object(_)) => Truth::from(actual == wanted),
+        _ => Truth::Unknown,
+    }
+}
+
+/// Numbers by value, whole ones exactly.
+fn compare(actual: &serde_json::Number, wanted: &serde_json::Number) -> Option<Ordering> {
+    let whole = |number: &serde_json::Number| {
+        let positive = number.as_u64().map(i128::from);
+        positive.or_else(|| number.as_i64().map(i128::from))
+    };
+    match (whole(actual), whole(wanted)) {
+        (Some(actual), Some(wanted)) => Some(actual.cmp(&wanted)),
+        _ => actual.as_f64()?.partial_cmp(&wanted.as_f64()?),
+    }
+}
+
+impl Leaf {
+    pub(super) fn evaluate(&self, facts: &Facts<'_>) -> Truth {
+        let actual = self.path.read(facts);
+        let mut sum = Truth::True;
+        for test in &self.tests {
+            match test.evaluate(actual.as_ref()) {
+                Truth::False => return Truth::False,
+                Truth::Unknown => sum = Truth::Unknown,
+                Truth::True => {}
+            }
+        }
+        sum
+    }
+
+    pub(super) fn explain(&self, facts: &Facts<'_>) -> Vec<LeafReport> {
+        let actual = self.path.read(facts);
+        let report = |test: &Test| LeafReport {
+            path: self.written.clone(),
+            wanted: format!("{} {}", test.operator.as_str(), test.wanted),
+            actual: actual.clone(),
+            truth: test.evaluate(actual.as_ref()),
+        };
+        self.tests.iter().map(report).collect()
+    }
+}

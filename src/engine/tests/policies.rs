@@ -1,0 +1,180 @@
+//! Limits and conditions.
+
+use super::*;
+
+fn limited(policy: &str) -> Bench {
+    let body = format!(
+        "actions: [{{action_id: pay}}, {{action_id: look}}]\n\
+         policies: [{{policy_id: p, actions: [pay], {policy}}}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.start("s-1");
+    bench
+}
+
+#[test]
+fn a_rate_limit_counts_runs_in_a_moving_window() {
+    let mut bench = limited("type: rate_limit, max_calls: 2, window_seconds: 60");
+    for _ in 0..2 {
+        let ask = bench.request("s-1", "pay", json!({}));
+        bench.allowed(ask);
+        bench.advance(10);
+    }
+    let third = bench.request("s-1", "pay", json!({}));
+    assert_eq!(bench.denied(third).code, DenyCode::Limit);
+    let other = bench.request("s-1", "look", json!({}));
+    bench.allowed(other);
+    bench.advance(41);
+    let later = bench.request("s-1", "pay", json!({}));
+    bench.allowed(later);
+    let again = bench.request("s-1", "pay", json!({}));
+    assert_eq!(
+        bench.denied(again).code,
+        DenyCode::Limit,
+        "only one of the two had left the window"
+    );
+}
+
+#[test]
+fn a_denied_request_does_not_use_up_a_limit() {
+    let mut bench = limited("type: rate_limit, max_calls: 1, window_seconds: 60");
+    for _ in 0..5 {
+        let bad = bench.request("s-1", "pay", json!([]));
+        bench.denied(bad);
+    }
+    let ask = bench.request("s-1", "pay", json!({}));
+    bench.allowed(ask);
+}
+
+#[test]
+fn a_limit_that_is_spent_while_a_request_is_held_still_counts() {
+    let body = "
+actions: [{action_id: pay}]
+policies:
+  - {policy_id: ask, type: requires_approval, actions: [pay]}
+  - {policy_id: once, type: rate_limit, actions: [pay], max_calls: 1, window_seconds: 600}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let first = bench.request("s-1", "pay", json!({"n": 1}));
+    let second = bench.request("s-1", "pay", json!({"n": 2}));
+    bench.pass("c-1");
+    bench.allowed(first);
+    let decision = bench.pass("c-2");
+    assert_eq!(bench.outcome(decision), Outcome::Denied);
+    assert_eq!(bench.denied(second).code, DenyCode::Limit);
+}
+
+#[test]
+fn limits_count_per_session_or_for_all() {
+    for (scope, code) in [("session", None), ("all", Some(DenyCode::Limit))] {
+        let policy = format!("type: rate_limit, max_calls: 1, window_seconds: 60, scope: {scope}");
+        let mut bench = limited(&policy);
+        bench.start("s-2");
+        let first = bench.request("s-1", "pay", json!({}));
+        bench.allowed(first);
+        let second = bench.request("s-2", "pay", json!({}));
+        match code {
+            None => drop(bench.allowed(second).clone()),
+            Some(code) => assert_eq!(bench.denied(second).code, code),
+        }
+    }
+}
+
+#[test]
+fn a_budget_is_spent_by_what_runs_cost() {
+    let mut bench = limited("type: budget, limit: 100, cost: amount");
+    let first = bench.request("s-1", "pay", json!({"amount": 60}));
+    bench.allowed(first);
+    let over = bench.request("s-1", "pay", json!({"amount": 40.5}));
+    assert_eq!(bench.denied(over).code, DenyCode::Limit);
+    let exact = bench.request("s-1", "pay", json!({"amount": 40}));
+    bench.allowed(exact);
+    for hidden in [json!({}), json!({"amount": "1"}), json!({"amount": -50})] {
+        let ask = bench.request("s-1", "pay", hidden.clone());
+        assert_eq!(bench.denied(ask).code, DenyCode::Limit, "{hidden}");
+    }
+}
+
+#[test]
+fn what_was_used_survives_a_restart() {
+    let text = atlas(
+        "
+actions: [{action_id: pay}]
+policies: [{policy_id: p, type: budget, actions: [pay], limit: 2}]
+",
+    );
+    let mut bench = Bench::new(&[&text]);
+    bench.start("s-1");
+    for _ in 0..2 {
+        let ask = bench.request("s-1", "pay", json!({}));
+        bench.allowed(ask);
+    }
+    let mut next = super::restarts::restart(&bench, &[&text]);
+    let third = next.request("s-1", "pay", json!({}));
+    assert_eq!(next.denied(third).code, DenyCode::Limit);
+}
+
+#[test]
+fn a_condition_narrows_a_policy_and_a_checkpoint() {
+    let body = "
+actions: [{action_id: pay}]
+checkpoints:
+  - checkpoint_id: large
+    trigger: {type: action_pre, patterns: [pay]}
+    mode: blocking
+    when: {path: params.amount, gt: 1000}
+policies:
+  - policy_id: never-abroad
+    type: deny
+    actions: [pay]
+    when: {not: {path: params.country, in: [DE, FR]}}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let small = bench.request("s-1", "pay", json!({"amount": 750, "country": "DE"}));
+    bench.allowed(small);
+    let large = bench.request("s-1", "pay", json!({"amount": 1001, "country": "DE"}));
+    assert!(bench.waits(large));
+    let abroad = bench.request("s-1", "pay", json!({"amount": 1, "country": "US"}));
+    assert_eq!(bench.denied(abroad).code, DenyCode::Policy);
+}
+
+#[test]
+fn leaving_a_parameter_out_does_not_open_a_gate() {
+    let body = "
+actions: [{action_id: pay}]
+checkpoints:
+  - checkpoint_id: large
+    trigger: {type: action_pre, patterns: [pay]}
+    mode: blocking
+    when: {path: params.amount, gt: 1000}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    for params in [
+        json!({}),
+        json!({"amount": "5000"}),
+        json!({"amount": null}),
+    ] {
+        let ask = bench.request("s-1", "pay", params.clone());
+        assert!(bench.waits(ask), "{params}");
+    }
+}
+
+#[test]
+fn an_allow_policy_applies_only_when_its_condition_surely_holds() {
+    let body = "
+default_decision: deny
+actions: [{action_id: pay}]
+policies: [{policy_id: small, type: allow, actions: [pay], when: {path: params.amount, lt: 10}}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let small = bench.request("s-1", "pay", json!({"amount": 9}));
+    bench.allowed(small);
+    for params in [json!({}), json!({"amount": "9"}), json!({"amount": 10})] {
+        let ask = bench.request("s-1", "pay", params.clone());
+        assert_eq!(bench.denied(ask).code, DenyCode::Policy, "{params}");
+    }
+}

@@ -1,0 +1,150 @@
+//! How much of a limited right was used: rate limits and budgets.
+//!
+//! Counted when an action is let run, never when somebody asks whether it may.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::atlas::Atlas;
+use crate::atlas::compiled::{Limit, Policy};
+use crate::atlas::document::Scope;
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+
+use super::held::ActionCall;
+
+/// What was used of every limit, by policy and, where it counts for each alone, by session.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    spent: BTreeMap<String, Spent>,
+}
+
+/// What was used of one limit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Spent {
+    /// When it was drawn on, oldest first; no more than the limit has calls.
+    runs: VecDeque<Timestamp>,
+    /// How much.
+    total: f64,
+}
+
+/// A limit that applies to a run, and what it is kept under.
+#[derive(Debug)]
+pub(super) struct AppliedLimit {
+    pub(super) key: String,
+    pub(super) limit: Limit,
+}
+
+impl Usage {
+    /// Why `policy` does not let `call` run now, if it does not.
+    pub(super) fn refusal(
+        &self,
+        atlas: &Atlas,
+        policy: &Policy,
+        session: &SessionId,
+        call: &ActionCall,
+        now: Timestamp,
+    ) -> Option<String> {
+        let limit = policy.limit.as_ref()?;
+        let none = Spent::default();
+        let spent = self
+            .spent
+            .get(&key(atlas, policy, session))
+            .unwrap_or(&none);
+        match limit {
+            Limit::Rate {
+                max_calls, window, ..
+            } => {
+                let recent = spent.recent(*window, now);
+                (recent >= *max_calls).then(|| {
+                    let seconds = window.as_secs();
+                    format!("{max_calls} runs in {seconds} s are allowed, and were used")
+                })
+            }
+            Limit::Budget { limit, cost, .. } => match cost_of(cost.as_deref(), call) {
+                Err(what) => Some(what),
+                Ok(cost) if spent.total + cost > *limit => Some(format!(
+                    "it costs {cost}, and {} of {limit} are left",
+                    (limit - spent.total).max(0.0)
+                )),
+                Ok(_) => None,
+            },
+        }
+    }
+
+    /// Counts a run against the limits that apply to it. Gives them as they are now.
+    pub(super) fn count(
+        &mut self,
+        limits: &[AppliedLimit],
+        call: &ActionCall,
+        now: Timestamp,
+    ) -> Vec<(String, Spent)> {
+        let mut changed = Vec::new();
+        for applied in limits {
+            let spent = self.spent.entry(applied.key.clone()).or_default();
+            match &applied.limit {
+                Limit::Rate { max_calls, .. } => {
+                    spent.runs.push_back(now);
+                    let most = usize::try_from(*max_calls).unwrap_or(usize::MAX);
+                    while spent.runs.len() > most {
+                        spent.runs.pop_front();
+                    }
+                }
+                Limit::Budget { cost, .. } => {
+                    spent.total += cost_of(cost.as_deref(), call).unwrap_or_default();
+                }
+            }
+            changed.push((applied.key.clone(), spent.clone()));
+        }
+        changed
+    }
+
+    /// Forgets what counted for a session alone. Gives what was forgotten.
+    pub(super) fn forget(&mut self, session: &SessionId) -> Vec<String> {
+        let ending = format!("/{session}");
+        let gone = self.spent.extract_if(.., |key, _| key.ends_with(&ending));
+        gone.map(|(key, _)| key).collect()
+    }
+
+    /// Takes up what was kept.
+    pub(super) fn restore(&mut self, key: String, spent: Spent) {
+        self.spent.insert(key, spent);
+    }
+}
+
+impl Spent {
+    fn recent(&self, window: Duration, now: Timestamp) -> u64 {
+        self.runs
+            .iter()
+            .filter(|run| now.since(**run) < window)
+            .count() as u64
+    }
+}
+
+/// What a limit is kept under. The last part is a session, or `*` where all count together; no
+/// session is called that.
+pub(super) fn key(atlas: &Atlas, policy: &Policy, session: &SessionId) -> String {
+    let scope = policy.limit.as_ref().map(Limit::scope).unwrap_or_default();
+    let who = match scope {
+        Scope::Session => session.as_str(),
+        Scope::All => "*",
+    };
+    format!("{}/{}/{who}", atlas.id, policy.id)
+}
+
+/// What a run costs: 1, or the number in a parameter. What cannot be told is too much.
+fn cost_of(parameter: Option<&str>, call: &ActionCall) -> Result<f64, String> {
+    let Some(name) = parameter else {
+        return Ok(1.0);
+    };
+    let value = call.params.get(name).and_then(Value::as_f64);
+    match value {
+        Some(cost) if cost >= 0.0 => Ok(cost),
+        Some(_) | None => Err(format!(
+            "its cost cannot be told: `{name}` is not a positive number"
+        )),
+    }
+}
