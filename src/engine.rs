@@ -26,6 +26,7 @@ use usage::Usage;
 
 mod action;
 pub mod answer;
+pub mod checkpoint;
 pub mod command;
 mod decide;
 mod evaluate;

@@ -53,3 +53,12 @@ pub mod gateway;
 pub mod runtime;
 pub mod store;
 pub mod trace;
+
+pub use atlas::document::{
+    AnswerValidation, AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger,
+    GuidanceBlock, StewardCheckpointDef,
+};
+pub use engine::checkpoint::{
+    CheckpointAction, CheckpointAnswers, CheckpointConfig, CheckpointEvaluator,
+    CheckpointValidation, CheckpointValidator, TriggeredCheckpoint,
+};

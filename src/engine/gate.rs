@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::atlas::compiled::Question;
-use crate::atlas::document::{AnswerValidation, CheckpointMode, CheckpointQuestion, ResponseType};
+use crate::atlas::document::{CheckpointMode, CheckpointQuestion, ResponseType};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
@@ -264,24 +264,8 @@ fn justification() -> Option<Question> {
 }
 
 fn question(id: &str, text: String, response_type: ResponseType) -> Option<Question> {
-    let definition = CheckpointQuestion {
-        question_id: id.to_owned(),
-        question: text,
-        response_type,
-        required: true,
-        hint: None,
-        validation: AnswerValidation::default(),
-        on_invalid: crate::atlas::document::OnInvalid::Retry,
-        max_retries: None,
-        expect: crate::atlas::document::Expect::True,
-        options: Vec::new(),
-        min: None,
-        max: None,
-        schema: None,
-        sensitive: false,
-    };
-    // INVARIANT: a question without a pattern always compiles.
-    Question::try_from(definition).ok()
+    // INVARIANT: a question without a pattern or schema always compiles.
+    Question::try_from(CheckpointQuestion::of_type(response_type, id, text)).ok()
 }
 
 /// The name under which the start of a session is asked for.
