@@ -32,6 +32,10 @@ pub const PERMIT_LIFETIME: Duration = Duration::from_mins(5);
 /// Largest parameters of one request, as canonical JSON.
 pub const MAX_PARAMS_BYTES: usize = 10 * 1024 * 1024;
 
+/// Deepest nesting of one request's parameters. JSON readers give up at 128, and a record or a kept
+/// request puts its parameters a few levels deeper: what goes in must come out again.
+pub const MAX_PARAMS_DEPTH: usize = 64;
+
 /// Longest action name.
 pub const MAX_ACTION_LEN: usize = 256;
 

@@ -16,8 +16,8 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 ok, 1 failure, 2 usage or no terminal, 3 Atlas with errors, \
-                        6 chain broken."
+    after_help = "Exit codes: 0 ok, 1 failure, 2 usage or no terminal, 3 Atlas with errors, 5 denied, \
+                  6 chain broken."
 )]
 pub(super) struct Args {
     #[command(flatten)]
@@ -151,6 +151,35 @@ pub(super) struct Export {
 pub(super) enum AtlasCommand {
     /// Report every problem with its place; exits with 3 when there is an error
     Lint(Lint),
+    /// Say what would happen to a request, and what each checkpoint and policy made of it
+    Explain(Explain),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Explain {
+    /// Atlas files, all in force
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+
+    /// The action asked for
+    #[arg(long, value_name = "ID")]
+    pub(super) action: String,
+
+    /// Its parameters, as a JSON object
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(super) params: String,
+
+    /// The agent that asks
+    #[arg(long, value_name = "NAME", default_value = "agent")]
+    pub(super) agent: String,
+
+    /// Capability that the session has unlocked; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub(super) unlocked: Vec<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -1,14 +1,17 @@
-//! `cra atlas`: what is wrong with a manifest.
+//! `cra atlas`: what is wrong with a manifest, and what it would do.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 
 use serde_json::json;
 
-use super::args::Lint;
+use super::args::{Explain, Lint};
 use super::error::Failure;
 use super::exit;
 use crate::atlas::diagnostic::{Colour, Diagnostic, render};
 use crate::atlas::{LoadError, load_file};
+use crate::base::clock::{Clock, SystemClock};
+use crate::base::text::one_line;
+use crate::engine::explain::{CheckpointOutcome, Explanation, Verdict, WhatIf, explain_under};
 
 /// Reports every problem of every file.
 pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
@@ -49,4 +52,119 @@ pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
         writeln!(out)?;
     }
     Ok(code)
+}
+
+/// Says what would happen to a request. Denied exits with 5, so that scripts can ask.
+pub(super) fn explain(explain: &Explain) -> Result<u8, Failure> {
+    let mut atlases = Vec::new();
+    for file in &explain.files {
+        atlases.push(load_file(file)?.atlas);
+    }
+    let params = serde_json::from_str(&explain.params).map_err(Failure::Params)?;
+    let what_if = WhatIf {
+        action: explain.action.clone(),
+        params,
+        agent: explain.agent.clone(),
+        unlocked: explain.unlocked.iter().cloned().collect(),
+        locked: std::collections::BTreeSet::new(),
+    };
+    let told = explain_under(&atlases, &what_if, SystemClock.now());
+    let mut out = BufWriter::new(io::stdout().lock());
+    if explain.json {
+        serde_json::to_writer_pretty(&mut out, &told).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write_explanation(&mut out, &told)?;
+    }
+    out.flush()?;
+    Ok(match told.verdict {
+        Verdict::Allowed | Verdict::Held { .. } => exit::OK,
+        Verdict::Denied(_) => exit::DENIED,
+    })
+}
+
+fn write_explanation(out: &mut impl Write, told: &Explanation) -> io::Result<()> {
+    let source = match told.tier_source {
+        crate::engine::held::TierSource::Declared => "declared",
+        crate::engine::held::TierSource::Detected => "detected",
+    };
+    writeln!(
+        out,
+        "{}  tier {} ({source})",
+        one_line(&told.action),
+        told.tier
+    )?;
+    match &told.verdict {
+        Verdict::Allowed => writeln!(out, "ALLOWED")?,
+        Verdict::Held { gates } => writeln!(out, "HELD at {}", gates.join(", "))?,
+        Verdict::Denied(denied) => {
+            writeln!(out, "DENIED  {}", one_line(&denied.reason))?;
+            if let Some(help) = &denied.help {
+                writeln!(out, "  help: {}", one_line(help))?;
+            }
+        }
+    }
+    for capability in &told.capabilities {
+        let state = if capability.locked {
+            "locked"
+        } else {
+            "unlocked"
+        };
+        writeln!(out, "capability  {:24} {state}", capability.capability_id)?;
+    }
+    for checkpoint in &told.checkpoints {
+        let id = &checkpoint.checkpoint_id;
+        match &checkpoint.outcome {
+            CheckpointOutcome::Fired { why } => {
+                writeln!(out, "checkpoint  {id:24} FIRED      {}", one_line(why))?;
+            }
+            CheckpointOutcome::NotFired { wanted, actual } => {
+                let (wanted, actual) = (one_line(wanted), one_line(actual));
+                writeln!(
+                    out,
+                    "checkpoint  {id:24} not fired  wanted {wanted}, actual {actual}"
+                )?;
+            }
+            CheckpointOutcome::Skipped { why } => {
+                writeln!(out, "checkpoint  {id:24} skipped    {why}")?;
+            }
+        }
+        write_leaves(out, &checkpoint.conditions)?;
+    }
+    for policy in &told.policies {
+        let state = if policy.applies {
+            "APPLIES"
+        } else {
+            "does not"
+        };
+        writeln!(
+            out,
+            "policy      {:24} {state:10} {}",
+            policy.policy_id,
+            one_line(&policy.rule)
+        )?;
+        write_leaves(out, &policy.conditions)?;
+    }
+    Ok(())
+}
+
+fn write_leaves(
+    out: &mut impl Write,
+    leaves: &[crate::atlas::condition::LeafReport],
+) -> io::Result<()> {
+    for leaf in leaves {
+        let actual = leaf
+            .actual
+            .as_ref()
+            .map_or_else(|| "nothing".to_owned(), ToString::to_string);
+        let truth = format!("{:?}", leaf.truth).to_lowercase();
+        let (path, wanted) = (one_line(&leaf.path), one_line(&leaf.wanted));
+        writeln!(
+            out,
+            "{:36} when {path}: wanted {wanted}, actual {}: {truth}",
+            "",
+            one_line(&actual)
+        )?;
+    }
+    Ok(())
 }

@@ -32,6 +32,8 @@ pub(super) enum Failure {
     Write(PathBuf, io::Error),
     #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
     Script(PathBuf, serde_json::Error),
+    #[error("--params is not JSON: {0}")]
+    Params(serde_json::Error),
     #[error(transparent)]
     Atlas(#[from] LoadError),
     #[error(transparent)]
@@ -59,7 +61,7 @@ impl Failure {
 
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Self::NoTerminal => exit::USAGE,
+            Self::NoTerminal | Self::Params(_) => exit::USAGE,
             Self::Atlas(_) => exit::LINT,
             Self::ClosedPipe
             | Self::Output(_)
@@ -82,6 +84,7 @@ impl Failure {
                 "without a terminal: cra trace list, cra trace show, cra trace verify, \
                  cra trace export, cra atlas lint",
             ),
+            Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoStore(_) => {

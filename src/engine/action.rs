@@ -2,12 +2,16 @@
 
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::atlas::document::{CheckpointMode, RiskTier};
 use crate::base::canon::{canonical, exact};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, SessionId};
-use crate::base::limits::{MAX_ACTION_LEN, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES};
+use crate::base::limits::{
+    MAX_ACTION_LEN, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
+};
 use crate::trace::event::{
     ActionAttempted, ActionBlocked, ActionCompleted as CompletedRecord, ErrorDetail, ErrorOccurred,
     PolicyChecked, RiskDetected,
@@ -20,6 +24,7 @@ use super::evaluate;
 use super::gate::{OwnedApproval, OwnedFired, Raised, Request, SESSION_START};
 use super::held::{ActionCall, Subject, TierSource, request_hash};
 use super::lifecycle::{ATLAS_CHANGED, millis, session_place};
+use super::policy;
 use super::session::{Entry, Running};
 use super::turn::{Place, Turn};
 
@@ -44,16 +49,17 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
-        self.void_stale_entry(&request.session);
+        self.renew(&request.session);
+        self.reenter(&request.session);
         let Some(session) = self.live(&request.session) else {
             return;
         };
         match session.entry.clone() {
             Entry::Open => self.judge_action(ask, request),
             Entry::Held(_) => self.park(ask, request),
-            Entry::Lapsed => {
-                self.reenter(&request.session);
-                self.park(ask, request);
+            Entry::Lapsed { .. } => {
+                let reason = "too much is held to ask about this session".to_owned();
+                self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
             }
             Entry::Refused { reason } => {
                 let reason = format!("this session may not act: {reason}");
@@ -217,10 +223,10 @@ impl Turn<'_> {
     }
 
     /// Notes that an action may run now, and what for.
-    pub(super) fn allow(&mut self, place: &Place, call: &ActionCall, given: Given) -> Allowed {
+    pub(super) fn allow(&mut self, place: &Place, call: &ActionCall, new: Given) -> Allowed {
         let state = &self.engine.state;
         let limits = state.sessions.get(&place.session).map(|session| {
-            evaluate::limits(evaluate::Case {
+            policy::limits(evaluate::Case {
                 atlases: &self.engine.atlases,
                 usage: &state.usage,
                 session,
@@ -243,11 +249,14 @@ impl Turn<'_> {
             span_id: place.span_id.clone(),
             since: self.now,
         };
+        let mut given = Given::default();
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
+            given = std::mem::take(&mut session.owed);
             session.actions += 1;
             session.running.insert(execution.clone(), running);
         }
         self.touch(&place.session);
+        given.extend(new);
         Allowed { execution, given }
     }
 
@@ -376,9 +385,24 @@ fn request_fault(request: &ActionRequest) -> Option<String> {
     if !(request.params.is_object() || request.params.is_null()) {
         return Some("parameters are a JSON object".to_owned());
     }
+    // Before anything walks through them: what is too deep must not be walked through.
+    if is_deeper(&request.params, MAX_PARAMS_DEPTH) {
+        return Some(format!(
+            "parameters are nested at most {MAX_PARAMS_DEPTH} levels deep"
+        ));
+    }
     let size = canonical(&request.params).len();
     (size > MAX_PARAMS_BYTES)
         .then(|| format!("parameters have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
+}
+
+fn is_deeper(value: &Value, levels: usize) -> bool {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        Value::Array(_) | Value::Object(_) if levels == 0 => true,
+        Value::Array(items) => items.iter().any(|item| is_deeper(item, levels - 1)),
+        Value::Object(fields) => fields.values().any(|field| is_deeper(field, levels - 1)),
+    }
 }
 
 fn attempted(call: &ActionCall) -> ActionAttempted {

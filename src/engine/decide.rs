@@ -249,7 +249,10 @@ impl Turn<'_> {
         let detail = approval_words(held, judged);
         let decided = self.settle(held, Outcome::Passed, Some(decide.operator.clone()), detail);
         match &held.subject {
-            Subject::SessionStart => self.open_session(held),
+            Subject::SessionStart => {
+                self.owe(&held.session, given);
+                self.open_session(held);
+            }
             Subject::Action(call) => {
                 let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
                 self.release(held, &place, call, given, askers);
@@ -296,7 +299,7 @@ impl Turn<'_> {
             }
         }
         if let Some(session) = self.state().sessions.get_mut(&held.session) {
-            session.apply(&id, &gate.effects);
+            session.apply(gate.origin.atlas_id(), &id, &gate.effects);
         }
         let kind = gate.origin.kind();
         let given = self.give(&here, kind, &gate.effects.inject, gate.guidance.as_ref());

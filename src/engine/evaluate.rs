@@ -1,14 +1,20 @@
 //! What stands in a request's way. Reads state, changes none.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::held::{ActionCall, TierSource};
+use super::policy::{
+    Approval, PolicyVerdict, approvals, default_for, denying_policy, not_allowed, policy_verdict,
+    spent_limit,
+};
 use super::risk;
 use super::session::Session;
-use super::usage::{AppliedLimit, Usage, key};
+use super::usage::Usage;
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::{Condition, Facts, Truth};
-use crate::atlas::document::{DefaultDecision, PolicyKind, RiskTier, UnknownActions};
+use crate::atlas::document::{RiskTier, UnknownActions};
 use crate::base::clock::Timestamp;
 
 use super::command::{Denied, DenyCode};
@@ -24,19 +30,6 @@ pub(super) struct Evaluation<'a> {
     pub(super) fired: Vec<Fired<'a>>,
     /// Policies that want an operator's approval.
     pub(super) approvals: Vec<Approval<'a>>,
-}
-
-/// What the policies say.
-#[derive(Debug)]
-pub(super) struct PolicyVerdict<'a> {
-    /// The policy that decided; `default` when none matched.
-    pub(super) policy_id: &'a str,
-    /// The pattern that matched.
-    pub(super) rule: Option<&'a str>,
-    /// `allow`, `deny` or `require_approval`.
-    pub(super) decision: &'static str,
-    /// How many policies were looked at.
-    pub(super) looked_at: u64,
 }
 
 /// A refusal that no answer can lift.
@@ -59,19 +52,6 @@ pub(super) struct Fired<'a> {
     pub(super) why: String,
 }
 
-/// An approval that a policy wants.
-#[derive(Debug)]
-pub(super) struct Approval<'a> {
-    /// The Atlas.
-    pub(super) atlas: &'a Atlas,
-    /// The policy.
-    pub(super) policy_id: &'a str,
-    /// Why it wants it.
-    pub(super) reason: &'a str,
-    /// Why it applies, for people.
-    pub(super) why: String,
-}
-
 /// What an action is judged by.
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a, 's> {
@@ -88,27 +68,21 @@ pub(super) struct Case<'a, 's> {
 }
 
 impl Case<'_, '_> {
-    fn facts(&self) -> Facts<'_> {
+    pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
             action: Some(&self.call.action),
             params: Some(&self.call.params),
-            input: None,
-            session: self.session.id.as_str(),
-            agent: &self.session.agent,
-            intent: self.session.intent.as_deref(),
-            actions: self.session.actions,
-            started_at: self.session.started_at,
-            now: self.now,
+            ..session_facts(self.session, self.now)
         }
     }
 
     /// Whether a condition lets a rule that holds agents back apply. What cannot be told does.
-    fn holds(&self, when: Option<&Condition>) -> bool {
+    pub(super) fn holds(&self, when: Option<&Condition>) -> bool {
         when.is_none_or(|when| when.evaluate(&self.facts()) != Truth::False)
     }
 
     /// Whether a condition lets a rule that lets agents go on apply. What cannot be told does not.
-    fn surely_holds(&self, when: Option<&Condition>) -> bool {
+    pub(super) fn surely_holds(&self, when: Option<&Condition>) -> bool {
         when.is_none_or(|when| when.evaluate(&self.facts()) == Truth::True)
     }
 }
@@ -123,11 +97,12 @@ pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
     } = case;
     let approvals = approvals(case);
     let denied_by = denying_policy(case);
-    let policy = policy_verdict(case, denied_by.as_ref(), &approvals);
+    let by_default = default_for(case);
+    let policy = policy_verdict(case, denied_by.as_ref(), by_default, &approvals);
     let denial = unknown_action(atlases, session, &call.action)
         .or(denied_by.map(|policy| policy.denial))
         .or_else(|| denied_action(session, &call.action))
-        .or_else(|| locked_capability(atlases, session, &call.action))
+        .or_else(|| locked_capability(case))
         .or_else(|| not_allowed(case))
         .or_else(|| bad_parameters(atlases, call))
         .or_else(|| spent_limit(case));
@@ -139,14 +114,37 @@ pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
     }
 }
 
-/// The checkpoints that fire when a session starts.
-pub(super) fn session_start(atlases: &[Atlas]) -> Vec<Fired<'_>> {
+/// What is known of a session on its own.
+fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
+    Facts {
+        action: None,
+        params: None,
+        input: None,
+        session: session.id.as_str(),
+        agent: &session.agent,
+        intent: session.intent.as_deref(),
+        actions: session.actions,
+        started_at: session.started_at,
+        now,
+    }
+}
+
+/// The checkpoints that fire when a session starts, and those that fired before and are `owed`.
+pub(super) fn session_start<'a>(
+    atlases: &'a [Atlas],
+    session: &Session,
+    owed: &BTreeSet<String>,
+    now: Timestamp,
+) -> Vec<Fired<'a>> {
+    let facts = session_facts(session, now);
     let mut fired = Vec::new();
     for atlas in atlases {
-        let matching = atlas
-            .checkpoints
-            .iter()
-            .filter(|c| c.trigger == Trigger::SessionStart);
+        let matching = atlas.checkpoints.iter().filter(|checkpoint| {
+            let when = checkpoint.when.as_ref();
+            checkpoint.trigger == Trigger::SessionStart
+                && (owed.contains(&checkpoint.id)
+                    || when.is_none_or(|when| when.evaluate(&facts) != Truth::False))
+        });
         fired.extend(matching.map(|checkpoint| Fired {
             atlas,
             checkpoint,
@@ -172,10 +170,7 @@ fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
     let mut fired = Vec::new();
     for atlas in case.atlases {
         for checkpoint in &atlas.checkpoints {
-            if !case.holds(checkpoint.when.as_ref()) {
-                continue;
-            }
-            if let Some(why) = fires(atlas, checkpoint, case.session, case.call) {
+            if let Firing::Fires { why } = firing(case, atlas, checkpoint) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -187,34 +182,89 @@ fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
     by_priority(fired)
 }
 
-fn fires(
-    atlas: &Atlas,
-    checkpoint: &Checkpoint,
-    session: &Session,
-    call: &ActionCall,
-) -> Option<String> {
+/// Whether a checkpoint fires on an action, with what it wanted and what it found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Firing {
+    /// It does.
+    Fires {
+        /// Why, for people.
+        why: String,
+    },
+    /// It does not.
+    Not {
+        /// What it wanted.
+        wanted: String,
+        /// What it found.
+        actual: String,
+    },
+    /// It is not about actions.
+    Elsewhere {
+        /// When it fires.
+        at: &'static str,
+    },
+}
+
+pub(super) fn firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) -> Firing {
+    let firing = trigger_firing(case, atlas, checkpoint);
+    if matches!(firing, Firing::Fires { .. }) && !case.holds(checkpoint.when.as_ref()) {
+        return Firing::Not {
+            wanted: "when".to_owned(),
+            actual: "its condition does not hold".to_owned(),
+        };
+    }
+    firing
+}
+
+fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) -> Firing {
+    let call = case.call;
+    let not = |wanted: String, actual: String| Firing::Not { wanted, actual };
     match &checkpoint.trigger {
-        Trigger::SessionStart => None,
-        Trigger::ActionPre(patterns) => {
-            let pattern = patterns.first_match(&call.action)?;
-            Some(format!("action_pre: `{}` matches `{pattern}`", call.action))
-        }
+        Trigger::SessionStart => Firing::Elsewhere {
+            at: "the start of a session",
+        },
+        Trigger::ActionPre(patterns) => match patterns.first_match(&call.action) {
+            Some(pattern) => Firing::Fires {
+                why: format!("action_pre: `{}` matches `{pattern}`", call.action),
+            },
+            None => not(
+                format!("an action like {}", listed(patterns.iter())),
+                call.action.clone(),
+            ),
+        },
         Trigger::RiskThreshold(min_tier) => {
             let source = match call.tier_source {
                 TierSource::Declared => "declared",
                 TierSource::Detected => "detected",
             };
             let tier = call.tier;
-            let why = format!("risk_threshold: {source} tier {tier} is at least {min_tier}");
-            (call.tier >= *min_tier).then_some(why)
+            if tier >= *min_tier {
+                let why = format!("risk_threshold: {source} tier {tier} is at least {min_tier}");
+                Firing::Fires { why }
+            } else {
+                not(
+                    format!("tier {min_tier} or higher"),
+                    format!("{source} tier {tier}"),
+                )
+            }
         }
         Trigger::CapabilityAccess(gated) => {
-            let capability = atlas
-                .capabilities_of(&call.action)
-                .find(|capability| gated.contains(&capability.id) && session.lacks(capability))?;
-            Some(format!("capability_access: `{}` is locked", capability.id))
+            let mut capabilities = atlas.capabilities_of(&call.action);
+            let locked = capabilities.find(|capability| {
+                gated.contains(&capability.id) && case.session.lacks(atlas, capability)
+            });
+            if let Some(capability) = locked {
+                let why = format!("capability_access: `{}` is locked", capability.id);
+                return Firing::Fires { why };
+            }
+            let actual: Vec<_> = atlas.capabilities_of(&call.action).map(|c| &c.id).collect();
+            not(format!("a locked one of {}", listed(gated)), listed(actual))
         }
     }
+}
+
+fn listed<T: std::fmt::Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<_> = items.into_iter().map(|item| item.to_string()).collect();
+    format!("[{}]", items.join(", "))
 }
 
 fn by_priority(mut fired: Vec<Fired<'_>>) -> Vec<Fired<'_>> {
@@ -223,113 +273,11 @@ fn by_priority(mut fired: Vec<Fired<'_>>) -> Vec<Fired<'_>> {
     fired
 }
 
-fn approvals<'a>(case: Case<'a, '_>) -> Vec<Approval<'a>> {
-    let Case { atlases, call, .. } = case;
-    let mut approvals = Vec::new();
-    for atlas in atlases {
-        for policy in &atlas.policies {
-            let pattern = policy.actions.first_match(&call.action);
-            if let (PolicyKind::RequiresApproval, Some(pattern)) = (policy.kind, pattern)
-                && case.holds(policy.when.as_ref())
-            {
-                approvals.push(Approval {
-                    atlas,
-                    policy_id: &policy.id,
-                    reason: &policy.reason,
-                    why: format!("requires_approval: `{}` matches `{pattern}`", call.action),
-                });
-            }
-        }
-    }
-    if !known(atlases, &call.action)
-        && let Some(atlas) = atlases
-            .iter()
-            .find(|a| a.unknown_actions == UnknownActions::Approve)
-    {
-        approvals.push(Approval {
-            atlas,
-            policy_id: "unknown_actions",
-            reason: "no Atlas knows this action",
-            why: "unknown_actions: approve".to_owned(),
-        });
-    }
-    approvals
-}
-
-struct DenyingPolicy<'a> {
-    policy_id: &'a str,
-    rule: &'a str,
-    denial: Denial,
-}
-
-fn denying_policy<'a>(case: Case<'a, '_>) -> Option<DenyingPolicy<'a>> {
-    let Case { atlases, call, .. } = case;
-    let action = call.action.as_str();
-    let policies = atlases.iter().flat_map(|atlas| &atlas.policies);
-    let denying = policies
-        .filter(|policy| policy.kind == PolicyKind::Deny && case.holds(policy.when.as_ref()));
-    denying
-        .filter_map(|policy| Some((policy, policy.actions.first_match(action)?)))
-        .map(|(policy, pattern)| {
-            let reason = if policy.reason.is_empty() {
-                format!("policy `{}` denies `{action}`", policy.id)
-            } else {
-                format!(
-                    "policy `{}` denies `{action}`: {}",
-                    policy.id, policy.reason
-                )
-            };
-            DenyingPolicy {
-                policy_id: &policy.id,
-                rule: pattern.as_str(),
-                denial: denial(&policy.id, DenyCode::Policy, reason, None),
-            }
-        })
-        .next()
-}
-
-fn policy_verdict<'a>(
-    case: Case<'a, '_>,
-    denying: Option<&DenyingPolicy<'a>>,
-    approvals: &[Approval<'a>],
-) -> PolicyVerdict<'a> {
-    let Case { atlases, call, .. } = case;
-    let policies = || atlases.iter().flat_map(|atlas| &atlas.policies);
-    let looked_at = policies().count() as u64;
-    let verdict = |policy_id, rule, decision| PolicyVerdict {
-        policy_id,
-        rule,
-        decision,
-        looked_at,
-    };
-    if let Some(denying) = denying {
-        return verdict(denying.policy_id, Some(denying.rule), "deny");
-    }
-    if let Some(approval) = approvals.first() {
-        return verdict(approval.policy_id, None, "require_approval");
-    }
-    let allowing = policies()
-        .filter(|policy| policy.kind == PolicyKind::Allow)
-        .filter(|policy| case.surely_holds(policy.when.as_ref()))
-        .find_map(|policy| Some((policy, policy.actions.first_match(&call.action)?)));
-    match allowing {
-        Some((policy, pattern)) => verdict(&policy.id, Some(pattern.as_str()), "allow"),
-        None if defaults_to_deny(atlases) => verdict("default_decision", None, "deny"),
-        None => verdict("default_decision", None, "allow"),
-    }
-}
-
-fn defaults_to_deny(atlases: &[Atlas]) -> bool {
-    atlases
-        .iter()
-        .any(|atlas| atlas.default_decision == DefaultDecision::Deny)
-}
-
-fn known(atlases: &[Atlas], action: &str) -> bool {
+pub(super) fn known(atlases: &[Atlas], action: &str) -> bool {
     atlases.iter().any(|atlas| atlas.knows(action))
 }
 
-fn unknown_action(atlases: &[Atlas], session: &Session, action: &str) -> Option<Denial> {
+pub(super) fn unknown_action(atlases: &[Atlas], session: &Session, action: &str) -> Option<Denial> {
     if known(atlases, action) || session.allows(action) {
         return None;
     }
@@ -365,12 +313,14 @@ fn denied_action(session: &Session, action: &str) -> Option<Denial> {
     Some(denial(gate, DenyCode::DeniedAction, reason, None))
 }
 
-fn locked_capability(atlases: &[Atlas], session: &Session, action: &str) -> Option<Denial> {
-    for atlas in atlases {
-        for capability in atlas.capabilities_of(action) {
+fn locked_capability(case: Case<'_, '_>) -> Option<Denial> {
+    let session = case.session;
+    for atlas in case.atlases {
+        for capability in atlas.capabilities_of(&case.call.action) {
+            // A gate that stands before it takes over, unless its condition keeps it from firing.
             let gated = !session.locked.contains(&capability.id)
-                && gates_of(atlas, &capability.id).next().is_some();
-            if !session.lacks(capability) || gated {
+                && gates_of(atlas, &capability.id).any(|gate| case.holds(gate.when.as_ref()));
+            if !session.lacks(atlas, capability) || gated {
                 continue;
             }
             let unlocking: Vec<_> = atlas
@@ -399,76 +349,6 @@ fn gates_of<'a>(atlas: &'a Atlas, capability: &'a str) -> impl Iterator<Item = &
     })
 }
 
-/// The limits that a run draws on.
-pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
-    let mut limits = Vec::new();
-    for atlas in case.atlases {
-        for policy in &atlas.policies {
-            let applies =
-                policy.actions.matches(&case.call.action) && case.holds(policy.when.as_ref());
-            if let (true, Some(limit)) = (applies, &policy.limit) {
-                limits.push(AppliedLimit {
-                    key: key(atlas, policy, &case.session.id),
-                    limit: limit.clone(),
-                });
-            }
-        }
-    }
-    limits
-}
-
-/// A limit that is used up.
-fn spent_limit(case: Case<'_, '_>) -> Option<Denial> {
-    for atlas in case.atlases {
-        for policy in &atlas.policies {
-            if !policy.actions.matches(&case.call.action) || !case.holds(policy.when.as_ref()) {
-                continue;
-            }
-            let session = &case.session.id;
-            let refusal = case
-                .usage
-                .refusal(atlas, policy, session, case.call, case.now);
-            let Some(what) = refusal else { continue };
-            let mut reason = format!(
-                "policy `{}` limits `{}`: {what}",
-                policy.id, case.call.action
-            );
-            if !policy.reason.is_empty() {
-                reason = format!("{reason} ({})", policy.reason);
-            }
-            return Some(denial(&policy.id, DenyCode::Limit, reason, None));
-        }
-    }
-    None
-}
-
-fn not_allowed(case: Case<'_, '_>) -> Option<Denial> {
-    let Case {
-        atlases,
-        session,
-        call,
-        ..
-    } = case;
-    let action = call.action.as_str();
-    if !defaults_to_deny(atlases) || session.allows(action) {
-        return None;
-    }
-    let mut policies = atlases.iter().flat_map(|atlas| &atlas.policies);
-    let mentioned = policies.any(|policy| {
-        let applies = match policy.kind {
-            PolicyKind::Allow => case.surely_holds(policy.when.as_ref()),
-            PolicyKind::RequiresApproval => case.holds(policy.when.as_ref()),
-            PolicyKind::Deny | PolicyKind::RateLimit | PolicyKind::Budget => false,
-        };
-        applies && policy.actions.matches(action)
-    });
-    if mentioned {
-        return None;
-    }
-    let reason = format!("no policy allows `{action}`, and default_decision is deny");
-    Some(denial("default_decision", DenyCode::Policy, reason, None))
-}
-
 fn bad_parameters(atlases: &[Atlas], call: &ActionCall) -> Option<Denial> {
     let mut actions = atlases
         .iter()
@@ -483,7 +363,7 @@ fn bad_parameters(atlases: &[Atlas], call: &ActionCall) -> Option<Denial> {
     ))
 }
 
-fn denial(by: &str, code: DenyCode, reason: String, help: Option<&str>) -> Denial {
+pub(super) fn denial(by: &str, code: DenyCode, reason: String, help: Option<&str>) -> Denial {
     Denial {
         by: by.to_owned(),
         denied: Denied {

@@ -15,8 +15,9 @@ use crate::trace::event::{CheckpointCompleted, CheckpointTriggered, Durability};
 
 use super::Waiting;
 use super::command::{AskId, DenyCode, Effect, Given, StateKind};
-use super::evaluate::{Approval, Fired};
+use super::evaluate::Fired;
 use super::held::{Gate, Held, Origin, PassEffects, Subject};
+use super::policy::Approval;
 use super::turn::{Place, Turn, pass_effects};
 
 /// A gate that is about to be put up, with how long it waits.
@@ -111,7 +112,7 @@ impl Turn<'_> {
         if fired.checkpoint.mode == CheckpointMode::Advisory {
             let effects = &raised.gate.effects;
             if let Some(session) = self.state().sessions.get_mut(&place.session) {
-                session.apply(&fired.checkpoint.id, effects);
+                session.apply(&fired.atlas_id, &fired.checkpoint.id, effects);
             }
             let guidance = fired.checkpoint.guidance.as_ref();
             given = self.give(&here, fired.checkpoint.kind, &effects.inject, guidance);

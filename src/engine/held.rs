@@ -159,6 +159,14 @@ impl Origin {
         }
     }
 
+    /// The Atlas it is from.
+    #[must_use]
+    pub fn atlas_id(&self) -> &str {
+        match self {
+            Self::Checkpoint { atlas_id, .. } | Self::Approval { atlas_id, .. } => atlas_id,
+        }
+    }
+
     /// The checkpoint's type, as TRACE names it; a policy's is `approval`.
     #[must_use]
     pub fn kind(&self) -> &str {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::atlas::Atlas;
+use crate::atlas::compiled::Trigger;
 use crate::atlas::document::CheckpointMode;
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
@@ -47,12 +48,14 @@ impl Turn<'_> {
             started_at: self.now,
             trace_id: self.new_trace(),
             span_id: self.new_span(),
+            atlas_hash: self.engine.atlas_hash,
             entry: Entry::Open,
             unlocked: BTreeSet::new(),
             locked: BTreeSet::new(),
             allowed: Vec::new(),
             denied: Vec::new(),
             contexts: BTreeSet::new(),
+            owed: Given::default(),
             running: BTreeMap::new(),
             actions: 0,
             events: 0,
@@ -67,20 +70,20 @@ impl Turn<'_> {
 
     /// A session that started before: the agent, or this process, came back.
     fn resumed(&mut self, session: &SessionId) -> Reply {
-        self.void_stale_entry(session);
+        self.renew(session);
         self.reenter(session);
+        let known = self.state().sessions.get_mut(session);
+        let given = known.map(|known| std::mem::take(&mut known.owed));
+        self.touch(session);
         Reply::Started(SessionStarted {
             held: self.entry_gate(session).into_iter().collect(),
-            given: Given::default(),
+            given: given.unwrap_or_default(),
         })
     }
 
     /// Runs the checkpoints of a session's start.
     fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
-        let fired: Vec<OwnedFired> = evaluate::session_start(&self.engine.atlases)
-            .into_iter()
-            .map(Into::into)
-            .collect();
+        let fired = self.start_checkpoints(session, &BTreeSet::new());
         let mut given = Given::default();
         let mut raised = Vec::new();
         for fired in &fired {
@@ -95,15 +98,61 @@ impl Turn<'_> {
         given
     }
 
-    /// Voids a start gate that was put up under other Atlases: it could not be passed any more.
-    pub(super) fn void_stale_entry(&mut self, session: &SessionId) {
-        let Some(gate) = self.entry_gate(session) else {
+    /// Takes a session up under the Atlases that are in force now.
+    ///
+    /// What was decided under others does not count: it starts anew, and loses what gates gave it.
+    /// What gates took from it, and a refusal, stay.
+    pub(super) fn renew(&mut self, session: &SessionId) {
+        if let Some(gate) = self.entry_gate(session)
+            && !self.engine.state.held.contains_key(&gate)
+        {
+            // Nobody could ever answer there.
+            self.lapse(session);
+        }
+        let atlas_hash = self.engine.atlas_hash;
+        let known = self.engine.state.sessions.get(session);
+        if known.is_none_or(|known| known.atlas_hash == atlas_hash) {
             return;
-        };
-        let held = self.engine.state.held.get(&gate);
-        if held.is_none_or(|waiting| waiting.held.atlas_hash != self.engine.atlas_hash) {
+        }
+        if let Some(gate) = self.entry_gate(session) {
             self.withdraw(&gate, Outcome::Voided, ATLAS_CHANGED);
         }
+        let Some(known) = self.state().sessions.get_mut(session) else {
+            return;
+        };
+        known.atlas_hash = atlas_hash;
+        known.unlocked.clear();
+        known.allowed.clear();
+        let place = session_place(known);
+        let refused = matches!(known.entry, Entry::Refused { .. });
+        self.touch(session);
+        if !refused {
+            let given = self.enter(session, &place);
+            self.owe(session, given);
+        }
+    }
+
+    /// Keeps what a session was given until there is an answer that it can go with.
+    pub(super) fn owe(&mut self, session: &SessionId, given: Given) {
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            known.owed.extend(given);
+        }
+        self.touch(session);
+    }
+
+    fn lapse(&mut self, session: &SessionId) {
+        // Which of them had fired is not known any more: so all of them are owed.
+        let checkpoints = self
+            .engine
+            .atlases
+            .iter()
+            .flat_map(|atlas| &atlas.checkpoints);
+        let starts = checkpoints.filter(|checkpoint| checkpoint.trigger == Trigger::SessionStart);
+        let owed = starts.map(|checkpoint| checkpoint.id.clone()).collect();
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            known.entry = Entry::Lapsed { owed };
+        }
+        self.touch(session);
     }
 
     /// Asks again at the start gate of a session whose first asking nobody answered.
@@ -111,15 +160,12 @@ impl Turn<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return;
         };
-        if known.entry != Entry::Lapsed {
+        let Entry::Lapsed { owed } = known.entry.clone() else {
             return;
-        }
+        };
         let place = session_place(known);
-        let fired: Vec<OwnedFired> = evaluate::session_start(&self.engine.atlases)
-            .into_iter()
-            .filter(|fired| fired.checkpoint.mode == CheckpointMode::Blocking)
-            .map(Into::into)
-            .collect();
+        let mut fired = self.start_checkpoints(session, &owed);
+        fired.retain(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
         let raised = fired
             .iter()
             .map(|fired| self.raise_checkpoint(fired))
@@ -127,10 +173,23 @@ impl Turn<'_> {
         self.hold_entry(session, &place, raised);
     }
 
+    /// The checkpoints of a session's start that fire now, and those that are owed.
+    fn start_checkpoints(&self, session: &SessionId, owed: &BTreeSet<String>) -> Vec<OwnedFired> {
+        let Some(known) = self.engine.state.sessions.get(session) else {
+            return Vec::new();
+        };
+        let fired = evaluate::session_start(&self.engine.atlases, known, owed, self.now);
+        fired.into_iter().map(Into::into).collect()
+    }
+
     fn hold_entry(&mut self, session: &SessionId, place: &Place, raised: Vec<Raised>) {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return;
         };
+        let owed = raised
+            .iter()
+            .map(|raised| raised.gate.origin.id().to_owned())
+            .collect();
         let entry = if raised.is_empty() {
             Entry::Open
         } else {
@@ -147,7 +206,7 @@ impl Turn<'_> {
             let newest = self.engine.state.held.values().find(|waiting| {
                 waiting.held.session == *session && waiting.held.subject == Subject::SessionStart
             });
-            newest.map_or(Entry::Lapsed, |waiting| {
+            newest.map_or(Entry::Lapsed { owed }, |waiting| {
                 Entry::Held(waiting.held.id.clone())
             })
         };
@@ -160,7 +219,7 @@ impl Turn<'_> {
     fn entry_gate(&self, session: &SessionId) -> Option<GateId> {
         match &self.engine.state.sessions.get(session)?.entry {
             Entry::Held(gate) => Some(gate.clone()),
-            Entry::Open | Entry::Lapsed | Entry::Refused { .. } => None,
+            Entry::Open | Entry::Lapsed { .. } | Entry::Refused { .. } => None,
         }
     }
 
@@ -212,19 +271,11 @@ impl Turn<'_> {
 
     /// Lets a request wait for its session's start gate: nobody is asked about it before.
     pub(super) fn park(&mut self, ask: AskId, request: ActionRequest) {
-        if self.entry_gate(&request.session).is_none() {
-            self.deny(
-                ask,
-                DenyCode::Overload,
-                "too much is held to ask about this session",
-            );
-            return;
-        }
         let session = request.session.clone();
         let parked = self.state().parked.entry(session).or_default();
         if parked.len() >= MAX_HELD_PER_SESSION {
             let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
-            self.deny(ask, DenyCode::Overload, reason);
+            self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
             return;
         }
         parked.push((ask, request));

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::atlas::compiled::Capability;
+use crate::atlas::compiled::{Atlas, Capability};
 use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId, SpanId, TraceId};
 use crate::base::pattern::{Pattern, Patterns};
 
+use super::command::Given;
 use super::held::PassEffects;
 
 /// One agent session.
@@ -26,11 +28,13 @@ pub struct Session {
     pub trace_id: TraceId,
     /// The root of its span tree.
     pub span_id: SpanId,
+    /// Digest of the Atlases it was let in under: under others it is asked anew.
+    pub atlas_hash: Digest,
     /// Whether it may act at all.
     pub entry: Entry,
-    /// Capabilities that gates unlocked.
-    pub unlocked: BTreeSet<String>,
-    /// Capabilities that gates locked; they stay locked.
+    /// Capabilities that gates unlocked, each with its Atlas: one Atlas opens nothing of another's.
+    pub unlocked: BTreeSet<(String, String)>,
+    /// Capabilities that gates locked, whosever they are; they stay locked.
     pub locked: BTreeSet<String>,
     /// Actions that gates allowed.
     pub allowed: Vec<Patterns>,
@@ -38,6 +42,9 @@ pub struct Session {
     pub denied: Vec<(String, Patterns)>,
     /// Contexts it was handed.
     pub contexts: BTreeSet<String>,
+    /// What gates gave it and it was not told yet: it goes with the next answer.
+    #[serde(default)]
+    pub owed: Given,
     /// Runs that were allowed and are not yet completed.
     pub running: BTreeMap<ExecutionId, Running>,
     /// Runs that were allowed.
@@ -55,7 +62,11 @@ pub enum Entry {
     /// Its start is held.
     Held(GateId),
     /// Nobody answered: it is asked again when the session wants to act.
-    Lapsed,
+    Lapsed {
+        /// The checkpoints that fired and were not passed. They are owed, whatever has become of
+        /// the conditions they fired under.
+        owed: BTreeSet<String>,
+    },
     /// An operator refused it.
     Refused {
         /// Why.
@@ -77,11 +88,12 @@ pub struct Running {
 }
 
 impl Session {
-    /// Whether the session lacks `capability`. A lock beats an unlock.
+    /// Whether the session lacks `capability` of `atlas`. A lock beats an unlock.
     #[must_use]
-    pub fn lacks(&self, capability: &Capability) -> bool {
+    pub fn lacks(&self, atlas: &Atlas, capability: &Capability) -> bool {
+        let key = (atlas.id.clone(), capability.id.clone());
         self.locked.contains(&capability.id)
-            || (capability.starts_locked && !self.unlocked.contains(&capability.id))
+            || (capability.starts_locked && !self.unlocked.contains(&key))
     }
 
     /// The gate and pattern that deny `action`, if one does.
@@ -98,9 +110,11 @@ impl Session {
         self.allowed.iter().any(|patterns| patterns.matches(action))
     }
 
-    /// Takes over what passing `gate` does.
-    pub fn apply(&mut self, gate: &str, effects: &PassEffects) {
-        self.unlocked.extend(effects.unlock.iter().cloned());
+    /// Takes over what passing `gate` of an Atlas does.
+    pub fn apply(&mut self, atlas_id: &str, gate: &str, effects: &PassEffects) {
+        let unlocked = effects.unlock.iter();
+        self.unlocked
+            .extend(unlocked.map(|id| (atlas_id.to_owned(), id.clone())));
         self.locked.extend(effects.lock.iter().cloned());
         if !effects.allow.is_empty() && !self.allowed.contains(&effects.allow) {
             self.allowed.push(effects.allow.clone());

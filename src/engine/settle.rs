@@ -117,7 +117,13 @@ impl Turn<'_> {
                         Outcome::Passed
                         | Outcome::Expired
                         | Outcome::Withdrawn
-                        | Outcome::Voided => Entry::Lapsed,
+                        | Outcome::Voided => Entry::Lapsed {
+                            owed: held
+                                .gates
+                                .iter()
+                                .map(|gate| gate.origin.id().to_owned())
+                                .collect(),
+                        },
                     };
                 }
                 self.refuse_parked(&held.session, ending.code, &ending.reason);

@@ -13,9 +13,11 @@ use crate::base::id::CountedIds;
 use crate::base::limits::PERMIT_LIFETIME;
 
 mod decisions;
+mod explanations;
 mod policies;
 mod requests;
 mod restarts;
+mod sessions;
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 

@@ -135,10 +135,14 @@ pub struct SessionSummary {
 
 impl SessionSummary {
     fn of(session: &Session, atlases: &[Atlas]) -> Self {
-        let capabilities = atlases.iter().flat_map(|atlas| &atlas.capabilities);
+        let capabilities = atlases
+            .iter()
+            .flat_map(|atlas| atlas.capabilities.iter().map(move |one| (atlas, one)));
         let (locked, unlocked): (Vec<_>, Vec<_>) =
-            capabilities.partition(|capability| session.lacks(capability));
-        let names = |list: Vec<&Capability>| list.into_iter().map(|c| c.id.clone()).collect();
+            capabilities.partition(|(atlas, capability)| session.lacks(atlas, capability));
+        let names = |list: Vec<(&Atlas, &Capability)>| {
+            list.into_iter().map(|(_, one)| one.id.clone()).collect()
+        };
         Self {
             id: session.id.clone(),
             agent: session.agent.clone(),

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
@@ -27,8 +28,10 @@ pub const FILE_NAME: &str = "cra.db";
 /// A store in a SQLite file.
 #[derive(Debug)]
 pub struct SqliteStore {
-    jobs: mpsc::Sender<writer::Job>,
-    reader: Arc<Mutex<Reader>>,
+    // Absent only while the store is being closed.
+    jobs: Option<mpsc::Sender<writer::Job>>,
+    writer: Option<JoinHandle<()>>,
+    reader: Option<Arc<Mutex<Reader>>>,
     /// Held for as long as the store is open: one console, one writer, one sequence.
     _lock: File,
 }
@@ -48,13 +51,14 @@ impl SqliteStore {
         schema::prepare(&mut connection, &path)?;
         let reader = Reader::open(&path)?;
         let (jobs, queue) = mpsc::channel(WRITE_QUEUE);
-        std::thread::Builder::new()
+        let writer = std::thread::Builder::new()
             .name("cra-store".to_owned())
             .spawn(move || writer::run(connection, queue))
             .map_err(|error| open_error(&path, &error))?;
         Ok(Self {
-            jobs,
-            reader: Arc::new(Mutex::new(reader)),
+            jobs: Some(jobs),
+            writer: Some(writer),
+            reader: Some(Arc::new(Mutex::new(reader))),
             _lock: lock,
         })
     }
@@ -64,8 +68,9 @@ impl SqliteStore {
         &self,
         query: impl FnOnce(&Reader) -> Result<T, StoreError> + Send + 'static,
     ) -> Boxed<'_, Result<T, StoreError>> {
-        let reader = Arc::clone(&self.reader);
+        let reader = self.reader.clone();
         Box::pin(async move {
+            let reader = reader.ok_or_else(closed)?;
             let task = tokio::task::spawn_blocking(move || {
                 let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
                 query(&reader)
@@ -79,16 +84,27 @@ impl SqliteStore {
     }
 }
 
+impl Drop for SqliteStore {
+    fn drop(&mut self) {
+        // The writer's connection closes last, so that everything lies in the one file; then the lock
+        // goes: whoever opens the store next must not find this writer still at work.
+        drop(self.reader.take());
+        drop(self.jobs.take());
+        if let Some(writer) = self.writer.take() {
+            // A writer that panicked has written nothing more, and whoever waited was told.
+            let _ = writer.join();
+        }
+    }
+}
+
 impl Store for SqliteStore {
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
         Box::pin(async move {
-            let gone = || StoreError::Poisoned {
-                what: "its writer has stopped".to_owned(),
-            };
             let (done, ack) = oneshot::channel();
             let job = writer::Job { batch, done };
-            self.jobs.send(job).await.map_err(|_| gone())?;
-            let ack: Ack = Box::pin(async move { ack.await.unwrap_or_else(|_| Err(gone())) });
+            let jobs = self.jobs.as_ref().ok_or_else(closed)?;
+            jobs.send(job).await.map_err(|_| closed())?;
+            let ack: Ack = Box::pin(async move { ack.await.unwrap_or_else(|_| Err(closed())) });
             Ok(ack)
         })
     }
@@ -116,6 +132,12 @@ impl Store for SqliteStore {
 
     fn verify(&self) -> Boxed<'_, Result<Vec<Checked>, StoreError>> {
         self.read(Reader::verify)
+    }
+}
+
+fn closed() -> StoreError {
+    StoreError::Poisoned {
+        what: "its writer has stopped".to_owned(),
     }
 }
 

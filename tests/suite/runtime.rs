@@ -199,3 +199,32 @@ async fn many_agents_wait_without_keeping_each_other() {
         .await;
     assert_eq!(snapshot.sessions.len(), 50);
 }
+
+/// Parameters of this depth.
+fn nested(depth: usize) -> serde_json::Value {
+    (1..depth).fold(json!({}), |inner, _| json!({ "x": inner }))
+}
+
+#[tokio::test]
+async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
+    let (memory, store) = store();
+    let clock = clock();
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    bench.pass(&snapshot.held[0]).await;
+    for depth in [65, 120, 127, 1000] {
+        let agents = bench.runtime.agents();
+        let denied = agents.request_action(request("s-1", "user.ban", nested(depth)));
+        assert_eq!(denied.await.unwrap_err().code, DenyCode::BadRequest);
+    }
+    let agents = bench.runtime.agents();
+    let deep = request("s-1", "user.ban", nested(64));
+    tokio::spawn(async move { agents.request_action(deep).await });
+    bench.until(|s| s.held.len() == 1).await;
+    bench.runtime.stop().await;
+    let bench = Bench::start(store, clock).await;
+    bench.until(|s| s.held.len() == 1).await;
+    let checked = memory.verify().await.unwrap();
+    assert!(checked.iter().all(|c| c.verdict.is_sound()), "{checked:?}");
+}

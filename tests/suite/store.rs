@@ -283,3 +283,58 @@ async fn a_failed_write_poisons_the_store() {
         denied.reason
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn verifying_while_a_console_writes_is_no_false_alarm() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let bench = Bench::start(store, clock()).await;
+    for n in 0..20 {
+        bench.begin(&format!("s-{n}")).await;
+    }
+    let agents = bench.runtime.agents();
+    let writing = tokio::spawn(async move {
+        // A run that was never allowed: each report of it is one record.
+        for n in 0..1500 {
+            let end = cra_core::engine::command::ActionCompleted {
+                session: format!("s-{}", n % 20).parse().unwrap(),
+                execution: "never".parse().unwrap(),
+                result: Ok(String::new()),
+            };
+            let _ = agents.complete_action(end).await;
+        }
+    });
+    let path = folder.path().join(FILE_NAME);
+    let verifying = tokio::task::spawn_blocking(move || {
+        let reader = Reader::open(&path).unwrap();
+        while !writing.is_finished() {
+            for checked in reader.verify().unwrap() {
+                assert!(checked.verdict.is_sound(), "{checked:?}");
+            }
+        }
+    });
+    verifying.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_is_closed_has_written_everything_it_was_handed() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    for n in 0..200 {
+        let row = StateRow {
+            kind: "held".to_owned(),
+            key: format!("c-{n}"),
+            body: Some("{}".to_owned()),
+        };
+        let batch = Batch {
+            events: vec![],
+            state: vec![row],
+        };
+        // Nobody waits for it to be durable.
+        drop(store.append(batch).await.unwrap());
+    }
+    drop(store);
+    let wal = folder.path().join(format!("{FILE_NAME}-wal"));
+    assert!(!wal.exists(), "the writer still has the file open");
+    assert_eq!(reader(folder.path()).state().unwrap().len(), 200);
+}

@@ -178,3 +178,59 @@ policies: [{policy_id: small, type: allow, actions: [pay], when: {path: params.a
         assert_eq!(bench.denied(ask).code, DenyCode::Policy, "{params}");
     }
 }
+
+#[test]
+fn a_capability_gate_whose_condition_does_not_hold_leaves_the_capability_locked() {
+    let body = "
+capabilities: [{capability_id: admin, actions: [wipe]}]
+checkpoints:
+  - checkpoint_id: gate
+    trigger: {type: capability_access, capability_ids: [admin]}
+    mode: blocking
+    unlock_capabilities: [admin]
+    when: {path: params.dry_run, eq: true}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let wet = bench.request("s-1", "wipe", json!({"dry_run": false}));
+    assert_eq!(bench.denied(wet).code, DenyCode::CapabilityLocked);
+    let dry = bench.request("s-1", "wipe", json!({"dry_run": true}));
+    assert!(bench.waits(dry));
+}
+
+#[test]
+fn a_start_gate_that_fired_is_owed_even_when_its_condition_has_passed() {
+    let body = "
+actions: [{action_id: a}]
+checkpoints:
+  - checkpoint_id: early
+    trigger: {type: session_start}
+    mode: blocking
+    timeout_seconds: 30
+    when: {path: session.age_seconds, lt: 60}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.advance(120);
+    bench.wake();
+    let late = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(late));
+    bench.pass("c-2");
+    bench.allowed(late);
+}
+
+#[test]
+fn a_start_gate_whose_condition_does_not_hold_is_not_put_up() {
+    let body = "
+actions: [{action_id: a}]
+checkpoints:
+  - checkpoint_id: strangers
+    trigger: {type: session_start}
+    mode: blocking
+    when: {path: session.agent, ne: bot}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    bench.allowed(ask);
+}

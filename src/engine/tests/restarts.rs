@@ -90,10 +90,103 @@ fn asked_again_under_another_atlas_a_request_is_judged_anew() {
     let changed = ACME.replace("min_length: 20", "min_length: 30");
     let mut next = restart(&bench, &[&changed]);
     let again = next.request("s-1", "ticket.delete", json!({}));
-    assert_eq!(next.held_ids(), ["c-3"]);
-    assert_eq!(next.payloads("checkpoint_blocked")[0]["outcome"], "voided");
     next.pass("c-3");
+    assert_eq!(next.held_ids(), ["c-4"]);
+    assert_eq!(next.payloads("checkpoint_blocked")[0]["outcome"], "voided");
+    next.pass("c-4");
     next.allowed(again);
+}
+
+#[test]
+fn a_session_let_in_under_another_atlas_waits_at_the_gate_of_this_one() {
+    // Let in without being asked, or under other questions: neither counts here.
+    let open = atlas("actions: [{action_id: ticket.get}]\n");
+    let asked = ACME.replace("min_length: 20", "min_length: 30");
+    for before in [open, asked] {
+        let mut bench = Bench::new(&[&before]);
+        bench.start("s-1");
+        if !bench.held_ids().is_empty() {
+            bench.pass("c-1");
+        }
+        for resumes in [false, true] {
+            let mut next = restart(&bench, &[ACME]);
+            if resumes {
+                let start = next.start("s-1");
+                let Reply::Started(started) = next.reply(start) else {
+                    panic!()
+                };
+                assert_eq!(started.held.len(), 1);
+            }
+            let get = next.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+            assert!(next.waits(get));
+            let gates = next.held_ids();
+            next.pass(gates[0].as_str());
+            next.allowed(get);
+            // Once is enough.
+            let more = next.request("s-1", "ticket.get", json!({"ticket_id": "y"}));
+            next.allowed(more);
+        }
+    }
+}
+
+#[test]
+fn what_was_unlocked_under_another_atlas_is_locked_again() {
+    let body = "
+capabilities: [{capability_id: admin, actions: ['admin.*']}]
+checkpoints:
+  - checkpoint_id: promote
+    trigger: {type: action_pre, patterns: [promote]}
+    mode: blocking
+    unlock_capabilities: [admin]
+actions: [{action_id: promote}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.request("s-1", "promote", json!({}));
+    bench.pass("c-1");
+    let stricter = format!("{}description: stricter\n", atlas(body));
+    let mut next = restart(&bench, &[&stricter]);
+    let show = next.request("s-1", "admin.show", json!({}));
+    assert_eq!(next.denied(show).code, DenyCode::CapabilityLocked);
+}
+
+#[test]
+fn a_session_that_was_refused_stays_so_under_another_atlas() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    bench.refuse("c-1", "");
+    let mut next = restart(&bench, &[&atlas("unknown_actions: allow\n")]);
+    let get = next.request("s-1", "ticket.get", json!({}));
+    assert_eq!(next.denied(get).code, DenyCode::Refused);
+}
+
+#[test]
+fn a_session_whose_gate_is_gone_from_the_atlas_acts_at_once() {
+    for expires in [false, true] {
+        let mut bench = Bench::acme();
+        bench.start("s-1");
+        if expires {
+            bench.advance(300);
+            bench.wake();
+        }
+        let mut next = restart(&bench, &[&atlas("actions: [{action_id: a}]\n")]);
+        let ask = next.request("s-1", "a", json!({}));
+        next.allowed(ask);
+    }
+}
+
+#[test]
+fn a_session_whose_gate_was_lost_is_asked_again() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    bench
+        .effects
+        .retain(|e| !matches!(e, Effect::Persist(c) if c.kind == StateKind::Held));
+    let mut next = restart(&bench, &[ACME]);
+    let get = next.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    assert_eq!(next.held_ids(), ["c-2"]);
+    next.pass("c-2");
+    next.allowed(get);
 }
 
 #[test]

@@ -130,6 +130,10 @@ impl Reader {
     /// # Errors
     /// When the file itself cannot be read; faults of the record are verdicts, not errors.
     pub fn verify(&self) -> Result<Vec<Checked>, StoreError> {
+        // One moment of the file: between reading a head and its chain a console may go on writing,
+        // and what it wrote would look like events that nobody acknowledged.
+        let moment = self.connection.unchecked_transaction();
+        let _moment = moment.map_err(|error| damaged(&error))?;
         let mut heads: BTreeMap<String, Option<Head>> = BTreeMap::new();
         let named = "SELECT DISTINCT session_id FROM events";
         for session in self.rows(named, |row| row.get::<_, String>(0))? {

@@ -1,0 +1,305 @@
+//! What would happen, and why: the same evaluation as for a real request, changing nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::atlas::compiled::{Atlas, Policy};
+use crate::atlas::condition::{Condition, LeafReport, Truth};
+use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
+use crate::base::canon::exact;
+use crate::base::clock::Timestamp;
+use crate::base::id::{CountedIds, IdSource, SessionId};
+
+use super::Engine;
+use super::command::Denied;
+use super::evaluate::{self, Case, Firing};
+use super::held::{ActionCall, TierSource};
+use super::session::{Entry, Session};
+use super::usage::Usage;
+
+/// A request that is only imagined.
+#[derive(Clone, Debug)]
+pub struct WhatIf {
+    /// The action.
+    pub action: String,
+    /// Its parameters.
+    pub params: Value,
+    /// The agent that would ask.
+    pub agent: String,
+    /// Capabilities its session would have unlocked.
+    pub unlocked: BTreeSet<String>,
+    /// Capabilities its session would have locked.
+    pub locked: BTreeSet<String>,
+}
+
+/// What would happen to a request, and why.
+#[derive(Clone, Debug, Serialize)]
+pub struct Explanation {
+    /// The action.
+    pub action: String,
+    /// How risky it is.
+    pub tier: RiskTier,
+    /// Who says so.
+    pub tier_source: TierSource,
+    /// What would happen.
+    pub verdict: Verdict,
+    /// Every checkpoint, in the order they are looked at.
+    pub checkpoints: Vec<CheckpointEvidence>,
+    /// Every policy, in the order written.
+    pub policies: Vec<PolicyEvidence>,
+    /// Every capability that lists the action.
+    pub capabilities: Vec<CapabilityEvidence>,
+}
+
+/// What would happen to a request.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "decision", rename_all = "snake_case")]
+pub enum Verdict {
+    /// It would run.
+    Allowed,
+    /// It would be held at these gates.
+    Held {
+        /// Checkpoints and policies, in the order they are asked.
+        gates: Vec<String>,
+    },
+    /// It would be denied.
+    Denied(Denied),
+}
+
+/// What a checkpoint made of a request.
+#[derive(Clone, Debug, Serialize)]
+pub struct CheckpointEvidence {
+    /// Its Atlas.
+    pub atlas_id: String,
+    /// The checkpoint.
+    pub checkpoint_id: String,
+    /// Its type.
+    pub kind: &'static str,
+    /// Whether it stops the agent.
+    pub mode: CheckpointMode,
+    /// Whether it fires.
+    pub outcome: CheckpointOutcome,
+    /// What its condition wanted and found.
+    pub conditions: Vec<LeafReport>,
+}
+
+/// Whether a checkpoint fires.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointOutcome {
+    /// It does.
+    Fired {
+        /// Why.
+        why: String,
+    },
+    /// It does not.
+    NotFired {
+        /// What it wanted.
+        wanted: String,
+        /// What it found.
+        actual: String,
+    },
+    /// It is not about this.
+    Skipped {
+        /// Why not.
+        why: String,
+    },
+}
+
+/// What a policy made of a request.
+#[derive(Clone, Debug, Serialize)]
+pub struct PolicyEvidence {
+    /// Its Atlas.
+    pub atlas_id: String,
+    /// The policy.
+    pub policy_id: String,
+    /// What it does.
+    pub kind: PolicyKind,
+    /// Whether it applies.
+    pub applies: bool,
+    /// The pattern that matches, or what is wanted.
+    pub rule: String,
+    /// What its condition wanted and found.
+    pub conditions: Vec<LeafReport>,
+}
+
+/// A capability that lists the action.
+#[derive(Clone, Debug, Serialize)]
+pub struct CapabilityEvidence {
+    /// Its Atlas.
+    pub atlas_id: String,
+    /// The capability.
+    pub capability_id: String,
+    /// Whether the session lacks it.
+    pub locked: bool,
+}
+
+impl Engine {
+    /// What would happen to a request of a session that passed its start gates.
+    #[must_use]
+    pub fn explain(&self, what_if: &WhatIf, now: Timestamp) -> Explanation {
+        explain(&self.atlases, &self.state.usage, what_if, now)
+    }
+}
+
+/// What would happen to a request under these Atlases, with nothing used of any limit.
+#[must_use]
+pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Explanation {
+    explain(atlases, &Usage::default(), what_if, now)
+}
+
+fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -> Explanation {
+    let (tier, tier_source) = evaluate::tier(atlases, &what_if.action, &what_if.params);
+    let call = ActionCall {
+        action: what_if.action.clone(),
+        params: exact(&what_if.params),
+        tier,
+        tier_source,
+    };
+    let session = imagined_session(atlases, what_if, now);
+    let case = Case {
+        atlases,
+        usage,
+        session: &session,
+        call: &call,
+        now,
+    };
+    let mut checkpoints = Vec::new();
+    let mut policies = Vec::new();
+    let mut capabilities = Vec::new();
+    for atlas in atlases {
+        checkpoints.extend(checkpoint_evidence(case, atlas));
+        policies.extend(
+            atlas
+                .policies
+                .iter()
+                .map(|policy| policy_evidence(case, atlas, policy)),
+        );
+        capabilities.extend(atlas.capabilities_of(&call.action).map(|capability| {
+            CapabilityEvidence {
+                atlas_id: atlas.id.clone(),
+                capability_id: capability.id.clone(),
+                locked: session.lacks(atlas, capability),
+            }
+        }));
+    }
+    Explanation {
+        action: call.action.clone(),
+        tier,
+        tier_source,
+        verdict: verdict(case),
+        checkpoints,
+        policies,
+        capabilities,
+    }
+}
+
+fn verdict(case: Case<'_, '_>) -> Verdict {
+    let found = evaluate::action(case);
+    if let Some(denial) = found.denial {
+        return Verdict::Denied(denial.denied);
+    }
+    let blocking = found
+        .fired
+        .iter()
+        .filter(|f| f.checkpoint.mode == CheckpointMode::Blocking);
+    let mut gates: Vec<_> = blocking.map(|fired| fired.checkpoint.id.clone()).collect();
+    gates.extend(
+        found
+            .approvals
+            .iter()
+            .map(|approval| approval.policy_id.to_owned()),
+    );
+    if gates.is_empty() {
+        Verdict::Allowed
+    } else {
+        Verdict::Held { gates }
+    }
+}
+
+fn checkpoint_evidence<'a>(
+    case: Case<'a, 'a>,
+    atlas: &'a Atlas,
+) -> impl Iterator<Item = CheckpointEvidence> + 'a {
+    atlas
+        .checkpoints
+        .iter()
+        .map(move |checkpoint| CheckpointEvidence {
+            atlas_id: atlas.id.clone(),
+            checkpoint_id: checkpoint.id.clone(),
+            kind: checkpoint.kind,
+            mode: checkpoint.mode,
+            outcome: match evaluate::firing(case, atlas, checkpoint) {
+                Firing::Fires { why } => CheckpointOutcome::Fired { why },
+                Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
+                Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
+                    why: format!("it fires at {at}"),
+                },
+            },
+            conditions: leaves(case, checkpoint.when.as_ref()),
+        })
+}
+
+fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> PolicyEvidence {
+    let pattern = policy.actions.first_match(&case.call.action);
+    let truth = policy
+        .when
+        .as_ref()
+        .map(|when| when.evaluate(&case.facts()));
+    let holds = match policy.kind {
+        PolicyKind::Allow => truth.is_none_or(|truth| truth == Truth::True),
+        PolicyKind::Deny
+        | PolicyKind::RequiresApproval
+        | PolicyKind::RateLimit
+        | PolicyKind::Budget => truth.is_none_or(|truth| truth != Truth::False),
+    };
+    let patterns: Vec<_> = policy.actions.iter().map(ToString::to_string).collect();
+    PolicyEvidence {
+        atlas_id: atlas.id.clone(),
+        policy_id: policy.id.clone(),
+        kind: policy.kind,
+        applies: pattern.is_some() && holds,
+        rule: pattern.map_or_else(
+            || format!("wanted [{}]", patterns.join(", ")),
+            ToString::to_string,
+        ),
+        conditions: leaves(case, policy.when.as_ref()),
+    }
+}
+
+fn leaves(case: Case<'_, '_>, when: Option<&Condition>) -> Vec<LeafReport> {
+    when.map(|when| when.explain(&case.facts()))
+        .unwrap_or_default()
+}
+
+fn imagined_session(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Session {
+    let mut ids = CountedIds::default();
+    let unlocked = atlases.iter().flat_map(|atlas| {
+        let named = atlas
+            .capabilities
+            .iter()
+            .filter(|c| what_if.unlocked.contains(&c.id));
+        named.map(|capability| (atlas.id.clone(), capability.id.clone()))
+    });
+    Session {
+        id: SessionId::from(ids.next()),
+        agent: what_if.agent.clone(),
+        intent: None,
+        started_at: now,
+        trace_id: ids.next().into(),
+        span_id: ids.next().into(),
+        entry: Entry::Open,
+        atlas_hash: super::combined_hash(atlases),
+        owed: super::command::Given::default(),
+        unlocked: unlocked.collect(),
+        locked: what_if.locked.clone(),
+        allowed: Vec::new(),
+        denied: Vec::new(),
+        contexts: BTreeSet::new(),
+        running: BTreeMap::new(),
+        actions: 0,
+        events: 0,
+    }
+}
