@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use serde_json::json;
 
 use super::args::{Explain, Lint};
-use super::error::Failure;
+use super::error::{Failure, verdict};
 use super::exit;
 use crate::atlas::diagnostic::{Colour, Diagnostic, render};
 use crate::atlas::{LoadError, load_file};
@@ -23,35 +23,35 @@ pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
     };
     let mut code = exit::OK;
     let mut reports = Vec::new();
+    let mut written = Ok(());
     for file in &lint.files {
-        let (diagnostics, text): (Vec<Diagnostic>, String) = match load_file(file) {
+        let (ok, diagnostics, mut text): (bool, Vec<Diagnostic>, String) = match load_file(file) {
             Ok(loaded) => {
                 let text = render(&loaded.warnings, &loaded.source, colour);
-                (loaded.warnings, text)
+                (true, loaded.warnings, text)
             }
             Err(error @ LoadError::Io { .. }) => return Err(error.into()),
             Err(error) => {
                 code = exit::LINT;
-                (error.diagnostics().to_vec(), error.report(colour))
+                (false, error.diagnostics().to_vec(), error.report(colour))
             }
         };
+        let name = file.to_string_lossy();
+        if ok && diagnostics.is_empty() {
+            text = format!("{}: no problems\n", crate::base::text::one_line(&name));
+        }
         if lint.json {
-            let name = file.to_string_lossy();
-            reports
-                .push(json!({ "file": name, "ok": code == exit::OK, "diagnostics": diagnostics }));
+            reports.push(json!({ "file": name, "ok": ok, "diagnostics": diagnostics }));
         } else {
-            write!(out, "{text}")?;
-            if diagnostics.is_empty() {
-                let name = crate::base::text::one_line(&file.to_string_lossy());
-                writeln!(out, "{name}: no problems")?;
-            }
+            written = written.and_then(|()| write!(out, "{text}"));
         }
     }
     if lint.json {
-        serde_json::to_writer_pretty(&mut out, &reports).map_err(io::Error::from)?;
-        writeln!(out)?;
+        written = serde_json::to_writer_pretty(&mut out, &reports)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out));
     }
-    Ok(code)
+    verdict(code, written)
 }
 
 /// Says what would happen to a request. Denied exits with 5, so that scripts can ask.
@@ -70,17 +70,18 @@ pub(super) fn explain(explain: &Explain) -> Result<u8, Failure> {
     };
     let told = explain_under(&atlases, &what_if, SystemClock.now());
     let mut out = BufWriter::new(io::stdout().lock());
-    if explain.json {
-        serde_json::to_writer_pretty(&mut out, &told).map_err(io::Error::from)?;
-        writeln!(out)?;
+    let written = if explain.json {
+        serde_json::to_writer_pretty(&mut out, &told)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
     } else {
-        write_explanation(&mut out, &told)?;
-    }
-    out.flush()?;
-    Ok(match told.verdict {
+        write_explanation(&mut out, &told)
+    };
+    let code = match told.verdict {
         Verdict::Allowed | Verdict::Held { .. } => exit::OK,
         Verdict::Denied(_) => exit::DENIED,
-    })
+    };
+    verdict(code, written.and_then(|()| out.flush()))
 }
 
 fn write_explanation(out: &mut impl Write, told: &Explanation) -> io::Result<()> {

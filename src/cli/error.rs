@@ -115,3 +115,12 @@ impl From<io::Error> for Failure {
         }
     }
 }
+
+/// The exit code of a command that judges. The judgement stands, whether or not anyone read what was
+/// said about it: in `cra trace verify | head -1` a broken chain must not come out as fine.
+pub(super) fn verdict(code: u8, written: io::Result<()>) -> Result<u8, Failure> {
+    match written.map_err(Failure::from) {
+        Ok(()) | Err(Failure::ClosedPipe) => Ok(code),
+        Err(failure) => Err(failure),
+    }
+}

@@ -6,7 +6,7 @@ use std::io::{self, BufWriter, Read, Write};
 use serde_json::{Value, json};
 
 use super::args::{Export, List, Show, Verify};
-use super::error::Failure;
+use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use crate::base::canon::canonical;
@@ -103,15 +103,16 @@ pub(super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure
     };
     let sound = checked.iter().all(|checked| checked.verdict.is_sound());
     let mut out = BufWriter::new(io::stdout().lock());
-    if verify.json {
+    let written = if verify.json {
         let report = json!({ "sound": sound, "chains": checked });
-        serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from)?;
-        writeln!(out)?;
+        serde_json::to_writer_pretty(&mut out, &report)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
     } else {
-        write_verdicts(&mut out, &checked)?;
-    }
-    out.flush()?;
-    Ok(if sound { exit::OK } else { exit::BROKEN })
+        write_verdicts(&mut out, &checked)
+    };
+    let written = written.and_then(|()| out.flush());
+    verdict(if sound { exit::OK } else { exit::BROKEN }, written)
 }
 
 fn write_verdicts(out: &mut impl Write, checked: &[Checked]) -> io::Result<()> {

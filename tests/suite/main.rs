@@ -8,6 +8,8 @@
     reason = "a test that is surprised should stop"
 )]
 
+mod cli;
+mod coding_agents;
 mod conformance;
 mod house;
 mod readme;

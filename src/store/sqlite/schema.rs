@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
 use super::super::StoreError;
 
@@ -64,9 +64,13 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, Sto
     let number = |name: &str| {
         connection
             .pragma_query_value(None, name, |row| row.get::<_, i64>(0))
-            .map_err(|error| StoreError::Foreign {
-                path: path(),
-                what: error.to_string(),
+            .map_err(|error| match error.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase) => StoreError::Foreign {
+                    path: path(),
+                    what: error.to_string(),
+                },
+                // A store that was cut is no stranger: nobody should take it for a wrong folder.
+                _ => super::damaged(&error),
             })
     };
     let application = number("application_id")?;

@@ -1,0 +1,236 @@
+//! A request passed, denied, and left alone.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::operator::{catch_up, challenge, open};
+use super::place::{OPERATOR, Place, WIDE, delete_script, types, verify_py};
+use super::terminal::Terminal;
+
+const LETTERS_AND_DIGITS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/// The questions of `gates.yaml`, answered.
+const ANSWERS: &str = "understood\tthe customer confirmed it in writing\tduplicates of T-0";
+
+fn all_but(keys: &str) -> String {
+    LETTERS_AND_DIGITS
+        .chars()
+        .filter(|key| !keys.contains(*key))
+        .collect()
+}
+
+/// Types every letter and digit wherever the queue and the record take keys.
+fn type_all_over_the_queue(terminal: &mut Terminal) {
+    terminal.keys(&all_but("dq2"));
+    catch_up(terminal);
+    terminal.keys("q");
+    terminal.wait_for("Leave the console");
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.esc();
+    terminal.wait_without("Leave the console");
+    terminal.keys("2");
+    terminal.wait_for(" Sessions");
+    terminal.keys(&all_but("q1"));
+    catch_up(terminal);
+    terminal.keys("1");
+    terminal.wait_for("> c-1 ");
+    terminal.keys("d");
+    terminal.wait_for("READY");
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.wait_without("Deny now is disabled");
+    terminal.tabs(1);
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.tabs(1);
+    terminal.keys(LETTERS_AND_DIGITS);
+    catch_up(terminal);
+    terminal.wait_for("[ Deny now ]");
+    terminal.esc();
+    terminal.wait_for("[ Deny... ]");
+    terminal.esc();
+    terminal.wait_for("> c-1 ");
+}
+
+/// Types every letter and digit into a field of the dialog and at each of its buttons.
+fn type_all_over_the_dialog(terminal: &mut Terminal) {
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.wait_for("2 answers missing, 1 invalid");
+    terminal.backspace(LETTERS_AND_DIGITS.len());
+    terminal.wait_for("3 answers missing");
+    terminal.tabs(2);
+    for _button in ["Back", "Deny...", "Pass"] {
+        terminal.tabs(1);
+        terminal.keys(LETTERS_AND_DIGITS);
+        catch_up(terminal);
+    }
+    terminal.wait_for("3 answers missing");
+    terminal.tabs(1);
+}
+
+// covers T14, T18
+#[test]
+fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    type_all_over_the_queue(&mut terminal);
+    place.assert_undecided();
+    open(&mut terminal);
+    type_all_over_the_dialog(&mut terminal);
+    place.assert_undecided();
+
+    terminal.keys(ANSWERS);
+    terminal.wait_without("Pass is disabled");
+    terminal.tabs(3);
+    terminal.enter();
+    let hash = challenge(&terminal);
+    // What is not the hash opens nothing, and neither does Enter.
+    terminal.keys("abcdef");
+    terminal.tabs(2);
+    terminal.enter();
+    terminal.wait_for("cannot pass: type the hash first");
+    place.assert_undecided();
+    terminal.tabs(1);
+    terminal.backspace(6);
+    terminal.keys(&hash);
+    terminal.wait_without("Pass now is disabled");
+    terminal.tabs(2);
+    terminal.enter();
+    terminal.wait_for("c-1 PASSED and recorded");
+    // The agent went on and has ended its session.
+    terminal.wait_for("agents 0  gates 0");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    terminal.assert_restored();
+
+    let overrides = place.payloads("policy_override");
+    assert_eq!(
+        overrides,
+        [json!({
+            "policy_id": "deletes-need-approval",
+            "action_type": "ticket.delete",
+            "approver": OPERATOR,
+            "approval_method": "console+challenge",
+            "justification": "duplicates of T-0",
+        })]
+    );
+    let verified = place.payloads("risk_verified");
+    assert_eq!(
+        verified,
+        [json!({
+            "risk_tier": "high",
+            "verification_method": "console+challenge",
+            "verified_by": OPERATOR,
+            "action_type": "ticket.delete",
+        })]
+    );
+    assert_eq!(place.payloads("action_completed")[0]["success"], true);
+    let order = types(&place.events());
+    let at = |name| order.iter().position(|found| found == name).unwrap();
+    assert!(at("policy_override").max(at("risk_verified")) < at("action_completed"));
+    place.assert_sound();
+}
+
+// covers T12
+#[test]
+fn a_denied_request_tells_the_reason_and_never_runs() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    open(&mut terminal);
+    terminal.tabs(4);
+    terminal.enter();
+    terminal.wait_for("Deny now is disabled: a reason is needed");
+    // Without a reason the button does nothing.
+    terminal.tabs(2);
+    terminal.enter();
+    terminal.wait_for("cannot deny: a reason is needed");
+    terminal.tabs(1);
+    terminal.keys("wrong tenant");
+    terminal.wait_without("Deny now is disabled");
+    terminal.tabs(2);
+    terminal.enter();
+    terminal.wait_for("c-1 DENIED and recorded");
+    terminal.wait_for("agents 0  gates 0");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    terminal.assert_restored();
+
+    let blocked = place.payloads("checkpoint_blocked");
+    assert!(!blocked.is_empty());
+    assert!(
+        blocked.iter().all(|it| it["outcome"] == "denied"),
+        "{blocked:?}"
+    );
+    let action = place.payloads("action_blocked");
+    assert_eq!(action.len(), 1);
+    assert_eq!(action[0]["action_type"], "ticket.delete");
+    assert_eq!(
+        action[0]["action_params"],
+        json!({ "ticket_ids": ["T-1", "T-2"], "cascade": true })
+    );
+    let reason = action[0]["reason"].as_str().unwrap();
+    assert!(reason.contains("wrong tenant"), "{reason}");
+    assert!(action[0]["policy_id"].is_string());
+    assert!(action[0]["override_available"].is_boolean());
+    assert_eq!(
+        place.payloads("action_completed"),
+        Vec::<serde_json::Value>::new()
+    );
+    place.assert_sound();
+}
+
+#[test]
+fn nobody_answers_and_the_request_expires_by_itself() {
+    let place = Place::new("impatient.yaml");
+    let mut terminal = place.demo(&delete_script(), WIDE);
+    terminal.wait_for("EXPIRED");
+    terminal.wait_for("agents 0  gates 0");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    let blocked = place.payloads("checkpoint_blocked");
+    assert_eq!(blocked.len(), 1);
+    assert_eq!(blocked[0]["outcome"], "expired");
+    assert_eq!(place.payloads("action_blocked").len(), 1);
+    let types = types(&place.events());
+    assert!(
+        !types.iter().any(|name| name == "action_completed"),
+        "{types:?}"
+    );
+    place.assert_sound();
+}
+
+#[test]
+fn the_independent_reader_finds_what_was_changed() {
+    let place = Place::new("impatient.yaml");
+    let terminal = place.demo(&delete_script(), WIDE);
+    terminal.wait_for("EXPIRED");
+    terminal.wait_for("agents 0  gates 0");
+    let exported = place.export();
+    let text = fs::read_to_string(&exported).unwrap();
+    let (first, rest) = text.split_once('\n').unwrap();
+    let cases = [
+        (
+            text.replace("ticket.delete", "ticket.select"),
+            "line 2 does not have the hash it claims\n",
+        ),
+        (
+            rest.to_owned(),
+            "line 1 does not follow the event before it\n",
+        ),
+        (
+            text.replacen("{\"event_id\"", "{ \"event_id\"", 1),
+            "line 1 is not in canonical form\n",
+        ),
+        (
+            text.replacen("{\"event_id\"", "{\"aa\":1,\"event_id\"", 1),
+            "line 1 has other fields than an envelope\n",
+        ),
+        (
+            format!("{first}\n{text}"),
+            "line 2 does not follow the event before it\n",
+        ),
+    ];
+    for (changed, expected) in cases {
+        fs::write(&exported, changed).unwrap();
+        assert_eq!(verify_py(&exported), (false, expected.to_owned()));
+    }
+}

@@ -1,0 +1,91 @@
+//! Keys and pastes that were not meant as an answer.
+
+use super::operator::{catch_up, challenge, open};
+use super::place::Place;
+
+/// The rows of the dialog that belong to the first question: nothing is typed in it.
+fn first_field_is_empty(text: &str) -> bool {
+    let mut rows = text
+        .lines()
+        .skip_while(|row| !row.contains("> Q1 acknowledgment"));
+    rows.nth(3)
+        .and_then(|row| row.split("││").nth(1))
+        .is_some_and(|field| field.chars().all(|c| c == '│' || c == ' '))
+}
+
+#[test]
+fn keys_that_were_on_their_way_when_the_dialog_opened_are_dropped() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    terminal.keys("\runderstood\t\t\t\r");
+    terminal.wait_for("READY");
+    let text = terminal.text();
+    assert!(first_field_is_empty(&text), "{text}");
+    assert!(text.contains("3 answers missing"), "{text}");
+    place.assert_undecided();
+    // From now on keys count, and the focus is where it was.
+    terminal.keys("understood");
+    terminal.wait_for("2 answers missing");
+    assert!(!first_field_is_empty(&terminal.text()));
+    place.assert_undecided();
+}
+
+#[test]
+fn keys_are_dropped_for_a_moment_after_the_dialog_was_shown() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    // Whether a key arrives within the moment is up to the machine: a slow one gets another try.
+    let tries = 10;
+    let dropped = (0..tries).any(|_| {
+        terminal.enter();
+        terminal.wait_until("the dialog", |view| {
+            view.shows("ARMING") || view.shows("READY")
+        });
+        terminal.keys("x");
+        terminal.wait_for("READY");
+        catch_up(&mut terminal);
+        let dropped = first_field_is_empty(&terminal.text());
+        terminal.backspace(1);
+        terminal.esc();
+        terminal.wait_for("> c-1 ");
+        dropped
+    });
+    assert!(dropped, "every key counted");
+    place.assert_undecided();
+}
+
+#[test]
+fn a_paste_fills_a_field_and_never_presses_anything() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    // Nothing is open: it goes nowhere, not even the Enter in it.
+    terminal.paste("\rd\r");
+    open(&mut terminal);
+    terminal.paste("understood\r");
+    terminal.wait_for("2 answers missing");
+    terminal.tabs(1);
+    terminal.paste("the customer confirmed\rit in writing\r\t\t\t\r");
+    terminal.wait_for("1 answer missing");
+    terminal.tabs(1);
+    terminal.paste("duplicates\r\n\r\n");
+    terminal.wait_without("Pass is disabled");
+    // On each button in turn, the last of which would lead on.
+    for _button in ["Back", "Deny...", "Pass"] {
+        terminal.tabs(1);
+        terminal.paste("\r\n\r");
+    }
+    catch_up(&mut terminal);
+    terminal.wait_for("[ Pass ]");
+    terminal.enter();
+    terminal.wait_for("Review: what will be written");
+    let hash = challenge(&terminal);
+    terminal.paste(&format!("{hash}\r"));
+    terminal.wait_without("Pass now is disabled");
+    terminal.tabs(2);
+    terminal.paste("\r\r");
+    catch_up(&mut terminal);
+    terminal.wait_for("[ Pass now ]");
+    place.assert_undecided();
+    terminal.enter();
+    terminal.wait_for("c-1 PASSED and recorded");
+}

@@ -1,0 +1,20 @@
+//! The real binary in a pseudo-terminal: keys in, the screen and the record on disk out.
+//!
+//! Nothing here sleeps: every wait is for the screen to show something, or for the program to end.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test that is surprised should stop"
+)]
+
+mod decisions;
+mod endings;
+mod hostile;
+mod keys;
+mod operator;
+mod place;
+mod size;
+mod terminal;

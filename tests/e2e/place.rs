@@ -1,0 +1,223 @@
+//! A place of its own for each test: home, store, Atlas, agents; and readers of what is on disk.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use portable_pty::CommandBuilder;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::terminal::{Size, Terminal};
+
+/// The size that most tests work in.
+pub(crate) const WIDE: Size = (120, 36);
+
+/// Who sits at the terminal.
+pub(crate) const OPERATOR: &str = "op-1";
+
+/// The program.
+const CRA: &str = env!("CARGO_BIN_EXE_cra");
+
+/// A folder with everything that one run of the program sees.
+pub(crate) struct Place {
+    folder: TempDir,
+    atlas: PathBuf,
+}
+
+impl Place {
+    /// A place where this Atlas of the test data is in force.
+    pub(crate) fn new(atlas: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("home")).unwrap();
+        let atlas = data().join("e2e").join(atlas);
+        Self { folder, atlas }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The console with one simulated agent that asks to delete two tickets, at the held request.
+    pub(crate) fn held_delete(&self) -> Terminal {
+        let terminal = self.demo(&delete_script(), WIDE);
+        terminal.wait_for("> c-1 ");
+        terminal
+    }
+
+    /// The console with simulated agents.
+    pub(crate) fn demo(&self, script: &Value, size: Size) -> Terminal {
+        let file = self.path("script.json");
+        fs::write(&file, script.to_string()).unwrap();
+        let mut command = self.builder();
+        command.arg("demo");
+        command.arg("--script");
+        command.arg(file);
+        self.start(command, size)
+    }
+
+    /// The console without agents.
+    pub(crate) fn console(&self, size: Size) -> Terminal {
+        self.start(self.builder(), size)
+    }
+
+    fn start(&self, mut command: CommandBuilder, size: Size) -> Terminal {
+        command.arg("--atlas");
+        command.arg(&self.atlas);
+        command.arg("--data-dir");
+        command.arg(self.path("data"));
+        command.args(["--operator", OPERATOR]);
+        Terminal::start(command, size)
+    }
+
+    /// The program in an environment that has nothing of ours.
+    fn builder(&self) -> CommandBuilder {
+        let mut command = CommandBuilder::new(CRA);
+        command.env_clear();
+        command.env("TERM", "xterm-256color");
+        command.env("LANG", "C.UTF-8");
+        command.env("HOME", self.path("home"));
+        command.cwd(self.path("home"));
+        command
+    }
+
+    /// A command without a screen, on the same store.
+    pub(crate) fn cra(&self, args: &[&str]) -> Output {
+        Command::new(CRA)
+            .env_clear()
+            .env("HOME", self.path("home"))
+            .args(args)
+            .arg("--data-dir")
+            .arg(self.path("data"))
+            .output()
+            .unwrap()
+    }
+
+    /// The events of the only session, as `cra trace show --json` tells them.
+    #[track_caller]
+    pub(crate) fn events(&self) -> Vec<Value> {
+        let listed: Value = serde_json::from_str(&told(&self.cra(&["trace", "list", "--json"])))
+            .expect("a list of sessions");
+        let sessions = listed.as_array().unwrap();
+        assert_eq!(sessions.len(), 1, "{listed}");
+        let session = sessions[0]["session"].as_str().unwrap();
+        told(&self.cra(&["trace", "show", session, "--json"]))
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
+    }
+
+    /// The payloads of one type of event.
+    #[track_caller]
+    pub(crate) fn payloads(&self, event_type: &str) -> Vec<Value> {
+        let mut events = self.events();
+        events.retain(|event| event["event_type"] == event_type);
+        events
+            .into_iter()
+            .map(|mut event| event["payload"].take())
+            .collect()
+    }
+
+    /// Asserts that nobody has decided anything: the request is held as it came.
+    #[track_caller]
+    pub(crate) fn assert_undecided(&self) {
+        let decisions = [
+            "checkpoint_passed",
+            "checkpoint_blocked",
+            "checkpoint_response",
+            "policy_override",
+            "risk_verified",
+            "action_blocked",
+            "action_completed",
+        ];
+        let types = types(&self.events());
+        assert!(types.iter().any(|name| name == "checkpoint_triggered"));
+        let taken = types
+            .iter()
+            .filter(|name| decisions.contains(&name.as_str()));
+        assert_eq!(taken.collect::<Vec<_>>(), Vec::<&String>::new());
+    }
+
+    /// Asserts that the record holds, by the program's own word and by an independent reader's.
+    #[track_caller]
+    pub(crate) fn assert_sound(&self) {
+        let verified = self.cra(&["trace", "verify", "--json"]);
+        let report: Value = serde_json::from_str(&told(&verified)).unwrap();
+        assert_eq!(report["sound"], true, "{report}");
+        let count = self.events().len();
+        let exported = self.export();
+        assert_eq!(verify_py(&exported), (true, format!("ok {count}\n")));
+    }
+
+    /// Exports everything to a new file.
+    pub(crate) fn export(&self) -> PathBuf {
+        let file = self.path("export.jsonl");
+        let _ = fs::remove_file(&file);
+        told(&self.cra(&["trace", "export", "-o", file.to_str().unwrap()]));
+        file
+    }
+
+    /// What is held, as the store keeps it for a restart: identifier and hash of the request.
+    pub(crate) fn held_on_disk(&self) -> Vec<(String, String)> {
+        let store = self.path("data").join("cra.db");
+        let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY;
+        let store = rusqlite::Connection::open_with_flags(store, flags).unwrap();
+        let mut rows = store
+            .prepare("SELECT body FROM state WHERE kind = 'held' ORDER BY key")
+            .unwrap();
+        let bodies = rows.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        bodies
+            .map(|body| {
+                let kept: Value = serde_json::from_str(&body.unwrap()).unwrap();
+                let text = |name: &str| kept["held"][name].as_str().unwrap().to_owned();
+                (text("id"), text("request_hash"))
+            })
+            .collect()
+    }
+}
+
+/// The types of events, in order.
+pub(crate) fn types(events: &[Value]) -> Vec<String> {
+    let name = |event: &Value| event["event_type"].as_str().unwrap().to_owned();
+    events.iter().map(name).collect()
+}
+
+/// One agent that asks for one thing.
+pub(crate) fn delete_script() -> Value {
+    let params = json!({ "ticket_ids": ["T-1", "T-2"], "cascade": true });
+    script("triage-bot", params)
+}
+
+/// One agent of that name that asks once to delete a ticket.
+pub(crate) fn script(agent: &str, params: Value) -> Value {
+    let mut step = json!({ "action": "ticket.delete" });
+    step["params"] = params;
+    json!({ "agents": [{ "agent": agent, "pause_ms": 10, "sessions": 1, "steps": [step] }] })
+}
+
+/// Whether the independent reader finds the exported events sound, and what it says.
+pub(crate) fn verify_py(exported: &Path) -> (bool, String) {
+    let said = Command::new("python3")
+        .arg(data().join("verify.py"))
+        .arg(exported)
+        .output()
+        .expect("these tests need `python3` on the PATH: it reads the record independently");
+    let errors = String::from_utf8_lossy(&said.stderr);
+    assert_eq!(errors, "", "the independent reader failed");
+    (
+        said.status.success(),
+        String::from_utf8(said.stdout).unwrap(),
+    )
+}
+
+fn data() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data")
+}
+
+/// What a command that succeeded wrote.
+#[track_caller]
+fn told(output: &Output) -> String {
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{}: {errors}", output.status);
+    String::from_utf8(output.stdout.clone()).unwrap()
+}

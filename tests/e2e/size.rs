@@ -1,0 +1,59 @@
+//! Terminals of other sizes.
+
+use super::operator::open;
+use super::place::{Place, WIDE, delete_script};
+use super::terminal::View;
+
+/// Whether an enclosing border is whole: corners, and a bar at both ends of every row between.
+fn is_framed(view: &View, top: u16) -> bool {
+    let (rows, columns) = view.screen.size();
+    let last = columns.get() - 1;
+    let bottom = (top..rows.get()).find(|row| view.cell(*row, 0) == "╰");
+    bottom.is_some_and(|bottom| {
+        view.cell(top, 0) == "╭"
+            && view.cell(top, last) == "╮"
+            && view.cell(bottom, last) == "╯"
+            && (top + 1..bottom).all(|row| view.cell(row, 0) == "│" && view.cell(row, last) == "│")
+    })
+}
+
+#[test]
+fn a_small_terminal_says_so_and_takes_no_keys() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    terminal.resize((40, 10));
+    terminal.wait_for("needs 60x18, is 40x10");
+    terminal.wait_for("1 request held; deciding is disabled");
+    terminal.keys("d2\r\t\t\runderstood\r");
+    // Every key was looked at once the screen is painted anew.
+    let before = terminal.raw().len();
+    terminal.ctrl('l');
+    terminal.wait_until("the message painted again", |view| {
+        let painted = String::from_utf8_lossy(&view.raw[before..]).into_owned();
+        painted.contains("terminal too small")
+    });
+    terminal.resize(WIDE);
+    terminal.wait_until("the queue in its frame", |view| {
+        view.shows("> c-1 ") && view.shows("Held requests") && is_framed(view, 2)
+    });
+    place.assert_undecided();
+    open(&mut terminal);
+}
+
+#[test]
+fn a_terminal_of_80x24_is_enough_to_decide_in() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.demo(&delete_script(), (80, 24));
+    terminal.wait_until("the queue in its frame", |view| {
+        view.shows("> c-1 ") && is_framed(view, 2)
+    });
+    terminal.keys("d");
+    terminal.wait_for("READY");
+    terminal.keys("not today");
+    terminal.wait_for("not today");
+    terminal.tabs(2);
+    terminal.enter();
+    terminal.wait_for("c-1 DENIED and recorded");
+    terminal.wait_for("gates 0");
+    place.assert_sound();
+}

@@ -1,0 +1,95 @@
+//! The shipped Atlas for coding agents: what must fire, and what must not. Over-blocking is a defect
+//! as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cra_core::atlas::load_str;
+use cra_core::engine::explain::{Verdict, WhatIf, explain_under};
+use serde_json::{Value, json};
+
+const ATLAS: &str = include_str!("../../assets/atlas/coding-agents.yaml");
+const CASES: &str = include_str!("../data/coding-agents.json");
+
+#[test]
+fn the_atlas_has_no_problems_at_all() {
+    let loaded = load_str("coding-agents.yaml", ATLAS).unwrap();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+}
+
+#[test]
+fn each_case_fires_exactly_where_it_should() {
+    let atlases = [load_str("coding-agents.yaml", ATLAS).unwrap().atlas];
+    let cases: BTreeMap<String, BTreeMap<String, Vec<String>>> =
+        serde_json::from_str(CASES).unwrap();
+    let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
+    let mut wrong = Vec::new();
+    let mut shown = BTreeSet::new();
+    for (action, gates) in &cases {
+        let parameter = if action == "shell.run" {
+            "command"
+        } else {
+            "path"
+        };
+        for (gate, texts) in gates {
+            for text in texts {
+                let what_if = WhatIf {
+                    action: action.clone(),
+                    params: json!({ parameter: text }),
+                    agent: "agent".to_owned(),
+                    unlocked: BTreeSet::new(),
+                    locked: BTreeSet::new(),
+                };
+                let held = match explain_under(&atlases, &what_if, now).verdict {
+                    Verdict::Held { gates } => gates,
+                    Verdict::Allowed => Vec::new(),
+                    Verdict::Denied(denied) => panic!("{text}: {denied:?}"),
+                };
+                let fine = if gate.is_empty() {
+                    held.is_empty()
+                } else {
+                    held.contains(gate)
+                };
+                if !fine {
+                    wrong.push(format!(
+                        "{action} `{text}`: wanted [{gate}], actual {held:?}"
+                    ));
+                }
+            }
+            shown.insert(gate.clone());
+        }
+    }
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
+    for checkpoint in &atlases[0].checkpoints {
+        assert!(
+            shown.contains(&checkpoint.id),
+            "no case shows `{}`",
+            checkpoint.id
+        );
+    }
+}
+
+#[test]
+fn a_command_that_is_not_text_does_not_slip_past() {
+    let atlases = [load_str("coding-agents.yaml", ATLAS).unwrap().atlas];
+    for params in [
+        json!({"command": ["rm", "-rf", "/"]}),
+        json!({"command": 7}),
+        Value::Null,
+    ] {
+        let what_if = WhatIf {
+            action: "shell.run".to_owned(),
+            params: params.clone(),
+            agent: "agent".to_owned(),
+            unlocked: BTreeSet::new(),
+            locked: BTreeSet::new(),
+        };
+        let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
+        let verdict = explain_under(&atlases, &what_if, now).verdict;
+        assert!(!matches!(verdict, Verdict::Allowed), "{params}");
+    }
+}
