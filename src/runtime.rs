@@ -69,6 +69,9 @@ pub enum StartError {
     /// What it kept cannot be used.
     #[error(transparent)]
     Restore(#[from] RestoreError),
+    /// Two Atlases have the same identifier: nobody could say which of them decided.
+    #[error("two Atlases have the identifier `{0}`")]
+    SameAtlas(String),
     /// It kept something that this version does not know.
     #[error("the store keeps state of a kind this version of cra does not know: `{0}`")]
     UnknownState(String),
@@ -80,6 +83,10 @@ impl Runtime {
     /// # Errors
     /// When what was kept cannot be read or used.
     pub async fn start(parts: Parts) -> Result<Self, StartError> {
+        let mut known = std::collections::BTreeSet::new();
+        if let Some(twice) = parts.atlases.iter().find(|atlas| !known.insert(&atlas.id)) {
+            return Err(StartError::SameAtlas(twice.id.clone()));
+        }
         let now = parts.clock.now();
         let (engine, effects) = restore(&parts.store, parts.atlases, parts.ids, now).await?;
         let chains = Chains::resume(parts.store.heads().await?);

@@ -45,6 +45,21 @@ pub const MAX_ANSWER_CHARS: usize = 20_000;
 /// Most requests one session may have waiting at once; more is a runaway agent.
 pub const MAX_HELD_PER_SESSION: usize = 64;
 
+/// Most askers that wait for one held request; the earliest makes room. Only the last to ask is
+/// released anyway: the others are most likely earlier tries of the same one.
+pub const MAX_ASKERS_PER_REQUEST: usize = 64;
+
+/// Most runs of one session that are remembered until they are completed; the oldest makes room.
+/// Agents that never say what came of a run would otherwise make their session grow without end.
+pub const MAX_RUNNING_PER_SESSION: usize = 256;
+
+/// Longest name that an agent gives itself, or its version.
+pub const MAX_NAME_LEN: usize = 256;
+
+/// Longest text of an agent's own (what a session is for, what came of a run): enough for a page of
+/// words, too little to fill a disk with.
+pub const MAX_TEXT_BYTES: usize = 64 * 1024;
+
 /// Most requests held at once in all: beyond that new ones are denied, never forgotten.
 pub const MAX_HELD: usize = 100_000;
 

@@ -91,6 +91,9 @@ impl Failure {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
+            Self::Start(StartError::SameAtlas(_)) => {
+                Some("nothing was changed; name each Atlas once, or give one another `atlas_id`")
+            }
             Self::Start(_) => Some(
                 "nothing was changed; use the version of cra that wrote it, or another --data-dir",
             ),

@@ -8,15 +8,17 @@ use crate::atlas::document::{CheckpointMode, RiskTier};
 use crate::base::canon::{canonical, exact};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{ExecutionId, SessionId};
+use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::base::limits::{
-    MAX_ACTION_LEN, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
+    MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_HELD, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES,
+    MAX_PARAMS_DEPTH, MAX_RUNNING_PER_SESSION, MAX_TEXT_BYTES,
 };
 use crate::trace::event::{
-    ActionAttempted, ActionBlocked, ActionCompleted as CompletedRecord, ErrorDetail, ErrorOccurred,
-    PolicyChecked, RiskDetected,
+    ActionAttempted, ActionBlocked, ActionCompleted as CompletedRecord, CheckpointPassed,
+    Durability, ErrorDetail, ErrorOccurred, PolicyChecked, RiskDetected,
 };
 
+use super::Permit;
 use super::command::{
     ActionCompleted, ActionRequest, Allowed, AskId, DenyCode, Given, Outcome, Reply, StateKind,
 };
@@ -26,6 +28,7 @@ use super::held::{ActionCall, Subject, TierSource, request_hash};
 use super::lifecycle::{ATLAS_CHANGED, millis, session_place};
 use super::policy;
 use super::session::{Entry, Running};
+use super::settle::denied;
 use super::turn::{Place, Turn};
 
 /// An attempt that nothing forbids: what may still stand in its way is gates.
@@ -77,13 +80,13 @@ impl Turn<'_> {
         let root = session_place(session);
         let (tier, tier_source) =
             evaluate::tier(&self.engine.atlases, &request.action, &request.params);
+        let hash = request_hash(&request.session, &request.action, &request.params);
         let call = ActionCall {
             action: request.action,
             params: exact(&request.params),
             tier,
             tier_source,
         };
-        let hash = request_hash(&request.session, &call.action, &call.params);
         if self.join(ask, &root, &call, hash) {
             return;
         }
@@ -154,13 +157,18 @@ impl Turn<'_> {
             return;
         }
         if let Some(permit) = self.take_permit(hash) {
-            given.extend(permit);
+            for fired in fired.iter().filter(blocking) {
+                self.record_permitted(&place, &fired.checkpoint.id, &permit.gate);
+            }
+            for approval in &approvals {
+                self.record_permitted(&place, &approval.policy_id, &permit.gate);
+            }
+            given.extend(permit.given);
             let allowed = self.allow(&place, &call, given);
             self.reply(ask, Reply::Allowed(allowed));
             return;
         }
-        if self.held_of(&place.session) >= MAX_HELD_PER_SESSION {
-            let reason = format!("{MAX_HELD_PER_SESSION} requests of this session are held");
+        if let Some(reason) = self.overload(&place.session) {
             self.block(&place, &call, "overload", &reason);
             self.deny(ask, DenyCode::Overload, reason);
             return;
@@ -207,19 +215,37 @@ impl Turn<'_> {
             parent: Some(root.span_id.clone()),
         };
         waiting.held = Arc::new(held);
+        let earliest =
+            (waiting.askers.len() >= MAX_ASKERS_PER_REQUEST).then(|| waiting.askers.remove(0));
         waiting.askers.push(ask);
         let waiting = waiting.clone();
         self.record_below(&place, attempted(call));
+        if let Some(earliest) = earliest {
+            let reason = "identical requests that came later wait instead";
+            self.reply(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
+        }
         self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
         true
     }
 
     /// Takes the permit for exactly this request under exactly these Atlases, if there is one.
-    fn take_permit(&mut self, hash: Digest) -> Option<Given> {
+    fn take_permit(&mut self, hash: Digest) -> Option<Permit> {
         let permit = self.state().permits.remove(&hash)?;
         self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
         let good = permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now;
-        good.then_some(permit.given)
+        good.then_some(permit)
+    }
+
+    /// Records that a gate stands open because the request was passed before, held as `held`.
+    fn record_permitted(&mut self, place: &Place, gate: &str, held: &GateId) {
+        let passed = CheckpointPassed {
+            checkpoint_id: gate.to_owned(),
+            unlocked_capabilities: Vec::new(),
+            injected_contexts: Vec::new(),
+            passed_by: format!("the permit of {held}"),
+        };
+        let span = self.new_span();
+        self.record_as(&place.below(span), passed, Durability::Sync);
     }
 
     /// Notes that an action may run now, and what for.
@@ -253,6 +279,10 @@ impl Turn<'_> {
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             given = std::mem::take(&mut session.owed);
             session.actions += 1;
+            while session.running.len() >= MAX_RUNNING_PER_SESSION {
+                // Identifiers are in the order of time.
+                session.running.pop_first();
+            }
             session.running.insert(execution.clone(), running);
         }
         self.touch(&place.session);
@@ -263,6 +293,15 @@ impl Turn<'_> {
     pub(super) fn complete_action(&mut self, ask: AskId, completed: ActionCompleted) {
         if self.live(&completed.session).is_none() {
             self.deny_session(ask, &completed.session);
+            return;
+        }
+        let long = match &completed.result {
+            Ok(summary) => summary.len() > MAX_TEXT_BYTES,
+            Err(error) => error.code.len() + error.message.len() > MAX_TEXT_BYTES,
+        };
+        if long {
+            let reason = format!("what came of a run is told in at most {MAX_TEXT_BYTES} bytes");
+            self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
         let sessions = &mut self.engine.state.sessions;
@@ -368,10 +407,16 @@ impl Turn<'_> {
         self.record_below(place, record);
     }
 
-    fn held_of(&self, session: &SessionId) -> usize {
-        let held = self.engine.state.held.values();
-        held.filter(|waiting| waiting.held.session == *session)
-            .count()
+    /// Why no more can be held, if so.
+    fn overload(&self, session: &SessionId) -> Option<String> {
+        let held = &self.engine.state.held;
+        let own = held.values().filter(|it| it.held.session == *session);
+        if own.count() >= MAX_HELD_PER_SESSION {
+            return Some(format!(
+                "{MAX_HELD_PER_SESSION} requests of this session are held"
+            ));
+        }
+        (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
     }
 }
 

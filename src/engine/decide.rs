@@ -146,7 +146,10 @@ impl Turn<'_> {
         let Subject::Action(call) = &held.subject else {
             return None;
         };
-        let session = self.engine.state.sessions.get(&held.session)?;
+        let Some(session) = self.engine.state.sessions.get(&held.session) else {
+            let reason = format!("there is no session `{}`", held.session);
+            return Some((DenyCode::Session, reason));
+        };
         let denial = evaluate::action(evaluate::Case {
             atlases: &self.engine.atlases,
             usage: &self.engine.state.usage,

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{GuidanceBlock, RiskTier};
-use crate::base::canon::canonical;
+use crate::base::canon::{canonical, exact};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId, SpanId, TraceId};
@@ -195,13 +195,33 @@ pub struct PassEffects {
 /// The digest that binds a decision to one request of one session.
 #[must_use]
 pub fn request_hash(session: &SessionId, action: &str, params: &Value) -> Digest {
+    // An integer beyond 2^53 has the same canonical text as the string of its digits: where there is
+    // one, what is a number and what is text is told apart in a part of its own.
+    let kinds = (exact(params) != *params).then(|| canonical(&kinds(params)));
     let params = canonical(params);
-    Digest::of_parts([
+    let parts = [
         b"cra request 1".as_slice(),
         session.as_str().as_bytes(),
         action.as_bytes(),
         params.as_bytes(),
-    ])
+    ];
+    Digest::of_parts(parts.into_iter().chain(kinds.as_deref().map(str::as_bytes)))
+}
+
+/// `value` with the kind of each scalar in its place: 0 null, 1 boolean, 2 number, 3 text.
+fn kinds(value: &Value) -> Value {
+    match value {
+        Value::Null => 0.into(),
+        Value::Bool(_) => 1.into(),
+        Value::Number(_) => 2.into(),
+        Value::String(_) => 3.into(),
+        Value::Array(items) => items.iter().map(kinds).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| (name.clone(), kinds(field)))
+            .collect::<serde_json::Map<_, _>>()
+            .into(),
+    }
 }
 
 #[cfg(test)]
@@ -225,6 +245,11 @@ mod tests {
         ] {
             assert_ne!(base, request_hash(&session, action, &params));
         }
+        let digits = 9_007_199_254_740_993_u64;
+        assert_ne!(
+            request_hash(&session, "a", &json!({"id": digits})),
+            request_hash(&session, "a", &json!({"id": digits.to_string()}))
+        );
         let other: SessionId = "s-2".parse().unwrap();
         assert_ne!(
             base,

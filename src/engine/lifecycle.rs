@@ -7,7 +7,7 @@ use crate::atlas::compiled::Trigger;
 use crate::atlas::document::CheckpointMode;
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
-use crate::base::limits::MAX_HELD_PER_SESSION;
+use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
 
 use super::command::{
@@ -39,6 +39,10 @@ impl Turn<'_> {
         }
         if self.engine.state.ended.contains(&start.session) {
             self.deny_session(ask, &start.session);
+            return;
+        }
+        if let Some(fault) = start_fault(start) {
+            self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
         let session = Session {
@@ -228,6 +232,15 @@ impl Turn<'_> {
             self.deny_session(ask, &end.session);
             return;
         }
+        if end
+            .summary
+            .as_ref()
+            .is_some_and(|text| text.len() > MAX_TEXT_BYTES)
+        {
+            let reason = format!("a session is summed up in at most {MAX_TEXT_BYTES} bytes");
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        }
         let held: Vec<_> = self
             .engine
             .state
@@ -308,6 +321,22 @@ impl Turn<'_> {
         };
         self.reply(ask, Reply::Denied(session_denied(reason)));
     }
+}
+
+fn start_fault(start: &StartSession) -> Option<String> {
+    let names = [Some(&start.agent), start.agent_version.as_ref()];
+    if names
+        .into_iter()
+        .flatten()
+        .any(|name| name.len() > MAX_NAME_LEN)
+    {
+        return Some(format!(
+            "an agent's name and version have at most {MAX_NAME_LEN} bytes"
+        ));
+    }
+    let intent = start.intent.as_ref()?;
+    (intent.len() > MAX_TEXT_BYTES)
+        .then(|| format!("what a session is for is told in at most {MAX_TEXT_BYTES} bytes"))
 }
 
 fn session_denied(reason: String) -> Denied {

@@ -51,9 +51,13 @@ fn mentions_production(value: &Value) -> bool {
 /// Splits on everything that is not a letter or digit, and where camelCase changes.
 fn words(text: &str) -> Vec<String> {
     let mut words = vec![String::new()];
-    let mut before_is_lower = false;
-    for c in text.chars() {
-        let starts_word = !c.is_alphanumeric() || (c.is_uppercase() && before_is_lower);
+    let (mut before_is_lower, mut before_is_upper) = (false, false);
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let next_is_lower = chars.peek().is_some_and(|next| next.is_lowercase());
+        // `deleteTicket`, and `HTTPDelete`, where the last capital begins the next word.
+        let changes = before_is_lower || (before_is_upper && next_is_lower);
+        let starts_word = !c.is_alphanumeric() || (c.is_uppercase() && changes);
         if starts_word {
             words.push(String::new());
         }
@@ -61,6 +65,7 @@ fn words(text: &str) -> Vec<String> {
             word.extend(c.to_lowercase());
         }
         before_is_lower = c.is_lowercase();
+        before_is_upper = c.is_uppercase();
     }
     words
 }
@@ -89,6 +94,9 @@ mod tests {
     #[test]
     fn whole_words_in_any_case_style() {
         assert_eq!(detect("deleteTicket", &Value::Null), RiskTier::High);
+        assert_eq!(detect("HTTPDelete", &Value::Null), RiskTier::High);
+        assert_eq!(detect("DBDropTable", &Value::Null), RiskTier::Critical);
+        assert_eq!(detect("DELETE", &Value::Null), RiskTier::High);
         assert_eq!(detect("ticket:bulkRemove", &Value::Null), RiskTier::High);
         assert_eq!(detect("undeleted.show", &Value::Null), RiskTier::Low);
         assert_eq!(detect("getOrDelete", &Value::Null), RiskTier::High);

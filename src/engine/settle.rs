@@ -57,6 +57,14 @@ impl Turn<'_> {
             trace_id: held.trace_id.clone(),
             span_id: held.span_id.clone(),
         };
+        let now = self.now;
+        let permits = &mut self.engine.state.permits;
+        let expired: Vec<_> = permits
+            .extract_if(.., |_, it| it.expires_at <= now)
+            .collect();
+        for (hash, _) in expired {
+            self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
+        }
         let key = permit.request_hash;
         self.persist(StateKind::Permit, &key.to_string(), Some(&permit));
         self.state().permits.insert(key, permit);
@@ -213,7 +221,7 @@ impl Turn<'_> {
     }
 }
 
-fn denied(held: &Held, code: DenyCode, reason: &str) -> Reply {
+pub(super) fn denied(held: &Held, code: DenyCode, reason: &str) -> Reply {
     let hint = match code {
         DenyCode::Expired => Some("ask again when an operator is at the console".to_owned()),
         _ => None,

@@ -14,10 +14,11 @@ use crate::base::limits::PERMIT_LIFETIME;
 
 mod decisions;
 mod explanations;
+mod limits;
 mod policies;
 mod requests;
 mod restarts;
-mod sessions;
+mod several;
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 

@@ -218,7 +218,9 @@ impl Actor {
         }
         match written.outcome {
             Ok(()) => {
-                if let Some(picture) = written.picture {
+                // A picture from before a failed write would hide the failure.
+                let picture = written.picture.filter(|_| self.poison.is_none());
+                if let Some(picture) = picture {
                     self.snapshots.send_replace(picture);
                 }
                 self.tell(written.replies);

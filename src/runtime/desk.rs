@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 use super::message::{AskIds, Message};
+use super::snapshot::Access;
 use super::{RecordedSession, Snapshots};
 use crate::base::id::SessionId;
 use crate::engine::command::{Command, Decide, Refused, Reply};
@@ -45,7 +46,11 @@ impl Desk {
 
     /// Decides about a held request. Answers when the record of it is durable.
     pub async fn decide(&self, decide: Decide) -> Reply {
-        let refused = || Reply::Refused(Refused::Unavailable("the console is stopping".to_owned()));
+        let unavailable = |what: String| Reply::Refused(Refused::Unavailable(what));
+        let refused = || unavailable("the console is stopping".to_owned());
+        if self.snapshots.borrow().access == Access::ReadOnly {
+            return unavailable("this console is read-only".to_owned());
+        }
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
         let command = Command::Decide(ask, decide);
@@ -57,7 +62,12 @@ impl Desk {
         if self.messages.send(message).await.is_err() {
             return refused();
         }
-        answer.await.unwrap_or_else(|_| refused())
+        match answer.await {
+            // Everyone who waits is told so when a write fails, in the words for agents.
+            Ok(Reply::Denied(denied)) => unavailable(denied.reason),
+            Ok(reply) => reply,
+            Err(_) => refused(),
+        }
     }
 
     /// The sessions on record, newest first.

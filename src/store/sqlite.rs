@@ -1,6 +1,6 @@
 //! SQLite: one file, written by one thread, readable with any SQLite tool.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -161,13 +161,22 @@ fn damaged(error: &rusqlite::Error) -> StoreError {
 /// Makes the folder for its owner alone. One that exists is left as it is.
 fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
-    if folder.is_dir() {
-        return Ok(());
-    }
+    let new: Vec<_> = folder
+        .ancestors()
+        .take_while(|folder| !folder.as_os_str().is_empty() && !folder.is_dir())
+        .collect();
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
-        .create(folder)
+        .create(folder)?;
+    for folder in new {
+        // A folder is on disk when the one above says so; SQLite sees to the files inside.
+        let above = folder
+            .parent()
+            .filter(|above| !above.as_os_str().is_empty());
+        File::open(above.unwrap_or(Path::new(".")))?.sync_all()?;
+    }
+    Ok(())
 }
 
 /// Makes the file for its owner alone, before SQLite would make it for everyone.
@@ -192,7 +201,10 @@ fn take_lock(path: &Path) -> Result<File, StoreError> {
     let mut lock = options
         .open(&lock_path)
         .map_err(|error| open_error(&lock_path, &error))?;
-    if lock.try_lock().is_err() {
+    if let Err(failed) = lock.try_lock() {
+        if let TryLockError::Error(error) = failed {
+            return Err(open_error(&lock_path, &error));
+        }
         let mut holder = String::new();
         // Best effort: the number is for the message only.
         let _ = lock.read_to_string(&mut holder);

@@ -191,6 +191,85 @@ fn tampering_is_found_at_its_place() {
     }
 }
 
+/// Gives an event the hash of what it says now.
+fn rehash(raw: &mut RawEvent) {
+    let hash = super::hash::hash(&super::hash::Envelope {
+        trace_version: &raw.trace_version,
+        event_id: &raw.event_id,
+        trace_id: &raw.trace_id,
+        span_id: &raw.span_id,
+        parent_span_id: raw.parent_span_id.as_deref().unwrap_or(""),
+        session_id: &raw.session_id,
+        sequence: raw.sequence,
+        timestamp: &raw.timestamp,
+        event_type: &raw.event_type,
+        payload: &raw.payload,
+        previous_hash: &raw.previous_hash,
+    });
+    raw.hash = hash.to_string();
+}
+
+#[test]
+fn a_forger_who_can_compute_hashes_is_found_all_the_same() {
+    let events = chain(5);
+    let honest: Vec<_> = events.iter().map(raw).collect();
+    // One event is rewritten, with a hash that fits it: the next one does not hang on to it.
+    let mut raws = honest.clone();
+    raws[2].payload = raws[2].payload.replace("true", "false");
+    rehash(&mut raws[2]);
+    let found = verdict(&raws, Some(&head(&events)));
+    assert!(
+        matches!(found, Verdict::Broken { sequence: 3, .. }),
+        "{found}"
+    );
+
+    // Everything after it is rewritten too, the head included: what no writer writes still shows.
+    let attacks: [(&str, Attack); 4] = [
+        ("is earlier", |raws| {
+            raws[2].timestamp = "1970-01-01T00:00:00.000000Z".to_owned();
+        }),
+        ("canonical", |raws| {
+            raws[2].payload = raws[2].payload.replace(":true", ": true");
+        }),
+        ("trace_version", |raws| {
+            raws[2].trace_version = "1.1".to_owned();
+        }),
+        ("belongs to session", |raws| {
+            raws[2].session_id = "other".to_owned();
+        }),
+    ];
+    for (expected, attack) in attacks {
+        let mut raws = honest.clone();
+        attack(&mut raws);
+        for n in 2..raws.len() {
+            raws[n].previous_hash = raws[n - 1].hash.clone();
+            rehash(&mut raws[n]);
+        }
+        let forged = Head {
+            hash: raws[4].hash.parse().unwrap(),
+            ..head(&events)
+        };
+        let found = verdict(&raws, Some(&forged));
+        assert!(
+            matches!(found, Verdict::Broken { sequence: 2, .. }),
+            "{found}"
+        );
+        assert!(found.to_string().contains(expected), "{found}");
+    }
+}
+
+#[test]
+fn events_beyond_the_head_were_never_acknowledged() {
+    let events = chain(5);
+    let raws: Vec<_> = events.iter().map(raw).collect();
+    let found = verdict(&raws, Some(&head(&events[..4])));
+    assert!(
+        matches!(found, Verdict::Broken { sequence: 4, .. }),
+        "{found}"
+    );
+    assert!(found.to_string().contains("never acknowledged"), "{found}");
+}
+
 #[test]
 fn every_flipped_bit_of_an_export_is_found() {
     let text: String = chain(3)

@@ -3,13 +3,81 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cra_core::base::clock::{Boxed, Clock};
+use cra_core::base::id::{CountedIds, SessionId};
 use cra_core::engine::command::{DenyCode, Outcome, Refused, Reply, Ruling};
+use cra_core::runtime::snapshot::Access;
 use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
-use cra_core::store::Store;
+use cra_core::runtime::{Parts, RecordedSession, Runtime, StartError};
 use cra_core::store::memory::MemoryStore;
+use cra_core::store::{Ack, Batch, StateRow, Store, StoreError};
+use cra_core::trace::event::Event;
+use cra_core::trace::verify::{Checked, Head};
 use serde_json::json;
+use tokio::sync::watch;
 
-use super::support::{Bench, clock, decide, request};
+use super::support::{Bench, acme, clock, decide, good_answers, request};
+
+/// A store whose writes are durable only once it is let go.
+struct SlowStore {
+    inner: MemoryStore,
+    durable: watch::Sender<bool>,
+}
+
+impl SlowStore {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            inner: MemoryStore::default(),
+            durable: watch::Sender::new(true),
+        })
+    }
+}
+
+impl Store for SlowStore {
+    fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
+        let mut durable = self.durable.subscribe();
+        Box::pin(async move {
+            let ack = self.inner.append(batch).await?;
+            let ack: Ack = Box::pin(async move {
+                let _ = durable.wait_for(|durable| *durable).await;
+                ack.await
+            });
+            Ok(ack)
+        })
+    }
+
+    fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>> {
+        self.inner.state()
+    }
+
+    fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
+        self.inner.heads()
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
+        self.inner.sessions()
+    }
+
+    fn events(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
+        self.inner.events(session, from, limit)
+    }
+
+    fn verify(&self) -> Boxed<'_, Result<Vec<Checked>, StoreError>> {
+        self.inner.verify()
+    }
+}
+
+/// Lets everything that can go on go on.
+async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
 
 fn store() -> (MemoryStore, Arc<dyn Store>) {
     let store = MemoryStore::default();
@@ -213,7 +281,7 @@ async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
     bench.begin("s-1").await;
     let snapshot = bench.until(|s| s.held.len() == 1).await;
     bench.pass(&snapshot.held[0]).await;
-    for depth in [65, 120, 127, 1000] {
+    for depth in [65, 120, 127, 300] {
         let agents = bench.runtime.agents();
         let denied = agents.request_action(request("s-1", "user.ban", nested(depth)));
         assert_eq!(denied.await.unwrap_err().code, DenyCode::BadRequest);
@@ -227,4 +295,119 @@ async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
     bench.until(|s| s.held.len() == 1).await;
     let checked = memory.verify().await.unwrap();
     assert!(checked.iter().all(|c| c.verdict.is_sound()), "{checked:?}");
+}
+
+#[tokio::test]
+async fn nothing_is_told_or_shown_before_it_is_durable() {
+    let store = SlowStore::new();
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+
+    store.durable.send_replace(false);
+    let agents = bench.runtime.agents();
+    let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let asked = tokio::spawn(async move { agents.request_action(get).await });
+    settle().await;
+    let desk = bench.runtime.desk();
+    let pass = decide(
+        &held,
+        Ruling::Pass {
+            answers: good_answers(&held),
+        },
+    );
+    let decided = tokio::spawn(async move { desk.decide(pass).await });
+    settle().await;
+    // Something that wants a new picture while the write is under way.
+    bench.runtime.desk().verify().await.unwrap();
+    settle().await;
+    assert!(!asked.is_finished() && !decided.is_finished());
+    assert_eq!(bench.snapshot().held.len(), 1);
+    assert!(bench.snapshot().decided.is_empty());
+
+    store.durable.send_replace(true);
+    assert!(matches!(decided.await.unwrap(), Reply::Decided(_)));
+    asked.await.unwrap().unwrap();
+    bench.until(|s| s.held.is_empty()).await;
+}
+
+#[tokio::test]
+async fn a_request_is_held_only_once_that_is_durable() {
+    let store = SlowStore::new();
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
+    store.durable.send_replace(false);
+    let agents = bench.runtime.agents();
+    let start = cra_core::engine::command::StartSession {
+        session: "s-1".parse().unwrap(),
+        agent: "bot".to_owned(),
+        agent_version: None,
+        intent: None,
+    };
+    let started = tokio::spawn(async move { agents.start_session(start).await });
+    settle().await;
+    // It names the gate, and a restart must find a gate of that name.
+    assert!(!started.is_finished());
+    store.durable.send_replace(true);
+    assert_eq!(started.await.unwrap().unwrap().held.len(), 1);
+}
+
+#[tokio::test]
+async fn a_failed_write_is_told_to_those_who_wait_for_something_else() {
+    let (memory, store) = store();
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    bench.pass(&snapshot.held[0]).await;
+    let agents = bench.runtime.agents();
+    let ban = request("s-1", "user.ban", json!({}));
+    let waiting = tokio::spawn(async move { agents.request_action(ban).await });
+    bench.until(|s| s.held.len() == 1).await;
+    memory.fail_after(0);
+    let unknown = request("s-1", "no.such", json!({}));
+    let denied = bench.runtime.agents().request_action(unknown).await;
+    assert_eq!(denied.unwrap_err().code, DenyCode::Unavailable);
+    let told = waiting.await.unwrap().unwrap_err();
+    assert_eq!(told.code, DenyCode::Unavailable);
+}
+
+fn parts(store: Arc<dyn Store>) -> Parts {
+    Parts {
+        store,
+        atlases: acme(),
+        clock: clock() as Arc<dyn Clock>,
+        ids: Box::new(CountedIds::default()),
+        operator: "op-1".to_owned(),
+        access: Access::Write,
+    }
+}
+
+#[tokio::test]
+async fn a_console_that_may_only_look_decides_nothing() {
+    let (_, store) = store();
+    let bench = Bench::start(Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.runtime.stop().await;
+    let looking = Runtime::start(Parts {
+        access: Access::ReadOnly,
+        ..parts(store)
+    });
+    let looking = looking.await.unwrap();
+    let answers = good_answers(&held);
+    let desk = looking.desk();
+    let reply = desk.decide(decide(&held, Ruling::Pass { answers })).await;
+    assert!(
+        matches!(&reply, Reply::Refused(Refused::Unavailable(what)) if what.contains("read-only")),
+        "{reply:?}"
+    );
+}
+
+#[tokio::test]
+async fn two_atlases_of_one_name_are_refused() {
+    let (_, store) = store();
+    let started = Runtime::start(Parts {
+        atlases: [acme(), acme()].concat(),
+        ..parts(store)
+    });
+    assert!(matches!(started.await, Err(StartError::SameAtlas(_))));
 }

@@ -98,6 +98,24 @@ async fn tampering_with_the_file_is_found() {
             "UPDATE heads SET hash = replace(hash, substr(hash, 1, 1), 'f')",
             "BROKEN",
         ),
+        // What is only listed about a session: nobody may be blamed for another's session.
+        ("UPDATE heads SET agent = 'other'", "BROKEN"),
+        ("UPDATE heads SET ended = 1", "BROKEN"),
+        (
+            "UPDATE heads SET started_at = '2020-01-01T00:00:00.000000Z'",
+            "BROKEN",
+        ),
+        (
+            "UPDATE heads SET last_at = '2030-01-01T00:00:00.000000Z'",
+            "BROKEN",
+        ),
+        // Rows where no chain would look for them.
+        (
+            "INSERT INTO events SELECT NULL, trace_version, 'other', trace_id, span_id,
+             parent_span_id, session_id, -1, timestamp, event_type, payload, previous_hash, hash
+             FROM events LIMIT 1",
+            "BROKEN",
+        ),
     ];
     for (sql, expected) in cases {
         let folder = tempfile::tempdir().unwrap();
@@ -119,7 +137,12 @@ fn the_file_is_for_its_owner_alone() {
     let store = SqliteStore::open(&inner).unwrap();
     let mode = |path: &std::path::Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(&inner), 0o700);
-    assert_eq!(mode(&inner.join(FILE_NAME)), 0o600);
+    // Those that SQLite makes beside it as well.
+    for ending in ["", "-wal", "-shm"] {
+        let path = inner.join(format!("{FILE_NAME}{ending}"));
+        assert_eq!(mode(&path), 0o600, "{}", path.display());
+    }
+    assert_eq!(mode(&inner.join("cra.lock")), 0o600);
     drop(store);
 }
 
@@ -337,4 +360,47 @@ async fn a_store_that_is_closed_has_written_everything_it_was_handed() {
     let wal = folder.path().join(format!("{FILE_NAME}-wal"));
     assert!(!wal.exists(), "the writer still has the file open");
     assert_eq!(reader(folder.path()).state().unwrap().len(), 200);
+}
+
+#[tokio::test]
+async fn a_session_that_ended_is_listed_as_ended_and_verifies() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let end = cra_core::engine::command::EndSession {
+        session: "s-1".parse().unwrap(),
+        status: cra_core::engine::command::FinalStatus::Completed,
+        summary: None,
+    };
+    bench.runtime.agents().end_session(end).await.unwrap();
+    let reader = reader(folder.path());
+    assert!(reader.sessions().unwrap()[0].ended);
+    let checked = reader.verify().unwrap();
+    assert!(matches!(checked[0].verdict, Verdict::Verified { .. }));
+}
+
+#[tokio::test]
+async fn a_store_whose_write_failed_takes_nothing_more() {
+    let folder = tempfile::tempdir().unwrap();
+    with_record(folder.path()).await;
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let session = "s-1".parse().unwrap();
+    // An event that is there already.
+    let events = store.events(session, 0, 1).await.unwrap();
+    let state = vec![];
+    let twice = store.append(Batch { events, state }).await.unwrap().await;
+    assert!(matches!(twice, Err(StoreError::Poisoned { .. })));
+    let fine = Batch {
+        events: vec![],
+        state: vec![StateRow {
+            kind: "held".to_owned(),
+            key: "c-9".to_owned(),
+            body: Some("{}".to_owned()),
+        }],
+    };
+    let after = store.append(fine).await.unwrap().await;
+    assert_eq!(after, twice);
+    let kept = store.state().await.unwrap();
+    assert!(kept.iter().all(|row| row.key != "c-9"));
 }

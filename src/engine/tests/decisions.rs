@@ -365,3 +365,89 @@ fn of_a_sensitive_answer_only_a_salted_hash_is_recorded() {
     let everything = format!("{:?}", bench.effects);
     assert!(!everything.contains("my secret words"));
 }
+
+#[test]
+fn a_decision_seen_under_other_atlases_does_not_count() {
+    let mut bench = Bench::in_acme("s-1");
+    let delete = bench.request("s-1", "ticket.delete", json!({}));
+    let mut seen = bench.held("c-2");
+    seen.atlas_hash = Digest::of(b"the operator saw it under something else");
+    let reason = "no".to_owned();
+    let decision = bench.decide(&seen, Ruling::Deny { reason });
+    assert_eq!(
+        bench.reply(decision),
+        &Reply::Refused(Refused::RequestChanged)
+    );
+    assert!(bench.waits(delete));
+}
+
+#[test]
+fn a_run_by_permit_is_on_record_with_what_permitted_it() {
+    let mut bench = Bench::in_acme("s-1");
+    let gone = bench.request("s-1", "ticket.delete", json!({}));
+    bench.tell(Command::AskerLeft(gone));
+    bench.pass("c-2");
+    let before = bench.payloads("checkpoint_passed").len();
+    let retry = bench.request("s-1", "ticket.delete", json!({}));
+    bench.allowed(retry);
+    let passed = bench.payloads("checkpoint_passed").split_off(before);
+    let told: Vec<_> = passed.iter().map(|p| &p["checkpoint_id"]).collect();
+    // The capability was unlocked with the approval; the other three stood there again.
+    assert_eq!(
+        told,
+        ["delete-confirm", "high-risk-gate", "require-admin-approval"]
+    );
+    assert!(passed.iter().all(|p| p["passed_by"] == "the permit of c-2"));
+}
+
+#[test]
+fn permits_that_nobody_uses_are_dropped() {
+    let mut bench = Bench::in_acme("s-1");
+    for (n, gate) in [(1, "c-2"), (2, "c-3")] {
+        let gone = bench.request("s-1", "ticket.delete", json!({"n": n}));
+        bench.tell(Command::AskerLeft(gone));
+        bench.pass(gate);
+        let permits = |bench: &Bench| {
+            let kept = bench.kept().into_iter();
+            kept.filter(|c| c.kind == StateKind::Permit).count()
+        };
+        assert_eq!((bench.engine.state.permits.len(), permits(&bench)), (1, 1));
+        bench.advance(PERMIT_LIFETIME.as_secs());
+    }
+    bench.end("s-1");
+    assert!(bench.engine.state.permits.is_empty());
+    let kept: Vec<_> = bench.kept().into_iter().map(|c| c.kind).collect();
+    assert_eq!(kept, [StateKind::Counter], "nothing of a session is left");
+}
+
+#[test]
+fn what_lets_an_agent_go_on_or_stops_it_is_waited_for() {
+    use crate::trace::event::Durability;
+    let durability = |bench: &Bench, event_type: &str| -> Vec<_> {
+        let drafts = bench.drafts();
+        let of_type = drafts.filter(|draft| draft.payload.event_type() == event_type);
+        of_type.map(|draft| draft.durability).collect()
+    };
+    for (force, triggered) in [(false, Durability::Async), (true, Durability::Sync)] {
+        let body = format!(
+            "actions: [{{action_id: a}}]\n\
+             checkpoints:\n\
+             - checkpoint_id: g\n  trigger: {{type: action_pre, patterns: [a]}}\n  \
+             mode: blocking\n  force_sync_trace: {force}\n"
+        );
+        let mut bench = Bench::new(&[&atlas(&body)]);
+        bench.start("s-1");
+        bench.request("s-1", "a", json!({"n": 1}));
+        bench.pass("c-1");
+        bench.request("s-1", "a", json!({"n": 2}));
+        bench.refuse("c-2", "");
+        assert_eq!(durability(&bench, "checkpoint_triggered"), [triggered; 2]);
+        for waited in ["checkpoint_passed", "checkpoint_blocked", "action_blocked"] {
+            assert_eq!(durability(&bench, waited), [Durability::Sync], "{waited}");
+        }
+        for not in ["session_started", "checkpoint_completed"] {
+            let all = durability(&bench, not);
+            assert!(all.iter().all(|d| *d == Durability::Async), "{not}");
+        }
+    }
+}

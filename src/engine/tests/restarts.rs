@@ -28,6 +28,8 @@ fn held_requests_come_back_with_the_same_identifiers() {
     let mut next = restart(&bench, &[ACME]);
     assert_eq!(next.engine.held(), bench.engine.held());
     assert_eq!(next.engine.sessions(), bench.engine.sessions());
+    let set = |e: &&Effect| matches!(e, Effect::SetDeadline(gate, _) if gate.as_str() == "c-2");
+    assert_eq!(next.effects.iter().filter(set).count(), 2, "set again");
     // The next gate has a number of its own.
     next.request("s-1", "ticket.delete", json!({"id": 2}));
     assert_eq!(next.held_ids(), ["c-2", "c-3"]);
@@ -229,4 +231,16 @@ fn state_that_cannot_be_read_stops_the_start() {
         told.starts_with("the kept held `c-9` cannot be read"),
         "{told}"
     );
+}
+
+#[test]
+fn a_held_request_without_its_session_cannot_be_passed() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({}));
+    bench
+        .effects
+        .retain(|e| !matches!(e, Effect::Persist(c) if c.kind == StateKind::Session));
+    let mut next = restart(&bench, &[ACME]);
+    let pass = next.pass("c-2");
+    assert_eq!(next.outcome(pass), Outcome::Denied);
 }

@@ -12,7 +12,7 @@ use super::super::{RecordedSession, StateRow, StoreError};
 use super::{damaged, open_error, schema};
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
-use crate::trace::verify::{Checked, Head, Known, RawEvent, Verifier};
+use crate::trace::verify::{Checked, Head, Known, RawEvent, Verdict, Verifier};
 
 /// A connection that cannot write.
 #[derive(Debug)]
@@ -148,15 +148,8 @@ impl Reader {
             .collect()
     }
 
-    /// Checks one session's chain.
-    ///
-    /// # Errors
-    /// When the file itself cannot be read.
-    pub fn verify_session(
-        &self,
-        session: &str,
-        head: Option<&Head>,
-    ) -> Result<Checked, StoreError> {
+    /// Checks one session's chain, and that what is listed about the session follows from it.
+    fn verify_session(&self, session: &str, head: Option<&Head>) -> Result<Checked, StoreError> {
         // A name that no writer could have written still gets a verdict.
         let id: SessionId = match session.parse() {
             Ok(id) => id,
@@ -170,6 +163,7 @@ impl Reader {
             }
         };
         let mut verifier = Verifier::new(id.clone());
+        let mut told = Told::default();
         let mut from = 0;
         loop {
             let page = self.page(&id, from, PAGE, |row| Ok(raw(row)))?;
@@ -178,6 +172,7 @@ impl Reader {
                     Ok(event) => {
                         from = from.max(event.sequence.saturating_add(1));
                         verifier.push(event);
+                        told.note(event);
                     }
                     Err(what) => verifier.push_unreadable(what.clone()),
                 }
@@ -186,7 +181,48 @@ impl Reader {
                 break;
             }
         }
-        Ok(verifier.finish(Known::Head(head)))
+        let mut checked = verifier.finish(Known::Head(head));
+        if let Verdict::Verified { last } = checked.verdict
+            && let Some(what) = self.contradiction(&id, checked.events, &told)?
+        {
+            let sequence = last;
+            checked.verdict = Verdict::Broken { sequence, what };
+        }
+        Ok(checked)
+    }
+
+    /// What lies beside a chain that holds and does not agree with it.
+    fn contradiction(
+        &self,
+        session: &SessionId,
+        read: u64,
+        told: &Told,
+    ) -> Result<Option<String>, StoreError> {
+        let one = |query: &str| -> rusqlite::Result<(String, String, String, bool, i64)> {
+            self.connection.query_row(query, [session.as_str()], |row| {
+                let (agent, started_at) = (row.get(0)?, row.get(1)?);
+                Ok((agent, started_at, row.get(2)?, row.get(3)?, row.get(4)?))
+            })
+        };
+        let (agent, started_at, last_at, ended, rows) =
+            one("SELECT agent, started_at, last_at, ended,
+             (SELECT count(*) FROM events WHERE session_id = ?1)
+             FROM heads WHERE session_id = ?1")
+            .map_err(|error| damaged(&error))?;
+        let wrong = |what: &str| Some(format!("the list of sessions has another {what}"));
+        Ok(if u64::try_from(rows) != Ok(read) {
+            Some("there are events outside of the chain".to_owned())
+        } else if agent != told.agent {
+            wrong("agent than its first event")
+        } else if started_at != told.started_at {
+            wrong("start than its first event")
+        } else if last_at != told.last_at {
+            wrong("time than its last event")
+        } else if ended != told.ended {
+            wrong("state than its events")
+        } else {
+            None
+        })
     }
 
     fn page<T>(
@@ -224,6 +260,29 @@ impl Reader {
         let rows = statement.query_map([], read);
         rows.and_then(Iterator::collect)
             .map_err(|error| damaged(&error))
+    }
+}
+
+/// What the events of a chain say about its session.
+#[derive(Debug, Default)]
+struct Told {
+    agent: String,
+    started_at: String,
+    last_at: String,
+    ended: bool,
+}
+
+impl Told {
+    fn note(&mut self, event: &RawEvent) {
+        if event.sequence == 0 {
+            let payload: serde_json::Value =
+                serde_json::from_str(&event.payload).unwrap_or_default();
+            let agent = payload.get("agent_type").and_then(|agent| agent.as_str());
+            agent.unwrap_or_default().clone_into(&mut self.agent);
+            self.started_at.clone_from(&event.timestamp);
+        }
+        self.last_at.clone_from(&event.timestamp);
+        self.ended |= event.event_type == "session_ended";
     }
 }
 

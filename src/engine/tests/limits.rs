@@ -1,0 +1,121 @@
+//! What one agent can pile up, and what happens when it is full.
+
+use super::*;
+
+#[test]
+fn a_runaway_session_is_denied_not_queued_without_end() {
+    let mut bench = Bench::in_acme("s-1");
+    let asks: Vec<_> = (0..70)
+        .map(|n| bench.request("s-1", "ticket.delete", json!({"n": n})))
+        .collect();
+    assert_eq!(bench.held_ids().len(), 64);
+    assert_eq!(bench.denied(asks[69]).code, DenyCode::Overload);
+}
+
+#[test]
+fn identical_requests_without_end_do_not_pile_up() {
+    let mut bench = Bench::in_acme("s-1");
+    let asks: Vec<_> = (0..70)
+        .map(|_| bench.request("s-1", "ticket.delete", json!({})))
+        .collect();
+    for early in &asks[..6] {
+        assert_eq!(bench.denied(*early).code, DenyCode::Withdrawn);
+    }
+    assert!(asks[6..].iter().all(|ask| bench.waits(*ask)));
+    bench.pass("c-2");
+    bench.allowed(asks[69]);
+}
+
+#[test]
+fn runs_that_are_never_completed_do_not_pile_up() {
+    let mut bench = Bench::in_acme("s-1");
+    let get = |bench: &mut Bench| bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let first = get(&mut bench);
+    for _ in 0..300 {
+        get(&mut bench);
+    }
+    let last = get(&mut bench);
+    assert_eq!(bench.engine.sessions()[0].running.len(), 256);
+    for (ask, known) in [(first, false), (last, true)] {
+        let completed = ActionCompleted {
+            session: "s-1".parse().unwrap(),
+            execution: bench.allowed(ask).execution.clone(),
+            result: Ok(String::new()),
+        };
+        let done = bench.ask(|ask| Command::CompleteAction(ask, completed));
+        assert_eq!(bench.reply(done) == &Reply::Completed, known);
+    }
+}
+
+#[test]
+fn what_is_denied_because_too_much_is_held_is_on_record() {
+    use crate::base::limits::MAX_HELD;
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({"n": 0}));
+    let mut waiting = bench.engine.state.held[&"c-2".parse().unwrap()].clone();
+    let mut held = bench.held("c-2");
+    held.session = "s-9".parse().unwrap();
+    held.request_hash = Digest::ZERO;
+    waiting.held = Arc::new(held);
+    for n in 0..MAX_HELD {
+        let id = GateId::numbered(1_000_000 + n as u64);
+        bench.engine.state.held.insert(id, waiting.clone());
+    }
+    let ask = bench.request("s-1", "ticket.delete", json!({"n": 1}));
+    assert_eq!(bench.denied(ask).code, DenyCode::Overload);
+    assert_eq!(bench.payloads("action_blocked")[0]["policy_id"], "overload");
+}
+
+#[test]
+fn texts_of_agents_have_a_limit() {
+    let mut bench = Bench::acme();
+    let long = "x".repeat(70_000);
+    let start = |agent: &str, intent: Option<&String>| StartSession {
+        session: "s-1".parse().unwrap(),
+        agent: agent.to_owned(),
+        agent_version: None,
+        intent: intent.cloned(),
+    };
+    for start in [start(&long, None), start("bot", Some(&long))] {
+        let ask = bench.ask(|ask| Command::StartSession(ask, start));
+        assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
+    }
+    bench.start("s-1");
+    bench.pass("c-1");
+    let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let completed = ActionCompleted {
+        session: "s-1".parse().unwrap(),
+        execution: bench.allowed(get).execution.clone(),
+        result: Ok(long.clone()),
+    };
+    let done = bench.ask(|ask| Command::CompleteAction(ask, completed));
+    assert_eq!(bench.denied(done).code, DenyCode::BadRequest);
+    let end = EndSession {
+        session: "s-1".parse().unwrap(),
+        status: FinalStatus::Completed,
+        summary: Some(long),
+    };
+    let ended = bench.ask(|ask| Command::EndSession(ask, end));
+    assert_eq!(bench.denied(ended).code, DenyCode::BadRequest);
+    assert!(bench.drafts().all(|d| d.payload.fields().len() < 100));
+}
+
+#[test]
+fn parameters_that_are_too_large_are_denied() {
+    let mut bench = Bench::in_acme("s-1");
+    let huge = "x".repeat(10 * 1024 * 1024);
+    let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": huge}));
+    assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
+}
+
+#[test]
+fn requests_behind_a_start_gate_have_a_limit_too() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    let asks: Vec<_> = (0..65)
+        .map(|n| bench.request("s-1", "ticket.get", json!({"ticket_id": n.to_string()})))
+        .collect();
+    assert!(bench.waits(asks[63]));
+    assert_eq!(bench.denied(asks[64]).code, DenyCode::Overload);
+    assert_eq!(bench.payloads("action_blocked").len(), 1);
+}

@@ -1,0 +1,127 @@
+//! Several Atlases at once, and what policies come to.
+
+use super::*;
+
+#[test]
+fn an_atlas_unlocks_nothing_of_another_that_has_a_capability_of_the_same_name() {
+    let lax = "
+capabilities: [{capability_id: admin-support, actions: [lax.use]}]
+checkpoints:
+  - checkpoint_id: open-wide
+    trigger: {type: session_start}
+    unlock_capabilities: [admin-support]
+";
+    let lax = atlas(lax).replace("atlas_id: test", "atlas_id: lax");
+    let mut bench = Bench::new(&[&lax, ACME]);
+    bench.start("s-1");
+    bench.pass("c-1");
+    let own = bench.request("s-1", "lax.use", json!({}));
+    bench.allowed(own);
+    bench.request("s-1", "ticket.delete", json!({}));
+    assert_eq!(bench.held("c-2").gates[0].origin.id(), "admin-gate");
+}
+
+#[test]
+fn an_atlas_that_denies_by_default_is_not_overruled_by_another() {
+    let strict = "
+default_decision: deny
+actions: [{action_id: a}]
+";
+    let lax = "
+actions: [{action_id: a}, {action_id: b}]
+policies: [{policy_id: ok, type: allow, actions: ['*']}]
+";
+    let strict = atlas(strict);
+    let lax = atlas(lax).replace("atlas_id: test", "atlas_id: lax");
+    for atlases in [[&*strict, &*lax], [&*lax, &*strict]] {
+        let mut bench = Bench::new(&atlases);
+        bench.start("s-1");
+        let a = bench.request("s-1", "a", json!({}));
+        assert_eq!(bench.denied(a).code, DenyCode::Policy);
+        assert_eq!(bench.payloads("policy_checked")[0]["decision"], "deny");
+        // What the strict one does not know is not its to deny.
+        let b = bench.request("s-1", "b", json!({}));
+        bench.allowed(b);
+    }
+}
+
+#[test]
+fn of_several_atlases_the_highest_tier_and_the_highest_priority_count() {
+    let with = |id: &str, tier: &str, priority: u64| {
+        let body = format!(
+            "actions: [{{action_id: a, risk_tier: {tier}}}]\n\
+             checkpoints:\n\
+             - checkpoint_id: gate-{id}\n  trigger: {{type: action_pre, patterns: [a]}}\n  \
+             mode: blocking\n  priority: {priority}\n"
+        );
+        atlas(&body).replace("atlas_id: test", &format!("atlas_id: {id}"))
+    };
+    let mut bench = Bench::new(&[&with("one", "low", 5), &with("two", "high", 50)]);
+    bench.start("s-1");
+    bench.request("s-1", "a", json!({}));
+    let held = bench.held("c-1");
+    assert_eq!(held.tier(), crate::atlas::document::RiskTier::High);
+    let gates: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
+    assert_eq!(gates, ["gate-two", "gate-one"]);
+}
+
+#[test]
+fn the_record_of_the_policies_says_what_they_came_to() {
+    let verdict = |bench: &Bench, n: usize| {
+        let checked = bench.payloads("policy_checked")[n].clone();
+        (checked["policy_id"].clone(), checked["decision"].clone())
+    };
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "payment.refund", json!({}));
+    assert_eq!(
+        verdict(&bench, 0),
+        (json!("unknown_actions"), json!("deny"))
+    );
+
+    let body = "
+default_decision: deny
+actions: [{action_id: open}, {action_id: work}]
+policies: [{policy_id: ok, type: allow, actions: [open]}]
+checkpoints:
+  - checkpoint_id: advise
+    trigger: {type: action_pre, patterns: [open]}
+    allow_actions: [work, 'unknown.*']
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.request("s-1", "work", json!({}));
+    assert_eq!(
+        verdict(&bench, 0),
+        (json!("default_decision"), json!("deny"))
+    );
+    bench.request("s-1", "open", json!({}));
+    for action in ["work", "unknown.thing"] {
+        let ask = bench.request("s-1", action, json!({}));
+        bench.allowed(ask);
+    }
+    for n in [2, 3] {
+        assert_eq!(verdict(&bench, n), (json!("allow_actions"), json!("allow")));
+    }
+}
+
+#[test]
+fn unknown_actions_can_be_allowed_or_left_to_the_operator() {
+    let mut open = Bench::new(&[&atlas("unknown_actions: allow\n")]);
+    open.start("s-1");
+    let ask = open.request("s-1", "x.y", json!({}));
+    open.allowed(ask);
+
+    let mut asked = Bench::new(&[&atlas("unknown_actions: approve\n")]);
+    asked.start("s-1");
+    let ask = asked.request("s-1", "x.y", json!({}));
+    assert!(asked.waits(ask));
+    asked.pass("c-1");
+    asked.allowed(ask);
+
+    // Deny in any Atlas wins.
+    let mut both = Bench::new(&[&atlas("unknown_actions: allow\n"), ACME]);
+    both.start("s-1");
+    both.pass("c-1");
+    let ask = both.request("s-1", "x.y", json!({}));
+    assert_eq!(both.denied(ask).code, DenyCode::UnknownAction);
+}
