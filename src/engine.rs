@@ -34,6 +34,7 @@ pub mod explain;
 mod gate;
 pub mod held;
 mod lifecycle;
+mod moment;
 mod policy;
 mod restore;
 pub mod risk;
@@ -116,6 +117,9 @@ impl Engine {
             Command::EndSession(ask, end) => turn.end_session(ask, end),
             Command::RequestAction(ask, request) => turn.request_action(ask, request),
             Command::CompleteAction(ask, completed) => turn.complete_action(ask, completed),
+            Command::Input(ask, input) => turn.input(ask, &input),
+            Command::ReportError(ask, report) => turn.report_error(ask, &report),
+            Command::RequestContext(ask, request) => turn.request_context(ask, &request),
             Command::AskerLeft(ask) => turn.asker_left(ask),
             Command::Decide(ask, decide) => turn.decide(ask, &decide),
             Command::DeadlineReached(gate) => turn.deadline_reached(&gate),

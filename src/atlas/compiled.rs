@@ -14,6 +14,7 @@ use super::document::{
     GuidanceBlock, OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Scope, Steward,
     UnknownActions,
 };
+use super::keyword::Keywords;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
 use crate::base::pattern::Patterns;
@@ -117,7 +118,7 @@ pub struct Checkpoint {
 }
 
 /// When a checkpoint fires.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Trigger {
     /// A session begins.
     SessionStart,
@@ -127,6 +128,22 @@ pub enum Trigger {
     RiskThreshold(RiskTier),
     /// An action of one of these capabilities is asked for while it is locked.
     CapabilityAccess(BTreeSet<String>),
+    /// A session ends.
+    SessionEnd,
+    /// An action that matches has run.
+    ActionPost(Patterns),
+    /// Input contains keywords.
+    Keyword(Keywords),
+    /// So much time has passed since it last fired, or since the session started.
+    TimeInterval(Duration),
+    /// So many actions have run since it last fired.
+    CountInterval(u64),
+    /// An agent asks for context.
+    ExplicitRequest,
+    /// An agent reports an error.
+    ErrorOccurred,
+    /// An agent asks for it by its name.
+    Interactive,
 }
 
 /// A rule about actions.

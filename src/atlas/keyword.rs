@@ -11,7 +11,23 @@ use crate::base::limits::MAX_REGEX_BYTES;
 #[derive(Clone, Debug)]
 pub struct Keywords {
     mode: MatchMode,
+    case: Case,
+    threshold: Option<usize>,
     words: Vec<Keyword>,
+}
+
+impl PartialEq for Keywords {
+    fn eq(&self, other: &Self) -> bool {
+        // What is compiled follows from these.
+        let texts = |it: &Self| {
+            it.words
+                .iter()
+                .map(|word| word.text.clone())
+                .collect::<Vec<_>>()
+        };
+        (self.mode, self.case, self.threshold) == (other.mode, other.case, other.threshold)
+            && texts(self) == texts(other)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -87,6 +103,8 @@ impl Keywords {
         });
         Ok(Self {
             mode,
+            case,
+            threshold,
             words: words.collect::<Result<_, _>>()?,
         })
     }

@@ -58,7 +58,7 @@ impl Turn<'_> {
             return;
         };
         match session.entry.clone() {
-            Entry::Open => self.judge_action(ask, request),
+            Entry::Open => self.judge_in_turn(ask, request),
             Entry::Held(_) => self.park(ask, request),
             Entry::Lapsed { .. } => {
                 let reason = "too much is held to ask about this session".to_owned();
@@ -68,6 +68,22 @@ impl Turn<'_> {
                 let reason = format!("this session may not act: {reason}");
                 self.refuse_action(ask, &request, DenyCode::Refused, SESSION_START, reason);
             }
+        }
+    }
+
+    /// Judges a request, unless a gate stands before everything its session asks for.
+    fn judge_in_turn(&mut self, ask: AskId, request: ActionRequest) {
+        self.keep_time(&request.session);
+        let Some(session) = self.live(&request.session) else {
+            return;
+        };
+        if !session.unpassed.is_empty() {
+            let reason = "too much is held to ask about this session".to_owned();
+            self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
+        } else if session.pending.is_empty() {
+            self.judge_action(ask, request);
+        } else {
+            self.park(ask, request);
         }
     }
 
@@ -350,7 +366,9 @@ impl Turn<'_> {
             result_summary,
             error,
         };
+        let action = record.action_type.clone();
         self.record_below(&place, record);
+        self.after_action(&place, &action);
         self.reply(ask, Reply::Completed);
     }
 

@@ -27,6 +27,12 @@ pub enum Command {
     RequestAction(AskId, ActionRequest),
     /// An agent has run an action.
     CompleteAction(AskId, ActionCompleted),
+    /// An agent was given input.
+    Input(AskId, Input),
+    /// An agent reports an error.
+    ReportError(AskId, ErrorReport),
+    /// An agent asks for context, or for a checkpoint by its name.
+    RequestContext(AskId, ContextRequest),
     /// Whoever asked is no longer there to hear the answer.
     AskerLeft(AskId),
     /// An operator decides about a held request.
@@ -117,6 +123,67 @@ pub struct ActionError {
     pub code: String,
     /// For people.
     pub message: String,
+}
+
+/// An agent was given input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Input {
+    /// The session.
+    pub session: SessionId,
+    /// The text. It is looked at, and only its hash is kept.
+    pub text: String,
+    /// Where it came from.
+    pub source: InputSource,
+}
+
+/// Where input came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InputSource {
+    /// A person.
+    User,
+    /// The system.
+    System,
+    /// Another agent.
+    OtherAgent,
+}
+
+impl InputSource {
+    /// The source's name in records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::System => "system",
+            Self::OtherAgent => "other_agent",
+        }
+    }
+}
+
+/// An agent reports an error.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorReport {
+    /// The session.
+    pub session: SessionId,
+    /// What kind of error.
+    pub error_type: String,
+    /// For people.
+    pub message: String,
+    /// Whether work can go on.
+    pub recoverable: bool,
+}
+
+/// An agent asks for context, or for a checkpoint by its name.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContextRequest {
+    /// The session.
+    pub session: SessionId,
+    /// What is looked for.
+    pub query: Option<String>,
+    /// Contexts by identifier.
+    pub hints: Vec<String>,
+    /// An interactive checkpoint to fire.
+    pub checkpoint: Option<String>,
 }
 
 /// An operator decides about a held request.
@@ -225,6 +292,8 @@ pub enum Reply {
     Started(SessionStarted),
     /// The session is closed.
     Ended,
+    /// Input, an error or a request for context was taken in.
+    Accepted(Accepted),
     /// The action may run, once.
     Allowed(Allowed),
     /// It may not.
@@ -244,6 +313,13 @@ pub enum Reply {
 pub struct SessionStarted {
     /// Gates that hold its actions until an operator passes them.
     pub held: Vec<GateId>,
+    /// Texts handed to the agent.
+    pub given: Given,
+}
+
+/// Something beside an action was taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
     /// Texts handed to the agent.
     pub given: Given,
 }

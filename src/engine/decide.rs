@@ -256,6 +256,14 @@ impl Turn<'_> {
                 self.owe(&held.session, given);
                 self.open_session(held);
             }
+            Subject::Moment(_) => {
+                if let Some(session) = self.state().sessions.get_mut(&held.session) {
+                    session.pending.remove(&held.id);
+                }
+                let asker = waiting.and_then(|waiting| waiting.askers.last().copied());
+                self.accept(asker, &held.session, given);
+                self.go_on(&held.session);
+            }
             Subject::Action(call) => {
                 let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
                 self.release(held, &place, call, given, askers);
@@ -339,7 +347,7 @@ impl Turn<'_> {
             session.entry = Entry::Open;
         }
         self.touch(&held.session);
-        self.release_parked(&held.session);
+        self.go_on(&held.session);
     }
 }
 

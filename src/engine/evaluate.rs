@@ -141,7 +141,7 @@ pub(super) fn session_start<'a>(
     for atlas in atlases {
         let matching = atlas.checkpoints.iter().filter(|checkpoint| {
             let when = checkpoint.when.as_ref();
-            checkpoint.trigger == Trigger::SessionStart
+            matches!(checkpoint.trigger, Trigger::SessionStart)
                 && (owed.contains(&checkpoint.id)
                     || when.is_none_or(|when| when.evaluate(&facts) != Truth::False))
         });
@@ -152,6 +152,107 @@ pub(super) fn session_start<'a>(
         }));
     }
     by_priority(fired)
+}
+
+/// Something that happens beside actions.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Occasion<'o> {
+    /// Input came.
+    Input(&'o str),
+    /// An action ran.
+    Done(&'o str),
+    /// An error was reported.
+    Error,
+    /// Context was asked for.
+    Context,
+    /// A checkpoint was asked for by its name.
+    Named(&'o str),
+    /// The session ends.
+    SessionEnd,
+    /// The session wants to act: are intervals due?
+    Beat,
+}
+
+/// The checkpoints that fire on an occasion.
+pub(super) fn on<'a>(
+    atlases: &'a [Atlas],
+    session: &Session,
+    occasion: Occasion<'_>,
+    now: Timestamp,
+) -> Vec<Fired<'a>> {
+    let mut facts = session_facts(session, now);
+    match occasion {
+        Occasion::Input(text) => facts.input = Some(text),
+        Occasion::Done(action) => facts.action = Some(action),
+        Occasion::Error
+        | Occasion::Context
+        | Occasion::Named(_)
+        | Occasion::SessionEnd
+        | Occasion::Beat => {}
+    }
+    let mut fired = Vec::new();
+    for atlas in atlases {
+        for checkpoint in &atlas.checkpoints {
+            let Some(why) = occasion_firing(atlas, checkpoint, session, occasion, now) else {
+                continue;
+            };
+            let when = checkpoint.when.as_ref();
+            if when.is_none_or(|when| when.evaluate(&facts) != Truth::False) {
+                fired.push(Fired {
+                    atlas,
+                    checkpoint,
+                    why,
+                });
+            }
+        }
+    }
+    by_priority(fired)
+}
+
+fn occasion_firing(
+    atlas: &Atlas,
+    checkpoint: &Checkpoint,
+    session: &Session,
+    occasion: Occasion<'_>,
+    now: Timestamp,
+) -> Option<String> {
+    let beat = || {
+        let mut beats = session.beats.iter();
+        beats.find(|beat| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id)
+    };
+    match (&checkpoint.trigger, occasion) {
+        (Trigger::Keyword(keywords), Occasion::Input(text)) => {
+            let found = keywords.find(text);
+            let words: Vec<_> = found.iter().map(|m| format!("`{}`", m.keyword)).collect();
+            (!found.is_empty()).then(|| format!("keyword: found {}", words.join(", ")))
+        }
+        (Trigger::ActionPost(patterns), Occasion::Done(action)) => {
+            let pattern = patterns.first_match(action)?;
+            Some(format!("action_post: `{action}` matches `{pattern}`"))
+        }
+        (Trigger::ErrorOccurred, Occasion::Error) => {
+            Some("error_occurred: it was reported".to_owned())
+        }
+        (Trigger::ExplicitRequest, Occasion::Context) => {
+            Some("explicit_request: the agent asked for context".to_owned())
+        }
+        (Trigger::Interactive, Occasion::Named(name)) => {
+            (checkpoint.id == name).then(|| "interactive: the agent asked for it".to_owned())
+        }
+        (Trigger::SessionEnd, Occasion::SessionEnd) => Some("session_end: it ends".to_owned()),
+        (Trigger::TimeInterval(interval), Occasion::Beat) => {
+            let last = beat().map_or(session.started_at, |beat| beat.at);
+            let seconds = interval.as_secs();
+            (now.since(last) >= *interval)
+                .then(|| format!("time_interval: {seconds} s have passed"))
+        }
+        (Trigger::CountInterval(interval), Occasion::Beat) => {
+            let last = beat().map_or(0, |beat| beat.actions);
+            (session.actions.saturating_sub(last) >= *interval)
+                .then(|| format!("count_interval: {interval} actions have run"))
+        }
+        _ => None,
+    }
 }
 
 /// How risky an action is. The highest declared tier counts; without one it is detected.
@@ -218,10 +319,15 @@ pub(super) fn firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint)
 fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) -> Firing {
     let call = case.call;
     let not = |wanted: String, actual: String| Firing::Not { wanted, actual };
+    let elsewhere = |at| Firing::Elsewhere { at };
     match &checkpoint.trigger {
-        Trigger::SessionStart => Firing::Elsewhere {
-            at: "the start of a session",
-        },
+        Trigger::SessionStart => elsewhere("the start of a session"),
+        Trigger::SessionEnd => elsewhere("the end of a session"),
+        Trigger::ActionPost(_) => elsewhere("the end of an action"),
+        Trigger::Keyword(_) => elsewhere("input"),
+        Trigger::TimeInterval(_) | Trigger::CountInterval(_) => elsewhere("intervals"),
+        Trigger::ExplicitRequest | Trigger::Interactive => elsewhere("the agent's request"),
+        Trigger::ErrorOccurred => elsewhere("errors"),
         Trigger::ActionPre(patterns) => match patterns.first_match(&call.action) {
             Some(pattern) => Firing::Fires {
                 why: format!("action_pre: `{}` matches `{pattern}`", call.action),

@@ -134,13 +134,18 @@ impl Turn<'_> {
     }
 
     /// Holds a request. `ask` waits for the answer; without one, nobody does.
-    pub(super) fn hold(&mut self, ask: Option<AskId>, request: Request, raised: Vec<Raised>) {
+    pub(super) fn hold(
+        &mut self,
+        ask: Option<AskId>,
+        request: Request,
+        raised: Vec<Raised>,
+    ) -> Option<GateId> {
         if self.state().held.len() >= MAX_HELD {
             if let Some(ask) = ask {
                 let reason = format!("{MAX_HELD} requests are held already");
                 self.deny(ask, DenyCode::Overload, reason);
             }
-            return;
+            return None;
         }
         let id = self.next_gate_id();
         let data = trigger_data(&request.subject);
@@ -177,7 +182,8 @@ impl Turn<'_> {
         self.persist(StateKind::Held, id.as_str(), Some(&waiting));
         self.state().held.insert(id.clone(), waiting);
         self.push(Effect::SetDeadline(id.clone(), deadline));
-        self.push(Effect::Held(id));
+        self.push(Effect::Held(id.clone()));
+        Some(id)
     }
 
     fn next_gate_id(&mut self) -> GateId {
@@ -281,6 +287,7 @@ pub(super) fn start_params(agent: &str, intent: Option<&str>) -> Value {
 fn trigger_data(subject: &Subject) -> Value {
     match subject {
         Subject::SessionStart => json!({}),
+        Subject::Moment(moment) => moment.data.clone(),
         Subject::Action(call) => json!({ "action_id": call.action }),
     }
 }

@@ -54,7 +54,7 @@ impl Held {
     #[must_use]
     pub fn tier(&self) -> RiskTier {
         match &self.subject {
-            Subject::SessionStart => RiskTier::Low,
+            Subject::SessionStart | Subject::Moment(_) => RiskTier::Low,
             Subject::Action(call) => call.tier,
         }
     }
@@ -65,6 +65,7 @@ impl Held {
         match &self.subject {
             Subject::SessionStart => "session_start",
             Subject::Action(call) => &call.action,
+            Subject::Moment(moment) => &moment.label,
         }
     }
 }
@@ -77,6 +78,19 @@ pub enum Subject {
     SessionStart,
     /// To run an action.
     Action(ActionCall),
+    /// To go on after something else that happened.
+    Moment(Moment),
+}
+
+/// Something that happened beside actions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// The type of checkpoint that it concerns.
+    pub kind: String,
+    /// What it is, for people: `input`, `after ticket.delete`.
+    pub label: String,
+    /// What is known about it.
+    pub data: Value,
 }
 
 /// An action with its parameters.

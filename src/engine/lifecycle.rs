@@ -60,6 +60,9 @@ impl Turn<'_> {
             denied: Vec::new(),
             contexts: BTreeSet::new(),
             owed: Given::default(),
+            pending: BTreeSet::new(),
+            unpassed: Vec::new(),
+            beats: Vec::new(),
             running: BTreeMap::new(),
             actions: 0,
             events: 0,
@@ -118,7 +121,8 @@ impl Turn<'_> {
         if known.is_none_or(|known| known.atlas_hash == atlas_hash) {
             return;
         }
-        if let Some(gate) = self.entry_gate(session) {
+        let pending = known.map(|known| known.pending.clone()).unwrap_or_default();
+        for gate in self.entry_gate(session).into_iter().chain(pending) {
             self.withdraw(&gate, Outcome::Voided, ATLAS_CHANGED);
         }
         let Some(known) = self.state().sessions.get_mut(session) else {
@@ -151,7 +155,8 @@ impl Turn<'_> {
             .atlases
             .iter()
             .flat_map(|atlas| &atlas.checkpoints);
-        let starts = checkpoints.filter(|checkpoint| checkpoint.trigger == Trigger::SessionStart);
+        let starts =
+            checkpoints.filter(|checkpoint| matches!(checkpoint.trigger, Trigger::SessionStart));
         let owed = starts.map(|checkpoint| checkpoint.id.clone()).collect();
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.entry = Entry::Lapsed { owed };
@@ -268,6 +273,10 @@ impl Turn<'_> {
             return;
         };
         let root = session_place(session);
+        self.before_end(&end.session, &root);
+        let Some(session) = self.engine.state.sessions.get(&end.session) else {
+            return;
+        };
         let record = SessionEnded {
             duration_ms: millis(now, session.started_at),
             event_count: session.events + 1,

@@ -11,7 +11,7 @@ use crate::base::id::{ExecutionId, GateId, SessionId, SpanId, TraceId};
 use crate::base::pattern::{Pattern, Patterns};
 
 use super::command::Given;
-use super::held::PassEffects;
+use super::held::{Moment, PassEffects};
 
 /// One agent session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -45,6 +45,15 @@ pub struct Session {
     /// What gates gave it and it was not told yet: it goes with the next answer.
     #[serde(default)]
     pub owed: Given,
+    /// Held gates that stand before everything it asks for.
+    #[serde(default)]
+    pub pending: BTreeSet<GateId>,
+    /// Gates that were put up and not passed: they are put up again.
+    #[serde(default)]
+    pub unpassed: Vec<Unpassed>,
+    /// When interval checkpoints last fired.
+    #[serde(default)]
+    pub beats: Vec<Beat>,
     /// Runs that were allowed and are not yet completed.
     pub running: BTreeMap<ExecutionId, Running>,
     /// Runs that were allowed.
@@ -72,6 +81,26 @@ pub enum Entry {
         /// Why.
         reason: String,
     },
+}
+
+/// Gates of a moment that were not passed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Unpassed {
+    /// What happened.
+    pub moment: Moment,
+    /// The checkpoints that fired.
+    pub checkpoints: BTreeSet<String>,
+}
+
+/// When an interval checkpoint last fired.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Beat {
+    /// Atlas and checkpoint.
+    pub key: (String, String),
+    /// When.
+    pub at: Timestamp,
+    /// After how many runs.
+    pub actions: u64,
 }
 
 /// A run that was allowed and is not yet completed.

@@ -9,7 +9,7 @@ use crate::trace::event::{CheckpointBlocked, CheckpointCompleted, Durability};
 use super::command::{AskId, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply, StateKind};
 use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
-use super::session::Entry;
+use super::session::{Entry, Unpassed};
 use super::turn::{Place, Turn};
 use super::{Permit, Waiting};
 
@@ -136,6 +136,21 @@ impl Turn<'_> {
                 }
                 self.refuse_parked(&held.session, ending.code, &ending.reason);
             }
+            Subject::Moment(moment) => {
+                if let Some(session) = self.state().sessions.get_mut(&held.session) {
+                    session.pending.remove(&held.id);
+                    // Input that was refused was not taken; everything else did happen.
+                    if moment.kind != "keyword_match" {
+                        let gates = held.gates.iter();
+                        session.unpassed.push(Unpassed {
+                            moment: moment.clone(),
+                            checkpoints: gates.map(|gate| gate.origin.id().to_owned()).collect(),
+                        });
+                    }
+                }
+                self.touch(&held.session);
+                self.refuse_parked(&held.session, ending.code, &ending.reason);
+            }
             Subject::Action(call) => {
                 let by = held.gates.first().map_or("", |gate| gate.origin.id());
                 self.block(&place, call, by, &ending.reason);
@@ -209,7 +224,7 @@ impl Turn<'_> {
             .get(&held.session)
             .map(session_place);
         let parent = match held.subject {
-            Subject::SessionStart => None,
+            Subject::SessionStart | Subject::Moment(_) => None,
             Subject::Action(_) => root.map(|root| root.span_id),
         };
         Place {

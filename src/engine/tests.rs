@@ -15,6 +15,7 @@ use crate::base::limits::PERMIT_LIFETIME;
 mod decisions;
 mod explanations;
 mod limits;
+mod moments;
 mod policies;
 mod requests;
 mod restarts;

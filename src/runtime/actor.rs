@@ -242,6 +242,7 @@ impl Actor {
                 }
                 Reply::Started(_)
                 | Reply::Ended
+                | Reply::Accepted(_)
                 | Reply::Allowed(_)
                 | Reply::Denied(_)
                 | Reply::Completed => Reply::Denied(denied(&what)),
@@ -350,6 +351,9 @@ fn unavailable(command: &Command, what: &str) -> Reply {
         | Command::EndSession(..)
         | Command::RequestAction(..)
         | Command::CompleteAction(..)
+        | Command::Input(..)
+        | Command::ReportError(..)
+        | Command::RequestContext(..)
         | Command::AskerLeft(_)
         | Command::DeadlineReached(_) => Reply::Denied(denied(what)),
     }

@@ -4,8 +4,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::message::{AskIds, Message};
 use crate::engine::command::{
-    ActionCompleted, ActionRequest, Allowed, AskId, Command, Denied, DenyCode, EndSession, Reply,
-    SessionStarted, StartSession,
+    Accepted, ActionCompleted, ActionRequest, Allowed, AskId, Command, ContextRequest, Denied,
+    DenyCode, EndSession, ErrorReport, Input, Reply, SessionStarted, StartSession,
 };
 
 /// The agents' way in: asks, and never decides.
@@ -70,6 +70,38 @@ impl Agents {
         }
     }
 
+    /// Says what input the agent was given. Answers when it may be worked on.
+    ///
+    /// # Errors
+    /// When it is denied.
+    pub async fn input(&self, input: Input) -> Result<Accepted, Denied> {
+        self.moment(|ask| Command::Input(ask, input)).await
+    }
+
+    /// Reports an error. Answers when work may go on.
+    ///
+    /// # Errors
+    /// When it is denied.
+    pub async fn report_error(&self, report: ErrorReport) -> Result<Accepted, Denied> {
+        self.moment(|ask| Command::ReportError(ask, report)).await
+    }
+
+    /// Asks for context, or for a checkpoint by its name.
+    ///
+    /// # Errors
+    /// When it is denied.
+    pub async fn request_context(&self, request: ContextRequest) -> Result<Accepted, Denied> {
+        self.moment(|ask| Command::RequestContext(ask, request))
+            .await
+    }
+
+    async fn moment(&self, command: impl FnOnce(AskId) -> Command) -> Result<Accepted, Denied> {
+        match self.ask(command).await {
+            Reply::Accepted(accepted) => Ok(accepted),
+            other => Err(denied_by(other)),
+        }
+    }
+
     async fn ask(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
@@ -100,6 +132,7 @@ fn denied_by(reply: Reply) -> Denied {
         Reply::Denied(denied) => denied,
         Reply::Started(_)
         | Reply::Ended
+        | Reply::Accepted(_)
         | Reply::Allowed(_)
         | Reply::Completed
         | Reply::Decided(_)

@@ -3,13 +3,15 @@
 //! The one promise is checked from outside after every step: an agent is allowed to run a gated action
 //! at most as often as the operator passed exactly that request with valid answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::ManualClock;
 use cra_core::engine::command::{
-    ActionCompleted, Allowed, Denied, EndSession, FinalStatus, Outcome, Reply, Ruling,
+    ActionCompleted, Allowed, Denied, EndSession, FinalStatus, Input, InputSource, Outcome, Reply,
+    Ruling,
 };
 use cra_core::engine::held::{Held, Subject};
 use cra_core::store::Store;
@@ -17,10 +19,29 @@ use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::support::{Bench, clock, decide, good_answers, request};
+use super::support::{Bench, acme, clock, decide, good_answers, request};
 
 /// Steps of one run. Each is something an agent, the operator or the world does.
 const STEPS: usize = 300;
+
+/// Gates that stand before a whole session, beside those of the example.
+const MOMENTS: &str = r#"
+atlas_version: "1.0"
+atlas_id: com.example.moments
+version: "1"
+name: Moments
+unknown_actions: allow
+checkpoints:
+  - { checkpoint_id: after, mode: blocking, trigger: { type: action_post, patterns: ["ticket.list"] } }
+  - { checkpoint_id: words, mode: blocking, trigger: { type: keyword, patterns: [refund] } }
+  - { checkpoint_id: often, mode: blocking, trigger: { type: count_interval, actions: 6 } }
+"#;
+
+fn atlases() -> Vec<Atlas> {
+    let mut atlases = acme();
+    atlases.push(load_str("moments.yaml", MOMENTS).unwrap().atlas);
+    atlases
+}
 
 /// A small generator of its own, so that a seed means the same run for ever.
 struct Dice(u64);
@@ -56,6 +77,10 @@ struct World {
     passed: BTreeMap<Asked, u64>,
     allowed: BTreeMap<Asked, u64>,
     refused: u64,
+    /// Sessions that had a gate before everything they ask for when the step began, and those of
+    /// them that had one passed since.
+    stopped: BTreeSet<String>,
+    freed: BTreeSet<String>,
 }
 
 /// What agents ask for: action, and whether it is gated once the session is in.
@@ -71,7 +96,7 @@ impl World {
     async fn new(seed: u64) -> Self {
         let store = MemoryStore::default();
         let clock = clock();
-        let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&clock)).await;
+        let bench = Bench::under(atlases(), Arc::new(store.clone()), Arc::clone(&clock)).await;
         Self {
             dice: Dice(seed),
             store,
@@ -83,13 +108,20 @@ impl World {
             passed: BTreeMap::new(),
             allowed: BTreeMap::new(),
             refused: 0,
+            stopped: BTreeSet::new(),
+            freed: BTreeSet::new(),
         }
     }
 
     async fn step(&mut self) {
+        let snapshot = self.bench.snapshot();
+        let moments = snapshot.held.iter().filter(|held| is_moment(held));
+        self.stopped = moments.map(|held| held.session.to_string()).collect();
+        self.freed.clear();
         match self.dice.roll(100) {
             0..12 => self.start().await,
-            12..45 => self.ask(),
+            12..41 => self.ask(),
+            41..45 => self.say(),
             45..50 => self.leave(),
             50..53 => self.end().await,
             53..75 => self.pass().await,
@@ -126,6 +158,20 @@ impl World {
         ));
     }
 
+    fn say(&mut self) {
+        let Some(session) = self.dice.pick(&self.sessions).cloned() else {
+            return;
+        };
+        let text = *self.dice.pick(&["hello", "a refund please"]).unwrap();
+        let input = Input {
+            session: session.parse().unwrap(),
+            text: text.to_owned(),
+            source: InputSource::User,
+        };
+        let agents = self.bench.runtime.agents();
+        tokio::spawn(async move { agents.input(input).await });
+    }
+
     fn leave(&mut self) {
         let sides = self.asking.len() as u64;
         if sides > 0 {
@@ -156,7 +202,15 @@ impl World {
         let Some(held) = self.any_held() else { return };
         let reply = self.bench.pass(&held).await;
         if matches!(&reply, Reply::Decided(decided) if decided.outcome == Outcome::Passed) {
-            *self.passed.entry(asked(&held)).or_default() += 1;
+            self.note_passed(&held);
+        }
+    }
+
+    fn note_passed(&mut self, held: &Held) {
+        if is_moment(held) {
+            self.freed.insert(held.session.to_string());
+        } else {
+            *self.passed.entry(asked(held)).or_default() += 1;
         }
     }
 
@@ -186,7 +240,7 @@ impl World {
         match reply {
             Reply::Decided(decided) if decided.outcome == Outcome::Passed => {
                 assert!(text, "{held:?} passed with {bad}");
-                *self.passed.entry(asked(&held)).or_default() += 1;
+                self.note_passed(&held);
             }
             _ => self.refused += 1,
         }
@@ -215,7 +269,7 @@ impl World {
             .collect();
         self.store = self.store.reopen();
         let store = Arc::new(self.store.clone());
-        self.bench = Bench::start(store, Arc::clone(&self.clock)).await;
+        self.bench = Bench::under(atlases(), store, Arc::clone(&self.clock)).await;
         settle().await;
         let back: Vec<_> = self
             .bench
@@ -251,6 +305,8 @@ impl World {
         let done: Vec<(Asked, JoinHandle<_>)> = done;
         for (asked, task) in done {
             if let Ok(Ok(allowed)) = task.await {
+                let free = !self.stopped.contains(&asked.0) || self.freed.contains(&asked.0);
+                assert!(free, "{asked:?} ran past a gate before its whole session");
                 let completed = ActionCompleted {
                     session: asked.0.parse().unwrap(),
                     execution: allowed.execution,
@@ -293,9 +349,13 @@ impl World {
     }
 }
 
+fn is_moment(held: &Held) -> bool {
+    matches!(held.subject, Subject::Moment(_))
+}
+
 fn asked(held: &Held) -> Asked {
     let params = match &held.subject {
-        Subject::SessionStart => String::new(),
+        Subject::SessionStart | Subject::Moment(_) => String::new(),
         Subject::Action(call) => call.params.to_string(),
     };
     (held.session.to_string(), held.action().to_owned(), params)

@@ -55,9 +55,17 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) async fn start(store: Arc<dyn Store>, clock: Arc<ManualClock>) -> Self {
+        Self::under(acme(), store, clock).await
+    }
+
+    pub(crate) async fn under(
+        atlases: Vec<Atlas>,
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+    ) -> Self {
         let runtime = Runtime::start(Parts {
             store,
-            atlases: acme(),
+            atlases,
             clock: Arc::clone(&clock) as Arc<dyn Clock>,
             ids: Box::new(CountedIds::starting_at(
                 clock.now().micros().unsigned_abs().into(),

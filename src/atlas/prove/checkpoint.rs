@@ -1,14 +1,17 @@
 //! Checkpoints: what they refer to, when they fire, what they ask.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::ids::Ids;
 use super::{Prover, text_fault};
 use crate::atlas::compiled::{Checkpoint, Question, QuestionError, Trigger};
 use crate::atlas::diagnostic::{Code, quoted};
 use crate::atlas::document::{
-    AnswerValidation, CheckpointQuestion, CheckpointTrigger, ResponseType, StewardCheckpointDef,
+    AnswerValidation, CheckpointMode, CheckpointQuestion, CheckpointTrigger, MatchMode,
+    ResponseType, StewardCheckpointDef,
 };
+use crate::atlas::keyword::{Case, Keywords};
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
 
 impl Prover<'_, '_> {
@@ -42,7 +45,12 @@ impl Prover<'_, '_> {
         let allow_actions = self.patterns(&at("allow_actions"), &definition.allow_actions);
         let deny_actions = self.patterns(&at("deny_actions"), &definition.deny_actions);
         let when = self.condition(&at("when"), definition.when.as_ref());
-        let trigger = self.trigger(&at("trigger"), &definition.trigger, capabilities)?;
+        let trigger = self.trigger(
+            &at("trigger"),
+            &definition.trigger,
+            definition.mode,
+            capabilities,
+        )?;
         Some(Checkpoint {
             id: definition.checkpoint_id.clone(),
             name: definition.name.clone(),
@@ -70,6 +78,7 @@ impl Prover<'_, '_> {
         &mut self,
         path: &str,
         trigger: &CheckpointTrigger,
+        mode: CheckpointMode,
         capabilities: &Ids<'_>,
     ) -> Option<Trigger> {
         match trigger {
@@ -92,20 +101,79 @@ impl Prover<'_, '_> {
                     capability_ids.iter().cloned().collect(),
                 ))
             }
-            CheckpointTrigger::SessionEnd
-            | CheckpointTrigger::ActionPost { .. }
-            | CheckpointTrigger::Keyword { .. }
-            | CheckpointTrigger::TimeInterval { .. }
-            | CheckpointTrigger::CountInterval { .. }
-            | CheckpointTrigger::ExplicitRequest
-            | CheckpointTrigger::ErrorOccurred
-            | CheckpointTrigger::Interactive
-            | CheckpointTrigger::Custom { .. } => {
+            CheckpointTrigger::SessionEnd => {
+                if mode == CheckpointMode::Blocking {
+                    let message = "a session that ends cannot be held";
+                    self.fault(Code::Contradiction, path, message);
+                }
+                Some(Trigger::SessionEnd)
+            }
+            CheckpointTrigger::ActionPost { patterns } => {
+                let path = format!("{path}.patterns");
+                Some(Trigger::ActionPost(self.some_patterns(&path, patterns)))
+            }
+            CheckpointTrigger::Keyword {
+                patterns,
+                case_sensitive,
+                match_mode,
+            } => self.keywords(path, patterns, *case_sensitive, *match_mode),
+            CheckpointTrigger::TimeInterval { seconds } => {
+                self.interval(path, "seconds", *seconds);
+                Some(Trigger::TimeInterval(Duration::from_secs(*seconds)))
+            }
+            CheckpointTrigger::CountInterval { actions } => {
+                self.interval(path, "actions", *actions);
+                Some(Trigger::CountInterval(*actions))
+            }
+            CheckpointTrigger::ExplicitRequest => Some(Trigger::ExplicitRequest),
+            CheckpointTrigger::ErrorOccurred => Some(Trigger::ErrorOccurred),
+            CheckpointTrigger::Interactive => Some(Trigger::Interactive),
+            CheckpointTrigger::Custom { .. } => {
                 // Decoding refuses these already; if it ever does not, the gate still may not vanish.
                 let message = format!("`{}` checkpoints cannot fire", trigger.checkpoint_type());
                 self.fault(Code::NotEnforced, &format!("{path}.type"), message);
                 None
             }
+        }
+    }
+
+    fn keywords(
+        &mut self,
+        path: &str,
+        patterns: &[String],
+        case_sensitive: bool,
+        mode: MatchMode,
+    ) -> Option<Trigger> {
+        let path = format!("{path}.patterns");
+        if patterns.is_empty() {
+            let message = "a list that names nothing never fires";
+            self.fault(Code::EmptyPattern, &path, message);
+        }
+        for (index, pattern) in patterns.iter().enumerate() {
+            if pattern.trim().is_empty() {
+                let message = "an empty keyword is in every text";
+                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
+            }
+        }
+        let case = if case_sensitive {
+            Case::Sensitive
+        } else {
+            Case::Insensitive
+        };
+        match Keywords::compile(patterns, mode, case, None) {
+            Ok(keywords) => Some(Trigger::Keyword(keywords)),
+            Err(error) => {
+                let path = format!("{path}[{}]", error.index);
+                self.fault(Code::BadRegex, &path, regex_fault(&error.source));
+                None
+            }
+        }
+    }
+
+    fn interval(&mut self, path: &str, key: &str, number: u64) {
+        if number == 0 {
+            let message = format!("an interval of 0 {key} would never end");
+            self.fault(Code::OutOfRange, &format!("{path}.{key}"), message);
         }
     }
 

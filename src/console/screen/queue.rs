@@ -129,7 +129,7 @@ pub(crate) fn find<'a>(held: &'a [Arc<Held>], id: &GateId) -> Option<&'a Arc<Hel
 /// Whether a tier was read from the words of the request instead of declared.
 pub(crate) fn is_detected(held: &Held) -> bool {
     match &held.subject {
-        Subject::SessionStart => false,
+        Subject::SessionStart | Subject::Moment(_) => false,
         Subject::Action(call) => match call.tier_source {
             TierSource::Detected => true,
             TierSource::Declared => false,

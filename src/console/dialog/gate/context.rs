@@ -192,6 +192,12 @@ pub(crate) fn hidden_words(count: usize) -> String {
 fn request_text(held: &Held) -> (String, usize) {
     match &held.subject {
         Subject::SessionStart => ("session_start".to_owned(), 0),
+        Subject::Moment(moment) => {
+            let data = serde_json::to_string_pretty(&moment.data).unwrap_or_default();
+            let data = visible(&data, Lines::Keep).text;
+            let hidden = hidden_in(&moment.label) + hidden_in_value(&moment.data);
+            (format!("{}\n{data}", one_line(&moment.label)), hidden)
+        }
         Subject::Action(call) => {
             let params = serde_json::to_string_pretty(&call.params).unwrap_or_default();
             // JSON already writes control characters out; the rest is written out here.

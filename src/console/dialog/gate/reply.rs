@@ -28,6 +28,7 @@ impl GateDialog {
             Reply::Refused(refused) => self.on_refused(verb, refused),
             Reply::Started(_)
             | Reply::Ended
+            | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)
             | Reply::Completed => {

@@ -106,6 +106,9 @@ fn who(held: &Held) -> String {
 fn what(held: &Held) -> String {
     match &held.subject {
         Subject::SessionStart => "session_start: to begin working".to_owned(),
+        Subject::Moment(moment) => {
+            format!("to go on: {}", one_line(&moment.label))
+        }
         Subject::Action(call) => {
             let params = beginning(&call.params);
             format!("{} {}", one_line(&call.action), one_line(&params))

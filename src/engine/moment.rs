@@ -1,0 +1,271 @@
+//! What happens beside actions: input, results, errors, requests for context, the passing of time.
+//!
+//! A gate that fires at such a moment stands before the whole session: until it is passed, nothing the
+//! session asks for is judged. One that is not passed is owed, and put up again when the session wants
+//! to act. Only input that was refused is done with: it was not taken.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::atlas::document::CheckpointMode;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+use crate::base::limits::MAX_TEXT_BYTES;
+use crate::trace::event::{ContextRequested, ErrorOccurred, InputReceived};
+
+use super::command::{Accepted, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply};
+use super::evaluate::{self, Occasion};
+use super::gate::{OwnedFired, Raised, Request};
+use super::held::{Moment, Subject, request_hash};
+use super::lifecycle::session_place;
+use super::session::{Beat, Entry, Unpassed};
+use super::turn::{Place, Turn};
+
+impl Turn<'_> {
+    /// An agent was given input.
+    pub(super) fn input(&mut self, ask: AskId, input: &Input) {
+        let Some(place) = self.moment_place(ask, &input.session) else {
+            return;
+        };
+        let occasion = Occasion::Input(&input.text);
+        let fired = self.fired_on(&input.session, occasion);
+        let hash = Digest::of(&input.text);
+        let record = InputReceived {
+            input_hash: hash.to_string(),
+            input_size_bytes: input.text.len() as u64,
+            source: input.source.as_str().to_owned(),
+            checkpoints_triggered: fired.iter().map(|f| f.checkpoint.id.clone()).collect(),
+        };
+        self.record(&place, record);
+        let moment = Moment {
+            kind: "keyword_match".to_owned(),
+            label: "input".to_owned(),
+            data: json!({ "input_hash": hash.to_string() }),
+        };
+        self.happen(Some(ask), &place, moment, &fired);
+    }
+
+    /// An agent reports an error.
+    pub(super) fn report_error(&mut self, ask: AskId, report: &ErrorReport) {
+        let Some(place) = self.moment_place(ask, &report.session) else {
+            return;
+        };
+        if report.message.len() > MAX_TEXT_BYTES || report.error_type.len() > MAX_TEXT_BYTES {
+            let reason = format!("an error is reported in at most {MAX_TEXT_BYTES} bytes");
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        }
+        let record = ErrorOccurred {
+            error_type: report.error_type.clone(),
+            error_code: None,
+            message: report.message.clone(),
+            recoverable: report.recoverable,
+            context_provided: None,
+            stack_trace: None,
+        };
+        self.record(&place, record);
+        let fired = self.fired_on(&report.session, Occasion::Error);
+        let moment = Moment {
+            kind: "error_occurred".to_owned(),
+            label: "error".to_owned(),
+            data: json!({ "error_type": report.error_type }),
+        };
+        self.happen(Some(ask), &place, moment, &fired);
+    }
+
+    /// An agent asks for context, or for a checkpoint by its name.
+    pub(super) fn request_context(&mut self, ask: AskId, request: &ContextRequest) {
+        let Some(place) = self.moment_place(ask, &request.session) else {
+            return;
+        };
+        let record = ContextRequested {
+            request_type: "explicit".to_owned(),
+            query: request.query.clone(),
+            hints: Some(request.hints.clone()).filter(|hints| !hints.is_empty()),
+            checkpoint_type: None,
+            keywords_matched: None,
+        };
+        self.record(&place, record);
+        let occasion = match &request.checkpoint {
+            Some(name) => Occasion::Named(name),
+            None => Occasion::Context,
+        };
+        let fired = self.fired_on(&request.session, occasion);
+        if let (Some(name), true) = (&request.checkpoint, fired.is_empty()) {
+            let name = crate::base::text::one_line(name);
+            let reason = format!("no interactive checkpoint is called `{name}`");
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        }
+        let given = self.give(&place, "explicit_request", &request.hints, None);
+        self.owe(&request.session, given);
+        let moment = Moment {
+            kind: "explicit_request".to_owned(),
+            label: "context".to_owned(),
+            data: json!({ "checkpoint": request.checkpoint }),
+        };
+        self.happen(Some(ask), &place, moment, &fired);
+    }
+
+    /// An action has run.
+    pub(super) fn after_action(&mut self, place: &Place, action: &str) {
+        let fired = self.fired_on(&place.session, Occasion::Done(action));
+        let moment = Moment {
+            kind: "action_post".to_owned(),
+            label: format!("after {action}"),
+            data: json!({ "action_id": action }),
+        };
+        self.happen(None, place, moment, &fired);
+    }
+
+    /// A session is about to end. Nothing can hold it any more.
+    pub(super) fn before_end(&mut self, session: &SessionId, place: &Place) {
+        let subject = Subject::Moment(Moment {
+            kind: "session_end".to_owned(),
+            label: "session_end".to_owned(),
+            data: json!({}),
+        });
+        for fired in self.fired_on(session, Occasion::SessionEnd) {
+            self.apply_passing(place, &fired, &subject);
+        }
+    }
+
+    /// What stands before everything a session asks for: gates that are owed, and intervals that
+    /// are due.
+    pub(super) fn keep_time(&mut self, session: &SessionId) {
+        let Some(known) = self.state().sessions.get_mut(session) else {
+            return;
+        };
+        let place = session_place(known);
+        for unpassed in std::mem::take(&mut known.unpassed) {
+            let fired = self.by_name(&unpassed.checkpoints);
+            self.happen(None, &place, unpassed.moment, &fired);
+        }
+        let due = self.fired_on(session, Occasion::Beat);
+        if due.is_empty() {
+            return;
+        }
+        let now = self.now;
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            let actions = known.actions;
+            for fired in &due {
+                let key = (fired.atlas_id.clone(), fired.checkpoint.id.clone());
+                known.beats.retain(|beat| beat.key != key);
+                known.beats.push(Beat {
+                    key,
+                    at: now,
+                    actions,
+                });
+            }
+        }
+        let moment = Moment {
+            kind: "interval".to_owned(),
+            label: "interval".to_owned(),
+            data: json!({}),
+        };
+        self.happen(None, &place, moment, &due);
+    }
+
+    /// Runs the checkpoints of a moment: those that do not stop the agent take effect, the others
+    /// are held. Whoever asked is told at once, or when it is decided.
+    fn happen(&mut self, ask: Option<AskId>, place: &Place, moment: Moment, fired: &[OwnedFired]) {
+        let subject = Subject::Moment(moment.clone());
+        let mut given = Given::default();
+        let mut raised: Vec<Raised> = Vec::new();
+        for fired in fired {
+            match fired.checkpoint.mode {
+                CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
+                CheckpointMode::Advisory | CheckpointMode::Observational => {
+                    given.extend(self.apply_passing(place, fired, &subject));
+                }
+            }
+        }
+        if raised.is_empty() {
+            self.accept(ask, &place.session, given);
+            return;
+        }
+        let checkpoints: BTreeSet<_> = raised
+            .iter()
+            .map(|raised| raised.gate.origin.id().to_owned())
+            .collect();
+        let hash = request_hash(&place.session, &moment.label, &moment.data);
+        let request = Request {
+            subject,
+            hash,
+            place: place.clone(),
+            deadline: None,
+            given,
+        };
+        let gate = self.hold(ask, request, raised);
+        if let Some(session) = self.state().sessions.get_mut(&place.session) {
+            match gate {
+                Some(gate) => drop(session.pending.insert(gate)),
+                // Too much is held: it is owed, so nothing is open.
+                None => session.unpassed.push(Unpassed {
+                    moment,
+                    checkpoints,
+                }),
+            }
+        }
+        self.touch(&place.session);
+    }
+
+    /// Tells whoever asked that it was taken in, with what the session is owed.
+    pub(super) fn accept(&mut self, ask: Option<AskId>, session: &SessionId, given: Given) {
+        self.owe(session, given);
+        let Some(ask) = ask else { return };
+        let known = self.state().sessions.get_mut(session);
+        let given = known
+            .map(|known| std::mem::take(&mut known.owed))
+            .unwrap_or_default();
+        self.touch(session);
+        self.reply(ask, Reply::Accepted(Accepted { given }));
+    }
+
+    /// Goes on with what waited, when nothing stands before the session any more.
+    pub(super) fn go_on(&mut self, session: &SessionId) {
+        let known = self.engine.state.sessions.get(session);
+        if known.is_some_and(|known| known.entry == Entry::Open && known.pending.is_empty()) {
+            self.release_parked(session);
+        }
+    }
+
+    fn fired_on(&self, session: &SessionId, occasion: Occasion<'_>) -> Vec<OwnedFired> {
+        let Some(known) = self.engine.state.sessions.get(session) else {
+            return Vec::new();
+        };
+        let fired = evaluate::on(&self.engine.atlases, known, occasion, self.now);
+        fired.into_iter().map(Into::into).collect()
+    }
+
+    fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFired> {
+        let mut found = Vec::new();
+        for atlas in &self.engine.atlases {
+            for checkpoint in &atlas.checkpoints {
+                if checkpoints.contains(&checkpoint.id) {
+                    found.push(OwnedFired {
+                        atlas_id: atlas.id.clone(),
+                        checkpoint: checkpoint.clone(),
+                        why: "it was not passed when it fired".to_owned(),
+                    });
+                }
+            }
+        }
+        found
+    }
+
+    /// Where the records of a moment hang; `None` when there is no such session, and that is told.
+    fn moment_place(&mut self, ask: AskId, session: &SessionId) -> Option<Place> {
+        let Some(known) = self.live(session) else {
+            self.deny_session(ask, session);
+            return None;
+        };
+        let root = session_place(known);
+        self.renew(session);
+        Some(Place {
+            trace_id: self.new_trace(),
+            ..root.below(self.new_span())
+        })
+    }
+}

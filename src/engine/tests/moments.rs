@@ -1,0 +1,242 @@
+//! Checkpoints beside actions: input, results, errors, requests, intervals.
+
+use super::*;
+
+fn with(checkpoint: &str) -> Bench {
+    let body = format!(
+        "actions: [{{action_id: a}}, {{action_id: pay}}]\n\
+         context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n\
+         checkpoints: [{{checkpoint_id: g, {checkpoint}}}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.start("s-1");
+    bench
+}
+
+impl Bench {
+    fn input(&mut self, text: &str) -> AskId {
+        let input = Input {
+            session: "s-1".parse().unwrap(),
+            text: text.to_owned(),
+            source: InputSource::User,
+        };
+        self.ask(|ask| Command::Input(ask, input))
+    }
+
+    fn accepted(&self, ask: AskId) -> &Given {
+        match self.reply(ask) {
+            Reply::Accepted(accepted) => &accepted.given,
+            other => panic!("not accepted: {other:?}"),
+        }
+    }
+
+    fn error(&mut self) -> AskId {
+        let report = ErrorReport {
+            session: "s-1".parse().unwrap(),
+            error_type: "timeout".to_owned(),
+            message: "the database is slow".to_owned(),
+            recoverable: true,
+        };
+        self.ask(|ask| Command::ReportError(ask, report))
+    }
+
+    fn context(&mut self, hints: &[&str], checkpoint: Option<&str>) -> AskId {
+        let request = ContextRequest {
+            session: "s-1".parse().unwrap(),
+            query: None,
+            hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
+            checkpoint: checkpoint.map(str::to_owned),
+        };
+        self.ask(|ask| Command::RequestContext(ask, request))
+    }
+
+    fn run(&mut self, action: &str) -> AskId {
+        let ask = self.request("s-1", action, json!({}));
+        let execution = self.allowed(ask).execution.clone();
+        let completed = ActionCompleted {
+            session: "s-1".parse().unwrap(),
+            execution,
+            result: Ok(String::new()),
+        };
+        self.ask(|ask| Command::CompleteAction(ask, completed))
+    }
+}
+
+// covers A18, T21
+#[test]
+fn keywords_in_input_hand_over_context_and_only_the_hash_is_kept() {
+    let mut bench = with("trigger: {type: keyword, patterns: [refund]}, inject_contexts: [tips]");
+    let none = bench.input("hello");
+    assert_eq!(bench.accepted(none), &Given::default());
+    let some = bench.input("I want a REFUND now");
+    assert_eq!(bench.accepted(some).contexts[0].content, "take care");
+    let received = bench.payloads("input_received");
+    assert_eq!(received[0]["checkpoints_triggered"], json!([]));
+    assert_eq!(received[1]["checkpoints_triggered"], json!(["g"]));
+    assert_eq!(received[1]["input_size_bytes"], 19);
+    assert_eq!(received[1]["source"], "user");
+    assert!(!format!("{:?}", bench.effects).contains("I want"));
+}
+
+#[test]
+fn a_keyword_gate_holds_the_input_and_everything_after_it() {
+    let mut bench = with("trigger: {type: keyword, patterns: [refund]}, mode: blocking");
+    let input = bench.input("refund me");
+    let action = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(input) && bench.waits(action));
+    bench.pass("c-1");
+    bench.accepted(input);
+    bench.allowed(action);
+}
+
+#[test]
+fn input_that_is_refused_is_not_taken_and_the_session_goes_on() {
+    let mut bench = with("trigger: {type: keyword, patterns: [refund]}, mode: blocking");
+    let input = bench.input("refund me");
+    let behind = bench.request("s-1", "a", json!({}));
+    bench.refuse("c-1", "no refunds");
+    assert_eq!(bench.denied(input).code, DenyCode::Refused);
+    assert_eq!(bench.denied(behind).code, DenyCode::Refused);
+    let after = bench.request("s-1", "a", json!({}));
+    bench.allowed(after);
+}
+
+#[test]
+fn a_gate_after_an_action_fires_after_it_and_not_before() {
+    let mut bench = with("trigger: {type: action_post, patterns: [pay]}, mode: blocking");
+    let pay = bench.request("s-1", "pay", json!({}));
+    bench.allowed(pay);
+    assert!(bench.held_ids().is_empty());
+    let done = bench.run("pay");
+    assert_eq!(bench.reply(done), &Reply::Completed);
+    assert_eq!(bench.held_ids(), ["c-1"]);
+    let next = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(next));
+    bench.pass("c-1");
+    bench.allowed(next);
+}
+
+#[test]
+fn a_gate_that_was_not_passed_is_put_up_again() {
+    let mut bench = with("trigger: {type: action_post, patterns: [pay]}, mode: blocking");
+    bench.run("pay");
+    bench.refuse("c-1", "");
+    for n in 2..4 {
+        let ask = bench.request("s-1", "a", json!({}));
+        assert_eq!(bench.held_ids(), [format!("c-{n}")]);
+        bench.advance(301);
+        bench.wake();
+        assert_eq!(bench.denied(ask).code, DenyCode::Expired);
+    }
+    let last = bench.request("s-1", "a", json!({}));
+    bench.pass("c-4");
+    bench.allowed(last);
+}
+
+// covers B25
+#[test]
+fn intervals_of_time_and_of_actions_come_round() {
+    let mut timed = with("trigger: {type: time_interval, seconds: 60}, inject_contexts: [tips]");
+    let early = timed.request("s-1", "a", json!({}));
+    assert!(timed.allowed(early).given.contexts.is_empty());
+    timed.advance(60);
+    let due = timed.request("s-1", "a", json!({}));
+    assert_eq!(timed.allowed(due).given.contexts.len(), 1);
+    let fired = |bench: &Bench| bench.payloads("checkpoint_triggered").len();
+    assert_eq!(fired(&timed), 1);
+    timed.request("s-1", "a", json!({}));
+    assert_eq!(fired(&timed), 1);
+    timed.advance(61);
+    timed.request("s-1", "a", json!({}));
+    assert_eq!(fired(&timed), 2);
+
+    let mut counted = with("trigger: {type: count_interval, actions: 2}, mode: blocking");
+    for _ in 0..2 {
+        let ask = counted.request("s-1", "a", json!({}));
+        counted.allowed(ask);
+    }
+    let third = counted.request("s-1", "a", json!({}));
+    assert!(counted.waits(third));
+    counted.pass("c-1");
+    counted.allowed(third);
+}
+
+// covers T19
+#[test]
+fn a_reported_error_is_recorded_and_can_hand_over_guidance() {
+    let mut bench = with("trigger: {type: error_occurred}, guidance: {content: try again later}");
+    let report = bench.error();
+    assert_eq!(
+        bench.accepted(report).guidance[0].content,
+        "try again later"
+    );
+    assert_eq!(
+        bench.payloads("error_occurred"),
+        [json!({
+            "error_type": "timeout", "message": "the database is slow", "recoverable": true,
+        })]
+    );
+}
+
+// covers T7
+#[test]
+fn context_comes_when_it_is_asked_for() {
+    let mut bench = with("trigger: {type: explicit_request}, guidance: {content: as you asked}");
+    let ask = bench.context(&["tips", "unknown"], None);
+    let given = bench.accepted(ask);
+    assert_eq!(given.contexts[0].content, "take care");
+    assert_eq!(given.guidance[0].content, "as you asked");
+    assert_eq!(
+        bench.payloads("context_requested")[0],
+        json!({
+            "request_type": "explicit", "hints": ["tips", "unknown"],
+        })
+    );
+}
+
+#[test]
+fn an_interactive_checkpoint_fires_by_its_name_only() {
+    let mut bench = with("trigger: {type: interactive}, mode: blocking");
+    let other = bench.context(&[], None);
+    bench.accepted(other);
+    let unknown = bench.context(&[], Some("x"));
+    assert_eq!(bench.denied(unknown).code, DenyCode::BadRequest);
+    let named = bench.context(&[], Some("g"));
+    assert!(bench.waits(named));
+    bench.pass("c-1");
+    bench.accepted(named);
+}
+
+#[test]
+fn the_end_of_a_session_is_noticed_but_not_held() {
+    let mut bench = with("trigger: {type: session_end}, mode: observational");
+    let end = bench.end("s-1");
+    assert_eq!(bench.reply(end), &Reply::Ended);
+    let names = bench.records();
+    let triggered = names
+        .iter()
+        .position(|name| *name == "checkpoint_triggered");
+    assert!(triggered < names.iter().position(|name| *name == "session_ended"));
+    let body =
+        atlas("checkpoints: [{checkpoint_id: g, mode: blocking, trigger: {type: session_end}}]");
+    assert!(load_str("x", &body).is_err());
+}
+
+#[test]
+fn gates_of_moments_survive_a_restart() {
+    let text = atlas(
+        "
+actions: [{action_id: pay}, {action_id: a}]
+checkpoints: [{checkpoint_id: g, mode: blocking, trigger: {type: action_post, patterns: [pay]}}]
+",
+    );
+    let mut bench = Bench::new(&[&text]);
+    bench.start("s-1");
+    bench.run("pay");
+    let mut next = super::restarts::restart(&bench, &[&text]);
+    let ask = next.request("s-1", "a", json!({}));
+    assert!(next.waits(ask));
+    assert_eq!(next.held_ids(), ["c-1"]);
+    next.pass("c-1");
+    next.allowed(ask);
+}
