@@ -21,6 +21,7 @@ pub mod load;
 mod nearest;
 mod prove;
 mod unsupported;
+pub(crate) mod written;
 mod yaml;
 
 pub use compiled::Atlas;

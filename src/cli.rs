@@ -14,6 +14,7 @@ mod atlas;
 mod console;
 mod error;
 mod exit;
+mod run;
 mod settings;
 mod trace;
 
@@ -50,6 +51,7 @@ fn run(args: Args) -> Result<u8, Failure> {
     match args.command {
         None => console::open(&settings, &args.atlas),
         Some(Command::Demo(demo)) => console::demo(&settings, &demo),
+        Some(Command::Run(scenario)) => run::run(&scenario),
         Some(Command::Trace { command }) => match command {
             TraceCommand::List(list) => trace::list(&settings, &list),
             TraceCommand::Show(show) => trace::show(&settings, &show),

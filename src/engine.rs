@@ -19,7 +19,7 @@ use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::limits::RECENT_DECISIONS;
 
 use command::{ActionRequest, AskId, Command, Decided, Effect, Given};
-use held::Held;
+use held::{Held, PassEffects};
 use session::Session;
 use turn::Turn;
 use usage::Usage;
@@ -28,6 +28,7 @@ mod action;
 pub mod answer;
 pub mod checkpoint;
 pub mod command;
+mod complete;
 mod decide;
 mod evaluate;
 pub mod explain;
@@ -78,9 +79,20 @@ struct Waiting {
     held: Arc<Held>,
     /// What advisory checkpoints gave along; handed over when it passes.
     given: Given,
+    /// What advisory checkpoints grant; it takes effect when it passes.
+    #[serde(default)]
+    advice: Vec<Advice>,
     /// Who waits, in the order asked. They go with the process.
     #[serde(skip)]
     askers: Vec<AskId>,
+}
+
+/// What an advisory checkpoint does to a session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Advice {
+    atlas_id: String,
+    checkpoint_id: String,
+    effects: PassEffects,
 }
 
 /// The right to run one approved request once, for an asker that had left when it was approved.

@@ -30,7 +30,8 @@
 //! # Invariants
 //!
 //! - An `Allowed` reply exists only after every gate in the way was passed, and is sent only after
-//!   the records it rests on are durable.
+//!   the records of those gates are durable. Only a run that no gate stood before, of low or medium
+//!   risk, does not wait for the disk.
 //! - A decision is bound to the hash of the request and of the Atlases it was judged under.
 //! - The screen shows only what is durable.
 //! - After a failed write nothing is recorded and nothing is allowed.

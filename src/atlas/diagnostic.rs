@@ -156,6 +156,14 @@ codes! {
     UndeclaredAction = "W003", Warning;
     /// Accepted, and without effect for the agents of this version.
     NoEffect = "W004", Warning;
+    /// A question asks for what must not be recorded.
+    AsksForCredentials = "W005", Warning;
+    /// What holds for most actions is not said.
+    ImplicitDefault = "W006", Warning;
+    /// More gates than people answer with care.
+    ManyGates = "W007", Warning;
+    /// A keyword that is part of many words.
+    ShortKeyword = "W008", Warning;
     /// More warnings than are listed.
     MoreWarnings = "W099", Warning;
 }

@@ -96,11 +96,12 @@ impl LoadError {
 /// When the file cannot be read, is too large, is not UTF-8, or is not a valid manifest.
 pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
     let path = path.as_ref();
-    let bytes = read_bounded(path).map_err(|source| LoadError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
-    load_bytes(&path.to_string_lossy(), bytes)
+    load_bytes(&path.to_string_lossy(), read_bytes(path)?)
+}
+
+/// The text of a file, within the limits of an Atlas.
+pub(super) fn read_text(path: &Path) -> Result<String, LoadError> {
+    to_text(&path.to_string_lossy(), read_bytes(path)?)
 }
 
 /// Loads an Atlas from text, which `name` names in messages.
@@ -120,16 +121,8 @@ pub fn load_str(name: &str, text: &str) -> Result<Loaded, LoadError> {
 
 /// Loads an Atlas from the bytes of a file.
 fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
-    if bytes.len() > MAX_ATLAS_BYTES {
-        return Err(LoadError::TooLarge {
-            name: name.to_owned(),
-        });
-    }
-    let hash = Digest::of(&bytes);
-    let source = String::from_utf8(bytes).map_err(|error| LoadError::NotUtf8 {
-        name: name.to_owned(),
-        offset: error.utf8_error().valid_up_to(),
-    })?;
+    let source = to_text(name, bytes)?;
+    let hash = Digest::of(source.as_bytes());
     let mut problems = Problems::new(name, &source);
     let atlas = build(&source, hash, &mut problems);
     let diagnostics = problems.into_diagnostics();
@@ -146,6 +139,18 @@ fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
     }
 }
 
+fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
+    if bytes.len() > MAX_ATLAS_BYTES {
+        return Err(LoadError::TooLarge {
+            name: name.to_owned(),
+        });
+    }
+    String::from_utf8(bytes).map_err(|error| LoadError::NotUtf8 {
+        name: name.to_owned(),
+        offset: error.utf8_error().valid_up_to(),
+    })
+}
+
 fn build<'s>(source: &'s str, hash: Digest, problems: &mut Problems<'s>) -> Option<Atlas> {
     let root = yaml::parse(source, problems)?;
     // A tree with a key twice or an alias in it may not be the one that was meant.
@@ -158,6 +163,13 @@ fn build<'s>(source: &'s str, hash: Digest, problems: &mut Problems<'s>) -> Opti
         return None;
     }
     prove(manifest, &root, hash, problems)
+}
+
+fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
+    read_bounded(path).map_err(|source| LoadError::Io {
+        path: path.to_owned(),
+        source,
+    })
 }
 
 /// At most one byte more than an Atlas may have: enough to know that there is too much.

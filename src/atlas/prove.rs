@@ -4,6 +4,7 @@
 //! the one finds the place in the other. What follows from a fault that decoding has reported is not
 //! reported again.
 
+mod advice;
 mod checkpoint;
 mod ids;
 
@@ -71,7 +72,10 @@ pub(super) fn prove(
     // Stable, so that equal priorities keep the order written.
     checkpoints.sort_by_key(|checkpoint| Reverse(checkpoint.priority));
     let policies = prover.policies(&manifest.policies);
-    let actions = prover.actions(manifest.actions);
+    let actions = prover.actions(&manifest.actions);
+    if !prover.problems.has_errors() {
+        prover.advise(&manifest);
+    }
     if problems.has_errors() {
         return None;
     }
@@ -314,9 +318,9 @@ impl Prover<'_, '_> {
         }
     }
 
-    fn actions(&mut self, definitions: Vec<ActionDef>) -> BTreeMap<String, Action> {
+    fn actions(&mut self, definitions: &[ActionDef]) -> BTreeMap<String, Action> {
         let mut actions = BTreeMap::new();
-        for (index, definition) in definitions.into_iter().enumerate() {
+        for (index, definition) in definitions.iter().enumerate() {
             let schema = definition.parameters_schema.as_ref();
             let parameters = match schema.map(Schema::compile).transpose() {
                 Ok(parameters) => parameters,
@@ -331,11 +335,11 @@ impl Prover<'_, '_> {
                 }
             };
             let action = Action {
-                name: definition.name,
+                name: definition.name.clone(),
                 risk_tier: definition.risk_tier,
                 parameters,
             };
-            actions.insert(definition.action_id, action);
+            actions.insert(definition.action_id.clone(), action);
         }
         actions
     }

@@ -51,6 +51,18 @@ pub(super) struct Entry {
 }
 
 impl Node {
+    /// Whether it is a map with this key.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        match &self.value {
+            NodeValue::Map(entries) => entries.iter().any(|entry| entry.key == key),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Seq(_) => false,
+        }
+    }
+
     /// What the node is, for messages.
     pub(super) fn describe(&self) -> String {
         match &self.value {

@@ -16,8 +16,8 @@ use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
     disable_help_subcommand = true
 )]
 #[command(
-    after_help = "Exit codes: 0 ok, 1 failure, 2 usage or no terminal, 3 Atlas with errors, 5 denied, \
-                  6 chain broken."
+    after_help = "Exit codes: 0 ok, 1 failure, 2 usage or no terminal, 3 Atlas with errors, \
+                  4 expectation failed, 5 denied, 6 chain broken."
 )]
 pub(super) struct Args {
     #[command(flatten)]
@@ -63,6 +63,9 @@ pub(super) struct AtlasFiles {
 pub(super) enum Command {
     /// Open the console with an example Atlas and simulated agents that keep asking
     Demo(Demo),
+    /// Run a scripted session against an Atlas and check what comes of it; exits with 4 when an
+    /// expectation fails
+    Run(Run),
     /// Read and verify the record
     Trace {
         #[command(subcommand)]
@@ -84,6 +87,42 @@ pub(super) struct Demo {
     /// Who asks for what, as JSON, instead of the example
     #[arg(long, value_name = "FILE")]
     pub(super) script: Option<PathBuf>,
+}
+
+/// What a scenario looks like; a test plays it.
+const SCENARIO: &str = "\
+A scenario names its Atlas, or a list of them, relative to its own folder:
+
+  atlas: acme-support.yaml
+  steps:
+  - start: { session: s-1, agent: bot, intent: 'close tickets' }
+    expect: { held: [onboarding] }
+  - pass: { gate: onboarding, answers: { agree-terms: true } }
+    expect: { outcome: passed, records: [checkpoint_passed] }
+  - request: { session: s-1, action: ticket.delete, params: { id: 1 } }
+    expect: { held: [admin-gate, delete-confirm, high-risk-gate, require-admin-approval] }
+  - wait: 300
+    expect: { settled: { gate: delete-confirm, outcome: expired }, denied: expired }
+  - deny: { gate: delete-confirm, reason: 'too late' }
+    expect: { outcome: refused, reason_contains: was expired }
+  - end: { session: s-1, status: completed }
+
+A gate goes by its checkpoint, its policy or its number (c-1); of several the oldest is meant.
+`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true` (request)
+and `released: [ACTION]`, what was asked for earlier and may run now. `held`, `released` and
+`settled: []` are exact, `records` are at least these. Time begins on 2026-01-01T00:00:00Z and moves
+only with `wait`.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_long_help = SCENARIO)]
+pub(super) struct Run {
+    /// The scenario, YAML or JSON
+    #[arg(value_name = "SCENARIO")]
+    pub(super) scenario: PathBuf,
+
+    /// Print JSON, a list of steps
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

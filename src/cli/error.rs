@@ -24,6 +24,8 @@ pub(super) enum Failure {
     NoHome,
     #[error("no session `{0}` is on record")]
     NoSession(String),
+    #[error("`{}` has no events, so it proves nothing", .0.display())]
+    EmptyExport(PathBuf),
     #[error("there is no record yet: `{}` does not exist", .0.display())]
     NoStore(PathBuf),
     #[error("cannot read `{}`: {}", .0.display(), .1)]
@@ -37,6 +39,8 @@ pub(super) enum Failure {
     #[error(transparent)]
     Atlas(#[from] LoadError),
     #[error(transparent)]
+    Scenario(LoadError),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Start(#[from] StartError),
@@ -49,7 +53,7 @@ pub(super) enum Failure {
 impl Failure {
     /// The failure and the way out, for people.
     pub(super) fn report(&self) -> String {
-        if let Self::Atlas(error) = self {
+        if let Self::Atlas(error) | Self::Scenario(error) = self {
             return error.report(Colour::None);
         }
         let text = crate::base::text::visible(&self.to_string(), crate::base::text::Lines::Keep);
@@ -62,8 +66,11 @@ impl Failure {
     pub(super) fn exit_code(&self) -> u8 {
         match self {
             Self::NoTerminal | Self::Params(_) => exit::USAGE,
-            Self::Atlas(_) => exit::LINT,
+            Self::EmptyExport(_) => exit::BROKEN,
+            // A file that cannot be read has no errors of its own.
+            Self::Atlas(error) if !matches!(error, LoadError::Io { .. }) => exit::LINT,
             Self::ClosedPipe
+            | Self::Atlas(_)
             | Self::Output(_)
             | Self::NoHome
             | Self::NoSession(_)
@@ -71,6 +78,7 @@ impl Failure {
             | Self::Read(..)
             | Self::Write(..)
             | Self::Script(..)
+            | Self::Scenario(_)
             | Self::Store(_)
             | Self::Start(_)
             | Self::Console(_)
@@ -82,9 +90,10 @@ impl Failure {
         match self {
             Self::NoTerminal => Some(
                 "without a terminal: cra trace list, cra trace show, cra trace verify, \
-                 cra trace export, cra atlas lint",
+                 cra trace export, cra atlas lint, cra run",
             ),
             Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
+            Self::EmptyExport(_) => Some("an export of a store with events has a line for each"),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoStore(_) => {
@@ -103,6 +112,7 @@ impl Failure {
             | Self::Write(..)
             | Self::Script(..)
             | Self::Atlas(_)
+            | Self::Scenario(_)
             | Self::Console(_)
             | Self::Tokio(_) => None,
         }

@@ -8,6 +8,8 @@ pub(super) const FAILURE: u8 = 1;
 pub(super) const USAGE: u8 = 2;
 /// An Atlas has errors.
 pub(super) const LINT: u8 = 3;
+/// An expectation of a scenario does not hold.
+pub(super) const EXPECTATION: u8 = 4;
 /// A request would be denied.
 pub(super) const DENIED: u8 = 5;
 /// A chain does not hold.

@@ -87,7 +87,13 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
 /// Checks chains.
 pub(super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
     let checked = match (&verify.file, &verify.session) {
-        (Some(file), _) => jsonl::verify(&read_text(file)?),
+        (Some(file), _) => {
+            let checked = jsonl::verify(&read_text(file)?);
+            if checked.is_empty() {
+                return Err(Failure::EmptyExport(file.clone()));
+            }
+            checked
+        }
         (None, None) => open(settings)?.verify()?,
         (None, Some(name)) => {
             let all = open(settings)?.verify()?;

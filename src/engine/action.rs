@@ -11,21 +11,18 @@ use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::base::limits::{
     MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_HELD, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES,
-    MAX_PARAMS_DEPTH, MAX_RUNNING_PER_SESSION, MAX_TEXT_BYTES,
+    MAX_PARAMS_DEPTH, MAX_RUNNING_PER_SESSION,
 };
 use crate::trace::event::{
-    ActionAttempted, ActionBlocked, ActionCompleted as CompletedRecord, CheckpointPassed,
-    Durability, ErrorDetail, ErrorOccurred, PolicyChecked, RiskDetected,
+    ActionAttempted, ActionBlocked, CheckpointPassed, Durability, PolicyChecked, RiskDetected,
 };
 
 use super::Permit;
-use super::command::{
-    ActionCompleted, ActionRequest, Allowed, AskId, DenyCode, Given, Outcome, Reply, StateKind,
-};
+use super::command::{ActionRequest, Allowed, AskId, DenyCode, Given, Outcome, Reply, StateKind};
 use super::evaluate;
-use super::gate::{OwnedApproval, OwnedFired, Raised, Request, SESSION_START};
+use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request, SESSION_START};
 use super::held::{ActionCall, Subject, TierSource, request_hash};
-use super::lifecycle::{ATLAS_CHANGED, millis, session_place};
+use super::lifecycle::{ATLAS_CHANGED, session_place};
 use super::policy;
 use super::session::{Entry, Running};
 use super::settle::denied;
@@ -162,26 +159,33 @@ impl Turn<'_> {
             approvals,
         } = attempt;
         let blocking = |fired: &&OwnedFired| fired.checkpoint.mode == CheckpointMode::Blocking;
+        let gated = fired.iter().any(|fired| blocking(&fired)) || !approvals.is_empty();
+        let permit = gated.then(|| self.take_permit(hash)).flatten();
+        let beside = if gated && permit.is_none() {
+            Beside::Gate
+        } else {
+            Beside::Nothing
+        };
         let mut given = Given::default();
         for fired in fired.iter().filter(|fired| !blocking(fired)) {
-            given.extend(self.apply_passing(&place, fired, &subject));
+            given.extend(self.apply_passing(&place, fired, &subject, beside));
         }
-        let gated = fired.iter().any(|fired| blocking(&fired)) || !approvals.is_empty();
         if !gated {
             let allowed = self.allow(&place, &call, given);
             self.reply(ask, Reply::Allowed(allowed));
             return;
         }
-        if let Some(permit) = self.take_permit(hash) {
-            for fired in fired.iter().filter(blocking) {
-                self.record_permitted(&place, &fired.checkpoint.id, &permit.gate);
-            }
-            for approval in &approvals {
-                self.record_permitted(&place, &approval.policy_id, &permit.gate);
-            }
-            given.extend(permit.given);
-            let allowed = self.allow(&place, &call, given);
-            self.reply(ask, Reply::Allowed(allowed));
+        if let Some(permit) = permit {
+            let checkpoints = fired.iter().filter(blocking).map(|it| &it.checkpoint.id);
+            let policies = approvals.iter().map(|approval| &approval.policy_id);
+            self.run_by_permit(
+                ask,
+                &place,
+                &call,
+                checkpoints.chain(policies),
+                permit,
+                given,
+            );
             return;
         }
         if let Some(reason) = self.overload(&place.session) {
@@ -192,24 +196,55 @@ impl Turn<'_> {
         if call.tier >= RiskTier::High {
             self.record_below(&place, risk_detected(&call));
         }
-        let mut raised: Vec<Raised> = fired
-            .iter()
-            .filter(blocking)
-            .map(|fired| self.raise_checkpoint(fired))
-            .collect();
-        raised.extend(
-            approvals
-                .iter()
-                .map(|approval| self.raise_approval(approval)),
-        );
+        let raised = self.raise_all(&fired, &approvals);
+        let advisory = |fired: &&OwnedFired| fired.checkpoint.mode == CheckpointMode::Advisory;
         let request = Request {
             subject,
             hash,
             place,
             deadline,
             given,
+            advice: fired
+                .iter()
+                .filter(advisory)
+                .map(OwnedFired::advice)
+                .collect(),
         };
         self.hold(Some(ask), request, raised);
+    }
+
+    /// The gates of an attempt, in the order they are asked.
+    fn raise_all(&mut self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> Vec<Raised> {
+        let mut raised = Vec::new();
+        for fired in fired {
+            if fired.checkpoint.mode == CheckpointMode::Blocking {
+                raised.push(self.raise_checkpoint(fired));
+            }
+        }
+        raised.extend(
+            approvals
+                .iter()
+                .map(|approval| self.raise_approval(approval)),
+        );
+        raised
+    }
+
+    /// Lets a request run that was approved while its asker was away.
+    fn run_by_permit<'g>(
+        &mut self,
+        ask: AskId,
+        place: &Place,
+        call: &ActionCall,
+        gates: impl Iterator<Item = &'g String>,
+        permit: Permit,
+        mut given: Given,
+    ) {
+        for gate in gates {
+            self.record_permitted(place, gate, &permit.gate);
+        }
+        given.extend(permit.given);
+        let allowed = self.allow(place, call, given);
+        self.reply(ask, Reply::Allowed(allowed));
     }
 
     /// Lets an identical request wait for the decision about the one that is held.
@@ -304,72 +339,6 @@ impl Turn<'_> {
         self.touch(&place.session);
         given.extend(new);
         Allowed { execution, given }
-    }
-
-    pub(super) fn complete_action(&mut self, ask: AskId, completed: ActionCompleted) {
-        if self.live(&completed.session).is_none() {
-            self.deny_session(ask, &completed.session);
-            return;
-        }
-        let long = match &completed.result {
-            Ok(summary) => summary.len() > MAX_TEXT_BYTES,
-            Err(error) => error.code.len() + error.message.len() > MAX_TEXT_BYTES,
-        };
-        if long {
-            let reason = format!("what came of a run is told in at most {MAX_TEXT_BYTES} bytes");
-            self.deny(ask, DenyCode::BadRequest, reason);
-            return;
-        }
-        let sessions = &mut self.engine.state.sessions;
-        let Some(session) = sessions.get_mut(&completed.session) else {
-            return;
-        };
-        let root = session_place(session);
-        let Some(running) = session.running.remove(&completed.execution) else {
-            let message = format!(
-                "run `{}` was not allowed, or was completed before",
-                completed.execution
-            );
-            let record = ErrorOccurred {
-                error_type: "unknown_execution".to_owned(),
-                error_code: None,
-                message: message.clone(),
-                recoverable: true,
-                context_provided: None,
-                stack_trace: None,
-            };
-            self.record_below(&root, record);
-            self.deny(ask, DenyCode::BadRequest, message);
-            return;
-        };
-        let place = Place {
-            session: root.session.clone(),
-            trace_id: running.trace_id,
-            span_id: running.span_id,
-            parent: Some(root.span_id),
-        };
-        let (success, result_summary, error) = match completed.result {
-            Ok(summary) => (true, Some(summary).filter(|text| !text.is_empty()), None),
-            Err(error) => (
-                false,
-                None,
-                Some(ErrorDetail {
-                    code: error.code,
-                    message: error.message,
-                }),
-            ),
-        };
-        let record = CompletedRecord {
-            action_type: running.action,
-            success,
-            duration_ms: millis(self.now, running.since),
-            result_summary,
-            error,
-        };
-        let action = record.action_type.clone();
-        self.record_below(&place, record);
-        self.after_action(&place, &action);
-        self.reply(ask, Reply::Completed);
     }
 
     pub(super) fn asker_left(&mut self, ask: AskId) {

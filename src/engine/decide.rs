@@ -249,6 +249,15 @@ impl Turn<'_> {
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             given.extend(self.pass_gate(held, &place, gate, judged, decide));
         }
+        let advice = waiting
+            .as_ref()
+            .map(|w| w.advice.clone())
+            .unwrap_or_default();
+        if let Some(session) = self.state().sessions.get_mut(&held.session) {
+            for advice in advice {
+                session.apply(&advice.atlas_id, &advice.checkpoint_id, &advice.effects);
+            }
+        }
         let detail = approval_words(held, judged);
         let decided = self.settle(held, Outcome::Passed, Some(decide.operator.clone()), detail);
         match &held.subject {

@@ -11,14 +11,15 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_HELD};
+use crate::base::pattern::Patterns;
 use crate::trace::event::{CheckpointCompleted, CheckpointTriggered, Durability};
 
-use super::Waiting;
 use super::command::{AskId, DenyCode, Effect, Given, StateKind};
 use super::evaluate::Fired;
 use super::held::{Gate, Held, Origin, PassEffects, Subject};
 use super::policy::Approval;
 use super::turn::{Place, Turn, pass_effects};
+use super::{Advice, Waiting};
 
 /// A gate that is about to be put up, with how long it waits.
 pub(super) struct Raised {
@@ -36,6 +37,16 @@ pub(super) struct Request {
     /// When the asker stops waiting, if it does.
     pub(super) deadline: Option<Timestamp>,
     pub(super) given: Given,
+    pub(super) advice: Vec<Advice>,
+}
+
+/// Whether a gate stands beside a checkpoint that does not stop the agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Beside {
+    /// None does.
+    Nothing,
+    /// One does: what is granted waits until it is passed, what is taken away does not.
+    Gate,
 }
 
 impl Turn<'_> {
@@ -101,6 +112,7 @@ impl Turn<'_> {
         place: &Place,
         fired: &OwnedFired,
         subject: &Subject,
+        beside: Beside,
     ) -> Given {
         let raised = Raised {
             mode: fired.checkpoint.mode,
@@ -110,12 +122,18 @@ impl Turn<'_> {
         self.record_triggered(place, &raised, &trigger_data(subject));
         let mut given = Given::default();
         if fired.checkpoint.mode == CheckpointMode::Advisory {
-            let effects = &raised.gate.effects;
+            let mut effects = raised.gate.effects.clone();
+            let inject = std::mem::take(&mut effects.inject);
+            if beside == Beside::Gate {
+                effects.unlock.clear();
+                effects.allow = Patterns::default();
+            }
+            let effects = &effects;
             if let Some(session) = self.state().sessions.get_mut(&place.session) {
                 session.apply(&fired.atlas_id, &fired.checkpoint.id, effects);
             }
             let guidance = fired.checkpoint.guidance.as_ref();
-            given = self.give(&here, fired.checkpoint.kind, &effects.inject, guidance);
+            given = self.give(&here, fired.checkpoint.kind, &inject, guidance);
         }
         let completed = CheckpointCompleted {
             checkpoint_id: fired.checkpoint.id.clone(),
@@ -177,6 +195,7 @@ impl Turn<'_> {
         let waiting = Waiting {
             held: Arc::new(held),
             given: request.given,
+            advice: request.advice,
             askers: ask.into_iter().collect(),
         };
         self.persist(StateKind::Held, id.as_str(), Some(&waiting));
@@ -220,6 +239,17 @@ pub(super) struct OwnedFired {
     pub(super) atlas_id: String,
     pub(super) checkpoint: crate::atlas::compiled::Checkpoint,
     pub(super) why: String,
+}
+
+impl OwnedFired {
+    /// What it does to a session, for when the gates beside it are passed.
+    pub(super) fn advice(&self) -> Advice {
+        Advice {
+            atlas_id: self.atlas_id.clone(),
+            checkpoint_id: self.checkpoint.id.clone(),
+            effects: pass_effects(&self.checkpoint),
+        }
+    }
 }
 
 impl From<Fired<'_>> for OwnedFired {

@@ -15,7 +15,7 @@ use super::command::{
     StartSession, StateKind,
 };
 use super::evaluate;
-use super::gate::{OwnedFired, Raised, Request, SESSION_START, start_params};
+use super::gate::{Beside, OwnedFired, Raised, Request, SESSION_START, start_params};
 use super::held::{Subject, request_hash};
 use super::session::{Entry, Session};
 use super::turn::{Place, Turn};
@@ -97,7 +97,12 @@ impl Turn<'_> {
             match fired.checkpoint.mode {
                 CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
                 CheckpointMode::Advisory | CheckpointMode::Observational => {
-                    given.extend(self.apply_passing(place, fired, &Subject::SessionStart));
+                    given.extend(self.apply_passing(
+                        place,
+                        fired,
+                        &Subject::SessionStart,
+                        Beside::Nothing,
+                    ));
                 }
             }
         }
@@ -209,6 +214,7 @@ impl Turn<'_> {
                 place: place.clone(),
                 deadline: None,
                 given: Given::default(),
+                advice: Vec::new(),
             };
             self.hold(None, request, raised);
             // Not held after all (too much is): then nobody can be asked, and nothing is open.

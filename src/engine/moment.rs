@@ -16,7 +16,7 @@ use crate::trace::event::{ContextRequested, ErrorOccurred, InputReceived};
 
 use super::command::{Accepted, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply};
 use super::evaluate::{self, Occasion};
-use super::gate::{OwnedFired, Raised, Request};
+use super::gate::{Beside, OwnedFired, Raised, Request};
 use super::held::{Moment, Subject, request_hash};
 use super::lifecycle::session_place;
 use super::session::{Beat, Entry, Unpassed};
@@ -127,7 +127,7 @@ impl Turn<'_> {
             data: json!({}),
         });
         for fired in self.fired_on(session, Occasion::SessionEnd) {
-            self.apply_passing(place, &fired, &subject);
+            self.apply_passing(place, &fired, &subject, Beside::Nothing);
         }
     }
 
@@ -173,11 +173,19 @@ impl Turn<'_> {
         let subject = Subject::Moment(moment.clone());
         let mut given = Given::default();
         let mut raised: Vec<Raised> = Vec::new();
+        let mut advice = Vec::new();
+        let gated = fired
+            .iter()
+            .any(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
+        let beside = if gated { Beside::Gate } else { Beside::Nothing };
         for fired in fired {
             match fired.checkpoint.mode {
                 CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
                 CheckpointMode::Advisory | CheckpointMode::Observational => {
-                    given.extend(self.apply_passing(place, fired, &subject));
+                    given.extend(self.apply_passing(place, fired, &subject, beside));
+                    if fired.checkpoint.mode == CheckpointMode::Advisory {
+                        advice.push(fired.advice());
+                    }
                 }
             }
         }
@@ -196,6 +204,7 @@ impl Turn<'_> {
             place: place.clone(),
             deadline: None,
             given,
+            advice,
         };
         let gate = self.hold(ask, request, raised);
         if let Some(session) = self.state().sessions.get_mut(&place.session) {

@@ -51,7 +51,9 @@ pub(super) fn approvals<'a>(case: Case<'a, '_>) -> Vec<Approval<'a>> {
             }
         }
     }
-    if !known(atlases, &call.action)
+    // Asked once is asked enough: a policy that wants approval has said more.
+    if approvals.is_empty()
+        && !known(atlases, &call.action)
         && let Some(atlas) = atlases
             .iter()
             .find(|a| a.unknown_actions == UnknownActions::Approve)

@@ -159,7 +159,16 @@ impl Turn<'_> {
         for asker in waiting.map(|waiting| waiting.askers).unwrap_or_default() {
             self.reply(asker, denied(held, ending.code, &ending.reason));
         }
-        self.settle(held, ending.outcome, ending.by, ending.reason)
+        // Who refused stands beside the reason; it need not be said twice.
+        let refused_by = ending.by.as_ref().map(|by| format!("refused by {by}: "));
+        let detail =
+            refused_by.and_then(|prefix| ending.reason.strip_prefix(&prefix).map(str::to_owned));
+        self.settle(
+            held,
+            ending.outcome,
+            ending.by,
+            detail.unwrap_or(ending.reason),
+        )
     }
 
     fn record_blocked(&mut self, held: &Held, place: &Place, gate: &Gate, ending: &Ending) {

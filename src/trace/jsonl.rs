@@ -1,5 +1,7 @@
 //! The record as text: one event a line, in canonical JSON.
 
+use std::collections::HashMap;
+
 use serde_json::{Map, Value};
 
 use crate::base::canon::canonical;
@@ -89,8 +91,8 @@ fn optional(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, S
 /// chain was, so the best it gets is [`super::verify::Verdict::Unproven`].
 #[must_use]
 pub fn verify(text: &str) -> Vec<Checked> {
-    let mut chains: Vec<(SessionId, Verifier)> = Vec::new();
-    let mut unreadable = Vec::new();
+    let mut chains = Chains::default();
+    let mut unreadable = None;
     for (index, line) in text.split_terminator('\n').enumerate() {
         let number = index + 1;
         let read = read_line(line).and_then(|raw| {
@@ -99,39 +101,47 @@ pub fn verify(text: &str) -> Vec<Checked> {
             Ok((session, raw))
         });
         match read {
-            Ok((session, raw)) => chain_of(&mut chains, session).push(&raw),
-            Err(what) => unreadable.push(format!("line {number} {what}")),
-        }
-    }
-    // A line that belongs nowhere puts every chain of the file in doubt.
-    for what in unreadable {
-        if chains.is_empty() {
-            // INVARIANT: the text is a legal identifier.
-            if let Ok(unknown) = "unknown".parse() {
-                chain_of(&mut chains, unknown);
+            Ok((session, raw)) => chains.of(session).push(&raw),
+            Err(what) => {
+                unreadable.get_or_insert_with(|| format!("line {number} {what}"));
             }
         }
-        for (_, verifier) in &mut chains {
+    }
+    // A line that belongs nowhere puts every chain of the file in doubt. The first says enough.
+    if let Some(what) = unreadable {
+        if chains.verifiers.is_empty()
+            // INVARIANT: the text is a legal identifier.
+            && let Ok(unknown) = "unknown".parse()
+        {
+            chains.of(unknown);
+        }
+        for verifier in &mut chains.verifiers {
             verifier.push_unreadable(what.clone());
         }
     }
-    chains
-        .into_iter()
-        .map(|(_, verifier)| verifier.finish(Known::Nothing))
+    let verifiers = chains.verifiers.into_iter();
+    verifiers
+        .map(|verifier| verifier.finish(Known::Nothing))
         .collect()
 }
 
-fn chain_of(chains: &mut Vec<(SessionId, Verifier)>, session: SessionId) -> &mut Verifier {
-    let index = chains
-        .iter()
-        .position(|(known, _)| *known == session)
-        .unwrap_or_else(|| {
-            chains.push((session.clone(), Verifier::new(session)));
-            chains.len() - 1
+/// The chains of a file, in the order they appear.
+#[derive(Default)]
+struct Chains {
+    verifiers: Vec<Verifier>,
+    places: HashMap<SessionId, usize>,
+}
+
+impl Chains {
+    fn of(&mut self, session: SessionId) -> &mut Verifier {
+        let place = *self.places.entry(session.clone()).or_insert_with(|| {
+            self.verifiers.push(Verifier::new(session));
+            self.verifiers.len() - 1
         });
-    #[expect(
-        clippy::indexing_slicing,
-        reason = "the index was found or pushed just now"
-    )]
-    &mut chains[index].1
+        #[expect(
+            clippy::indexing_slicing,
+            reason = "the place was found or made just now"
+        )]
+        &mut self.verifiers[place]
+    }
 }

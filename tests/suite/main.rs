@@ -14,6 +14,7 @@ mod conformance;
 mod house;
 mod readme;
 mod runtime;
+mod scenarios;
 mod simulation;
 mod store;
 mod support;

@@ -25,6 +25,7 @@ fn the_readme_names_every_command() {
     for command in [
         "demo",
         "atlas lint",
+        "run",
         "trace list",
         "trace show",
         "trace verify",

@@ -366,7 +366,8 @@ async fn a_failed_write_is_told_to_those_who_wait_for_something_else() {
     let unknown = request("s-1", "no.such", json!({}));
     let denied = bench.runtime.agents().request_action(unknown).await;
     assert_eq!(denied.unwrap_err().code, DenyCode::Unavailable);
-    let told = waiting.await.unwrap().unwrap_err();
+    let told = tokio::time::timeout(Duration::from_secs(20), waiting).await;
+    let told = told.expect("nobody told it").unwrap().unwrap_err();
     assert_eq!(told.code, DenyCode::Unavailable);
 }
 

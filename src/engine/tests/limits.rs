@@ -119,3 +119,28 @@ fn requests_behind_a_start_gate_have_a_limit_too() {
     assert_eq!(bench.denied(asks[64]).code, DenyCode::Overload);
     assert_eq!(bench.payloads("action_blocked").len(), 1);
 }
+
+#[test]
+fn advice_beside_a_gate_grants_nothing_until_the_gate_is_passed() {
+    let body = "
+capabilities: [{capability_id: admin, actions: [wipe]}]
+checkpoints:
+  - checkpoint_id: gate
+    trigger: {type: capability_access, capability_ids: [admin]}
+    mode: blocking
+  - checkpoint_id: advice
+    trigger: {type: action_pre, patterns: [wipe]}
+    unlock_capabilities: [admin]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let first = bench.request("s-1", "wipe", json!({"n": 1}));
+    bench.refuse("c-1", "no");
+    bench.denied(first);
+    let second = bench.request("s-1", "wipe", json!({"n": 2}));
+    assert!(bench.waits(second), "the first try must not have opened it");
+    bench.pass("c-2");
+    bench.allowed(second);
+    let third = bench.request("s-1", "wipe", json!({"n": 3}));
+    bench.allowed(third);
+}

@@ -51,6 +51,7 @@ fn the_example_loads_with_warnings_only() {
             (Code::UndeclaredAction, "capabilities[1].actions[0]", 32),
             (Code::UndeclaredAction, "capabilities[1].actions[1]", 32),
             (Code::UndeclaredAction, "capabilities[1].actions[2]", 32),
+            (Code::ImplicitDefault, "actions", 120),
         ]
     );
     let bytes = std::fs::read(repository("assets/atlas/acme-support.yaml")).unwrap();

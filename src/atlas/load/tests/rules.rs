@@ -18,7 +18,8 @@ fn first_question(rest: &str) -> crate::atlas::compiled::Question {
 #[test]
 fn a_checkpoint_without_a_priority_has_that_of_its_type() {
     let loaded = load(
-        "capabilities:\n  - { capability_id: c, actions: [a] }\n\
+        "default_decision: allow\n\
+         capabilities:\n  - { capability_id: c, actions: [a] }\n\
          actions:\n  - action_id: a\n\
          checkpoints:\n  \
          - { checkpoint_id: action, trigger: { type: action_pre, patterns: [a] } }\n  \
@@ -52,7 +53,8 @@ fn a_checkpoint_without_a_priority_has_that_of_its_type() {
 #[test]
 fn every_field_of_a_checkpoint_is_read() {
     let loaded = load(
-        "capabilities:\n  - { capability_id: one, actions: [a] }\n  - { capability_id: two, actions: [a] }\n\
+        "default_decision: allow\n\
+         capabilities:\n  - { capability_id: one, actions: [a] }\n  - { capability_id: two, actions: [a] }\n\
          context_blocks:\n  - { context_id: intro, content: Hello, inject_mode: on_demand }\n\
          actions:\n  - action_id: a\n\
          checkpoints:\n  - checkpoint_id: gate\n    name: Gate\n    description: Why it is there\n    \
@@ -139,7 +141,8 @@ fn a_manifest_has_defaults_that_close_doors() {
 #[test]
 fn the_other_name_of_a_trigger_is_taken_and_the_canonical_one_named() {
     let loaded = load(
-        "actions:\n  - action_id: a\ncapabilities:\n  - { capability_id: c, actions: ['*'] }\n\
+        "default_decision: allow\n\
+         actions:\n  - action_id: a\ncapabilities:\n  - { capability_id: c, actions: ['*'] }\n\
          checkpoints:\n  - checkpoint_id: gate\n    \
          trigger: { type: capability_gate, capability_ids: [c] }\n",
     );
@@ -198,4 +201,29 @@ fn both_decoders_agree() {
         decoded.checkpoints[0].trigger,
         CheckpointTrigger::ActionPre { .. }
     ));
+}
+
+// covers B27
+#[test]
+fn a_steward_is_told_what_to_think_about() {
+    let mut gates = String::new();
+    for n in 0..26 {
+        gates.extend([
+            "  - checkpoint_id: g",
+            &n.to_string(),
+            "\n    mode: blocking\n",
+        ]);
+        gates.push_str("    trigger: { type: action_pre, patterns: [a] }\n");
+    }
+    let words =
+        "  - checkpoint_id: words\n    trigger: { type: keyword, patterns: [tax, refund] }\n";
+    let asks = "    questions: [{ question_id: q, question: 'What is the API key?' }]\n";
+    let loaded = load(&format!(
+        "actions:\n  - action_id: a\ncheckpoints:\n{gates}{asks}{words}"
+    ));
+    let mut codes: Vec<_> = loaded.warnings.iter().map(|w| w.code.as_str()).collect();
+    codes.sort_unstable();
+    assert_eq!(codes, ["W005", "W006", "W007", "W008"]);
+    let quiet = load("default_decision: deny\nactions:\n  - action_id: a\n");
+    assert!(quiet.warnings.is_empty(), "{:?}", quiet.warnings);
 }

@@ -1,0 +1,200 @@
+//! Files that are not Atlases, read by the same code: YAML or JSON whose every value knows its place.
+//!
+//! A decoder walks [`Placed`] values and reports into [`Faults`]; what is wrong comes out like the
+//! problems of an Atlas, underlined.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use super::diagnostic::{Code, Problem, Problems, Span, quoted, shortened};
+use super::load::{LoadError, read_text};
+use super::nearest::nearest;
+use super::yaml::{self, Node, NodeValue};
+
+/// Everything that is wrong with a file.
+pub(crate) struct Faults<'s>(Problems<'s>);
+
+/// Reads a file and decodes it, or says all that is wrong with it.
+pub(crate) fn decode_file<T>(
+    path: &Path,
+    decode: impl FnOnce(&Placed<'_>, &mut Faults<'_>) -> Option<T>,
+) -> Result<T, LoadError> {
+    let name = path.to_string_lossy();
+    let source = read_text(path)?;
+    let mut faults = Faults(Problems::new(&name, &source));
+    let root = yaml::parse(&source, &mut faults.0).filter(|_| !faults.0.has_errors());
+    let decoded = root.and_then(|root| decode(&Placed::root(&root), &mut faults));
+    match decoded {
+        Some(decoded) if !faults.0.has_errors() => Ok(decoded),
+        Some(_) | None => Err(LoadError::Invalid {
+            diagnostics: faults.0.into_diagnostics(),
+            source_text: source,
+        }),
+    }
+}
+
+/// A value of a file, with its path and its place.
+#[derive(Clone)]
+pub(crate) struct Placed<'n> {
+    node: &'n Node,
+    path: String,
+    /// Where to point at when something is missing in it.
+    place: Span,
+}
+
+impl<'n> Placed<'n> {
+    fn root(node: &'n Node) -> Self {
+        Self {
+            node,
+            path: String::new(),
+            place: node.head(),
+        }
+    }
+
+    /// The value as JSON.
+    pub(crate) fn json(&self) -> Value {
+        self.node.to_json()
+    }
+
+    /// Whether it is a list.
+    pub(crate) fn is_list(&self) -> bool {
+        matches!(self.node.value, NodeValue::Seq(_))
+    }
+
+    /// The value of a key, if the map has it.
+    pub(crate) fn get(&self, key: &str) -> Option<Self> {
+        let NodeValue::Map(entries) = &self.node.value else {
+            return None;
+        };
+        let entry = entries.iter().find(|entry| entry.key == key)?;
+        Some(Self {
+            node: &entry.node,
+            path: super::decode::join(&self.path, key),
+            place: entry.key_span,
+        })
+    }
+
+    /// The value of a key that must be there.
+    pub(crate) fn need(&self, key: &str, faults: &mut Faults<'_>) -> Option<Self> {
+        let found = self.get(key);
+        if found.is_none() && matches!(self.node.value, NodeValue::Map(_)) {
+            let problem = Problem::new(Code::MissingKey, format!("missing key `{key}`"));
+            let path = super::decode::join(&self.path, key);
+            faults.0.add(problem.path(path).at(self.place));
+        }
+        found
+    }
+
+    /// Refuses what is no map, and every key that is not one of `known`.
+    pub(crate) fn only(&self, known: &[&str], faults: &mut Faults<'_>) {
+        let NodeValue::Map(entries) = &self.node.value else {
+            let _: Option<()> = self.wrong_type("a map", faults);
+            return;
+        };
+        let strange = entries.iter().filter(|e| !known.contains(&e.key.as_str()));
+        for entry in strange {
+            let message = format!("unknown key {}", quoted(&entry.key));
+            let path = super::decode::join(&self.path, &shortened(&entry.key));
+            let problem = Problem::new(Code::UnknownKey, message).path(path);
+            let help = advice(&entry.key, known);
+            faults.0.add(problem.at(entry.key_span).help(help));
+        }
+    }
+
+    /// The items of a list.
+    pub(crate) fn items(&self, faults: &mut Faults<'_>) -> Vec<Self> {
+        let NodeValue::Seq(items) = &self.node.value else {
+            return self.wrong_type("a list", faults).unwrap_or_default();
+        };
+        let item = |(index, node): (usize, &'n Node)| Self {
+            node,
+            path: format!("{}[{index}]", self.path),
+            place: node.head(),
+        };
+        items.iter().enumerate().map(item).collect()
+    }
+
+    /// The texts of a list.
+    pub(crate) fn texts(&self, faults: &mut Faults<'_>) -> Vec<String> {
+        let items = self.items(faults);
+        items.iter().filter_map(|item| item.text(faults)).collect()
+    }
+
+    /// Text.
+    pub(crate) fn text(&self, faults: &mut Faults<'_>) -> Option<String> {
+        match &self.node.value {
+            NodeValue::String(text) => Some(text.clone()),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::Seq(_)
+            | NodeValue::Map(_) => self.wrong_type("text", faults),
+        }
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn boolean(&self, faults: &mut Faults<'_>) -> Option<bool> {
+        match &self.node.value {
+            NodeValue::Bool(value) => Some(*value),
+            NodeValue::Null
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Seq(_)
+            | NodeValue::Map(_) => self.wrong_type("`true` or `false`", faults),
+        }
+    }
+
+    /// A whole number from zero up.
+    pub(crate) fn count(&self, faults: &mut Faults<'_>) -> Option<u64> {
+        let number = match &self.node.value {
+            NodeValue::Number(number) => number.as_u64(),
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::String(_)
+            | NodeValue::Seq(_)
+            | NodeValue::Map(_) => None,
+        };
+        number.or_else(|| self.wrong_type("a whole number from zero up", faults))
+    }
+
+    /// One of a few words, as `noun` calls them.
+    pub(crate) fn word(
+        &self,
+        noun: &str,
+        known: &[&'static str],
+        faults: &mut Faults<'_>,
+    ) -> Option<&'static str> {
+        let text = self.text(faults)?;
+        let found = known.iter().find(|word| **word == text);
+        if found.is_none() {
+            let message = format!("unknown {noun} {}", quoted(&text));
+            let problem = self.problem(Code::UnknownValue, message);
+            faults.0.add(problem.help(advice(&text, known)));
+        }
+        found.copied()
+    }
+
+    /// Reports a value that cannot be used.
+    pub(crate) fn refuse(&self, code: Code, message: &str, faults: &mut Faults<'_>) {
+        faults.0.add(self.problem(code, message));
+    }
+
+    fn wrong_type<T>(&self, expected: &str, faults: &mut Faults<'_>) -> Option<T> {
+        let message = format!("expected {expected}, found {}", self.node.describe());
+        faults.0.add(self.problem(Code::WrongType, message));
+        None
+    }
+
+    fn problem(&self, code: Code, message: impl Into<String>) -> Problem {
+        let problem = Problem::new(code, message).path(self.path.clone());
+        problem.at(self.node.head())
+    }
+}
+
+fn advice(word: &str, known: &[&str]) -> String {
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => format!("known here: `{}`", known.join("`, `")),
+    }
+}

@@ -1,0 +1,185 @@
+//! `cra run`: a scripted session with scripted answers, played against an Atlas without waiting.
+//!
+//! It asks the engine itself, on a clock of its own: no store, no console, no agents. A step whose
+//! expectation does not hold is told, and the run goes on.
+
+use std::io::{self, BufWriter, Write};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::args::Run;
+use super::error::{Failure, verdict};
+use super::exit;
+use crate::atlas::load_file;
+use crate::base::text::one_line;
+use crate::engine::command::Reply;
+use expect::{Failed, code, decision, failures, taken_up};
+use scenario::{Answers, Deed, Scenario, Step};
+use stage::{Noted, Stage};
+
+mod expect;
+mod scenario;
+mod stage;
+
+/// A step that was played.
+struct Played<'s> {
+    number: usize,
+    step: &'s Step,
+    at: Duration,
+    noted: Noted,
+    failed: Vec<Failed>,
+}
+
+/// Plays a scenario and says whether it went as expected.
+pub(super) fn run(run: &Run) -> Result<u8, Failure> {
+    let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
+    let mut atlases = Vec::new();
+    for file in &scenario.atlases {
+        atlases.push(load_file(file)?.atlas);
+    }
+    let mut stage = Stage::new(atlases);
+    let steps = scenario.steps.iter().enumerate();
+    let played: Vec<_> = steps
+        .map(|(index, step)| play(&mut stage, index + 1, step))
+        .collect();
+
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if run.json {
+        let steps: Vec<_> = played.iter().map(|it| to_json(it, &stage)).collect();
+        serde_json::to_writer_pretty(&mut out, &steps)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        write_steps(&mut out, &played, &stage)
+    };
+    let holds = played.iter().all(|played| played.failed.is_empty());
+    let code = if holds { exit::OK } else { exit::EXPECTATION };
+    verdict(code, written.and_then(|()| out.flush()))
+}
+
+fn play<'s>(stage: &mut Stage, number: usize, step: &'s Step) -> Played<'s> {
+    let at = stage.elapsed();
+    let noted = stage.play(&step.deed);
+    let failed = failures(&step.expected, &noted, stage);
+    Played {
+        number,
+        step,
+        at,
+        noted,
+        failed,
+    }
+}
+
+fn write_steps(out: &mut impl Write, played: &[Played<'_>], stage: &Stage) -> io::Result<()> {
+    for Played {
+        number,
+        step,
+        at,
+        noted,
+        failed,
+    } in played
+    {
+        let deed = one_line(&describe(&step.deed));
+        let decision = one_line(&decision(noted));
+        writeln!(
+            out,
+            "{number:>3}  {:>6}s  {deed:44}  {decision}",
+            at.as_secs()
+        )?;
+        for line in consequences(noted, stage) {
+            writeln!(out, "{:16}{}", "", one_line(&line))?;
+        }
+        for Failed { wanted, actual } in failed {
+            let (wanted, actual) = (one_line(wanted), one_line(actual));
+            writeln!(out, "{:5}FAILED     wanted {wanted}, actual {actual}", "")?;
+        }
+    }
+    let failed: usize = played.iter().map(|played| played.failed.len()).sum();
+    let steps = counted(played.len(), "step");
+    match failed {
+        0 => writeln!(out, "{steps}, all expectations hold"),
+        _ => writeln!(out, "{steps}, {} failed", counted(failed, "expectation")),
+    }
+}
+
+/// What a step changed for those who had asked before.
+fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
+    let mut lines = Vec::new();
+    for decided in &noted.settled {
+        let names = stage.gates_of(&decided.gate).join(", ");
+        let (action, outcome) = (&decided.action, decided.outcome.as_str());
+        lines.push(format!("{action} at {names}: {outcome}"));
+    }
+    let released = noted.released.iter();
+    lines.extend(released.map(|action| format!("{action} is released")));
+    let own = match &noted.reply {
+        Some(Reply::Denied(denied)) => Some(denied),
+        Some(_) | None => None,
+    };
+    let others = noted.denied.iter().filter(|denied| Some(*denied) != own);
+    lines.extend(others.map(|denied| format!("denied ({}): {}", code(denied), denied.reason)));
+    lines
+}
+
+fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
+    let noted = &played.noted;
+    let settled = noted.settled.iter().map(|decided| {
+        json!({
+            "gate": decided.gate,
+            "gates": stage.gates_of(&decided.gate),
+            "outcome": decided.outcome,
+            "action": decided.action,
+        })
+    });
+    json!({
+        "step": played.number,
+        "seconds": played.at.as_secs(),
+        "kind": kind(&played.step.deed),
+        "what": describe(&played.step.deed),
+        "decision": decision(noted),
+        "allowed": matches!(noted.reply, Some(Reply::Allowed(_))),
+        "outcome": taken_up(noted),
+        "held": noted.held,
+        "denied": noted.denied,
+        "settled": settled.collect::<Vec<_>>(),
+        "released": noted.released,
+        "records": noted.records,
+        "ok": played.failed.is_empty(),
+        "failed": played.failed,
+    })
+}
+
+fn kind(deed: &Deed) -> &'static str {
+    match deed {
+        Deed::Start { .. } => "start",
+        Deed::Request { .. } => "request",
+        Deed::Pass { .. } => "pass",
+        Deed::Deny { .. } => "deny",
+        Deed::Wait(_) => "wait",
+        Deed::End { .. } => "end",
+    }
+}
+
+fn describe(deed: &Deed) -> String {
+    match deed {
+        Deed::Start { session, agent, .. } => format!("start {session} ({agent})"),
+        Deed::Request {
+            session,
+            action,
+            params,
+        } => format!("request {session} {action} {params}"),
+        Deed::Pass { gate, answers } => match answers {
+            Answers::Good => format!("pass {gate} with good answers"),
+            Answers::Given(answers) => format!("pass {gate} {}", json!(answers)),
+        },
+        Deed::Deny { gate, reason } => format!("deny {gate}: {reason}"),
+        Deed::Wait(seconds) => format!("wait {seconds}s"),
+        Deed::End { session, status } => format!("end {session} ({})", status.as_str()),
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}

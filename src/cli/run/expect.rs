@@ -1,0 +1,230 @@
+//! What was expected of a step against what came of it.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::scenario::{Expected, ExpectedEnd};
+use super::stage::{Noted, Stage};
+use crate::engine::command::{Denied, Reply};
+
+/// An expectation that does not hold.
+#[derive(Serialize)]
+pub(super) struct Failed {
+    pub(super) wanted: String,
+    pub(super) actual: String,
+}
+
+impl Failed {
+    fn new(wanted: impl Into<String>, actual: impl Into<String>) -> Self {
+        Self {
+            wanted: wanted.into(),
+            actual: actual.into(),
+        }
+    }
+}
+
+/// Every expectation of a step that does not hold.
+pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
+    let checks = [
+        misfit(expected, noted),
+        held(expected, noted),
+        allowed(expected, noted),
+        denied(expected, noted),
+        reason(expected, noted),
+        outcome(expected, noted),
+        released(expected, noted),
+        records(expected, noted),
+    ];
+    let mut failed: Vec<_> = checks.into_iter().flatten().collect();
+    failed.extend(settled(expected, noted, stage));
+    failed
+}
+
+/// What became of a step, in a few words.
+pub(super) fn decision(noted: &Noted) -> String {
+    match &noted.reply {
+        None if noted.misfit.is_some() => "refused: no such gate".to_owned(),
+        None if noted.held.is_empty() => "done".to_owned(),
+        None => format!("held at {}", noted.held.join(", ")),
+        Some(Reply::Started(_)) if !noted.held.is_empty() => {
+            format!("held at {}", noted.held.join(", "))
+        }
+        Some(Reply::Started(_)) => "started".to_owned(),
+        Some(Reply::Ended) => "ended".to_owned(),
+        Some(Reply::Accepted(_)) => "accepted".to_owned(),
+        Some(Reply::Allowed(_)) => "allowed".to_owned(),
+        Some(Reply::Denied(denied)) => {
+            format!("denied ({}): {}", code(denied), denied.reason)
+        }
+        Some(Reply::Completed) => "completed".to_owned(),
+        Some(Reply::Decided(decided)) => decided.outcome.as_str().to_owned(),
+        Some(Reply::Invalid(invalid)) => {
+            let rules = invalid.problems.iter().flat_map(|it| &it.rules);
+            let rules: Vec<_> = rules.map(String::as_str).collect();
+            format!("invalid: {}", rules.join(", "))
+        }
+        Some(Reply::Refused(refused)) => format!("refused: {refused}"),
+    }
+}
+
+/// The code of a denial, as agents are told.
+pub(super) fn code(denied: &Denied) -> String {
+    match json!(denied.code) {
+        Value::String(code) => code,
+        other => other.to_string(),
+    }
+}
+
+/// How a decision was taken up; nothing for what is no decision.
+pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
+    match &noted.reply {
+        Some(Reply::Decided(decided)) => Some(decided.outcome.as_str()),
+        Some(Reply::Invalid(_)) => Some("invalid"),
+        Some(Reply::Refused(_)) => Some("refused"),
+        Some(
+            Reply::Started(_)
+            | Reply::Ended
+            | Reply::Accepted(_)
+            | Reply::Allowed(_)
+            | Reply::Denied(_)
+            | Reply::Completed,
+        ) => None,
+        None => noted.misfit.as_ref().map(|_| "refused"),
+    }
+}
+
+/// A step that names what is not there fails by itself, unless just that was expected.
+fn misfit(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let misfit = noted.misfit.as_ref()?;
+    if noted.reply.is_none() && expected.outcome == Some("refused") {
+        return None;
+    }
+    Some(Failed::new(&misfit.wanted, &misfit.actual))
+}
+
+fn held(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.held.as_ref()?;
+    if same(wanted, &noted.held) {
+        return None;
+    }
+    let wanted = if wanted.is_empty() {
+        "not held".to_owned()
+    } else {
+        format!("held at {}", wanted.join(", "))
+    };
+    let actual = if noted.held.is_empty() {
+        decision(noted)
+    } else {
+        format!("held at {}", noted.held.join(", "))
+    };
+    Some(Failed::new(wanted, actual))
+}
+
+fn allowed(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.allowed?;
+    let actual = matches!(noted.reply, Some(Reply::Allowed(_)));
+    if wanted == actual {
+        return None;
+    }
+    let wanted = if wanted { "allowed" } else { "not allowed" };
+    Some(Failed::new(wanted, decision(noted)))
+}
+
+fn denied(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.denied?;
+    let codes: Vec<_> = noted.denied.iter().map(code).collect();
+    if codes.iter().any(|code| code == wanted) {
+        return None;
+    }
+    let actual = if codes.is_empty() {
+        decision(noted)
+    } else {
+        format!("denied ({})", codes.join(", "))
+    };
+    Some(Failed::new(format!("denied ({wanted})"), actual))
+}
+
+fn reason(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.reason_contains.as_ref()?;
+    let mut said: Vec<_> = noted.denied.iter().map(|it| it.reason.clone()).collect();
+    if said.is_empty() {
+        said.push(decision(noted));
+    }
+    if said.iter().any(|said| said.contains(wanted)) {
+        return None;
+    }
+    Some(Failed::new(
+        format!("a reason with `{wanted}`"),
+        said.join("; "),
+    ))
+}
+
+fn outcome(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.outcome?;
+    // A gate that is not there has been told already.
+    if taken_up(noted) == Some(wanted) || noted.reply.is_none() {
+        return None;
+    }
+    Some(Failed::new(wanted, decision(noted)))
+}
+
+fn released(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.released.as_ref()?;
+    if same(wanted, &noted.released) {
+        return None;
+    }
+    Some(Failed::new(
+        format!("released [{}]", wanted.join(", ")),
+        format!("released [{}]", noted.released.join(", ")),
+    ))
+}
+
+fn records(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.records.iter();
+    let missing: Vec<_> = wanted
+        .filter(|name| !noted.records.contains(&name.as_str()))
+        .map(String::as_str)
+        .collect();
+    if missing.is_empty() {
+        return None;
+    }
+    Some(Failed::new(
+        format!("recorded [{}]", missing.join(", ")),
+        format!("recorded [{}]", noted.records.join(", ")),
+    ))
+}
+
+fn settled(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec<Failed> {
+    let Some(wanted) = &expected.settled else {
+        return Vec::new();
+    };
+    let ends = noted.settled.iter().map(|decided| {
+        let names = stage.gates_of(&decided.gate).join(", ");
+        format!("{names} {}", decided.outcome.as_str())
+    });
+    let ends = ends.collect::<Vec<_>>().join("; ");
+    if wanted.is_empty() && !ends.is_empty() {
+        return vec![Failed::new("nothing settled", ends)];
+    }
+    let actual = if ends.is_empty() {
+        "nothing settled"
+    } else {
+        &ends
+    };
+    let came = |end: &ExpectedEnd| {
+        noted.settled.iter().any(|decided| {
+            decided.outcome.as_str() == end.outcome && stage.is_named(&decided.gate, &end.gate)
+        })
+    };
+    let missing = wanted.iter().filter(|end| !came(end));
+    missing
+        .map(|end| Failed::new(format!("{} {}", end.gate, end.outcome), actual))
+        .collect()
+}
+
+/// Whether two lists have the same words, in any order.
+fn same(a: &[String], b: &[String]) -> bool {
+    a.len() == b.len() && a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
+}

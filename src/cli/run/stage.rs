@@ -1,0 +1,329 @@
+//! The engine with a clock in hand: plays steps, and notes what came of each.
+//!
+//! Nothing waits and nothing is kept: the same scenario gives the same result, byte for byte. Gates
+//! are found by checkpoint, by policy or by their number; of several held ones the oldest is meant.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::scenario::{Answers, Deed};
+use crate::atlas::Atlas;
+use crate::atlas::compiled::Question;
+use crate::atlas::document::ResponseType;
+use crate::base::clock::Timestamp;
+use crate::base::id::{CountedIds, GateId, SessionId};
+use crate::base::limits::MAX_ANSWER_CHARS;
+use crate::engine::Engine;
+use crate::engine::answer::judge;
+use crate::engine::command::{
+    ActionRequest, AskId, Command, Decide, Decided, Denied, Effect, EndSession, Reply, Ruling,
+    StartSession,
+};
+use crate::engine::held::{Held, Subject};
+
+/// When every scenario begins: 2026-01-01T00:00:00Z, a Thursday.
+const BEGINNING_MICROS: i64 = 1_767_225_600_000_000;
+
+/// Who decides in scenarios.
+const OPERATOR: &str = "operator";
+
+/// The engine, its clock and what it is about to do.
+pub(super) struct Stage {
+    engine: Engine,
+    now: Timestamp,
+    asks: u64,
+    deadlines: BTreeSet<(Timestamp, GateId)>,
+    /// Actions that were asked for, by who waits.
+    asked: BTreeMap<AskId, String>,
+    /// Everything that was ever held, in the order it was.
+    seen: Vec<Arc<Held>>,
+}
+
+/// What came of a step.
+#[derive(Default)]
+pub(super) struct Noted {
+    /// What whoever acted was told; nothing while it waits.
+    pub(super) reply: Option<Reply>,
+    /// Gates that now stand in the way because of this step.
+    pub(super) held: Vec<String>,
+    /// Held requests that ended.
+    pub(super) settled: Vec<Decided>,
+    /// Actions asked for in earlier steps that may run now.
+    pub(super) released: Vec<String>,
+    /// Everything that was denied, in this step or at last.
+    pub(super) denied: Vec<Denied>,
+    /// Types of the events recorded.
+    pub(super) records: Vec<&'static str>,
+    /// Why the step could not be played as written.
+    pub(super) misfit: Option<Misfit>,
+}
+
+/// A step that names what is not there.
+pub(super) struct Misfit {
+    pub(super) wanted: String,
+    pub(super) actual: String,
+}
+
+impl Stage {
+    pub(super) fn new(atlases: Vec<Atlas>) -> Self {
+        Self {
+            engine: Engine::new(atlases, Box::new(CountedIds::default())),
+            now: Timestamp::from_micros(BEGINNING_MICROS),
+            asks: 0,
+            deadlines: BTreeSet::new(),
+            asked: BTreeMap::new(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// Time since the beginning.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.now.since(Timestamp::from_micros(BEGINNING_MICROS))
+    }
+
+    /// Plays a step.
+    pub(super) fn play(&mut self, deed: &Deed) -> Noted {
+        let mut noted = Noted::default();
+        match deed {
+            Deed::Start {
+                session,
+                agent,
+                intent,
+            } => self.start(session, agent, intent.as_deref(), &mut noted),
+            Deed::Request {
+                session,
+                action,
+                params,
+            } => self.request(session, action, params, &mut noted),
+            Deed::Pass { gate, answers } => {
+                if let Some(held) = self.named(gate, &mut noted) {
+                    noted.misfit = stray_answer(&held, answers);
+                    let answers = answers_for(&held, answers);
+                    self.decide(&held, Ruling::Pass { answers }, &mut noted);
+                }
+            }
+            Deed::Deny { gate, reason } => {
+                if let Some(held) = self.named(gate, &mut noted) {
+                    let reason = reason.clone();
+                    self.decide(&held, Ruling::Deny { reason }, &mut noted);
+                }
+            }
+            Deed::Wait(seconds) => self.wait(Duration::from_secs(*seconds), &mut noted),
+            Deed::End { session, status } => {
+                let end = EndSession {
+                    session: session.clone(),
+                    status: *status,
+                    summary: None,
+                };
+                self.ask(|ask| Command::EndSession(ask, end), &mut noted);
+            }
+        }
+        noted
+    }
+
+    /// Whether a gate that goes by `name` is the one with this identifier.
+    pub(super) fn is_named(&self, gate: &GateId, name: &str) -> bool {
+        let mut seen = self.seen.iter().filter(|held| held.id == *gate);
+        seen.any(|held| goes_by(held, name))
+    }
+
+    /// The gates of a held request, by checkpoint or policy.
+    pub(super) fn gates_of(&self, gate: &GateId) -> Vec<String> {
+        let held = self.seen.iter().find(|held| held.id == *gate);
+        held.map(|held| gate_names(held)).unwrap_or_default()
+    }
+
+    fn start(&mut self, session: &SessionId, agent: &str, intent: Option<&str>, noted: &mut Noted) {
+        let start = StartSession {
+            session: session.clone(),
+            agent: agent.to_owned(),
+            agent_version: None,
+            intent: intent.map(str::to_owned),
+        };
+        self.ask(|ask| Command::StartSession(ask, start), noted);
+    }
+
+    fn request(&mut self, session: &SessionId, action: &str, params: &Value, noted: &mut Noted) {
+        let request = ActionRequest {
+            session: session.clone(),
+            action: action.to_owned(),
+            params: params.clone(),
+            deadline: None,
+        };
+        self.asked.insert(AskId(self.asks + 1), action.to_owned());
+        self.ask(|ask| Command::RequestAction(ask, request), noted);
+        if noted.reply.is_none() && noted.held.is_empty() {
+            // It joined the same request, or waits behind the start of its session.
+            let held = self.engine.held();
+            let of_session = || held.iter().filter(|held| held.session == *session);
+            let same = of_session().find(|held| match &held.subject {
+                Subject::Action(call) => call.action == action && call.params == *params,
+                Subject::SessionStart | Subject::Moment(_) => false,
+            });
+            let whole = |held: &&Arc<Held>| !matches!(held.subject, Subject::Action(_));
+            let start = || of_session().find(whole);
+            noted.held = same
+                .or_else(start)
+                .map(|held| gate_names(held))
+                .unwrap_or_default();
+        }
+    }
+
+    fn decide(&mut self, held: &Held, ruling: Ruling, noted: &mut Noted) {
+        let decide = Decide {
+            gate: held.id.clone(),
+            operator: OPERATOR.to_owned(),
+            method: "scenario".to_owned(),
+            request_hash: held.request_hash,
+            atlas_hash: held.atlas_hash,
+            ruling,
+        };
+        self.ask(|ask| Command::Decide(ask, decide), noted);
+    }
+
+    /// Lets time go by; what is due on the way happens at its own time, in order.
+    fn wait(&mut self, span: Duration, noted: &mut Noted) {
+        let end = self.now.plus(span);
+        while let Some((at, gate)) = self.deadlines.first().cloned() {
+            if at > end {
+                break;
+            }
+            self.deadlines.pop_first();
+            self.now = self.now.max(at);
+            self.tell(Command::DeadlineReached(gate), None, noted);
+        }
+        self.now = end;
+    }
+
+    fn ask(&mut self, command: impl FnOnce(AskId) -> Command, noted: &mut Noted) {
+        self.asks += 1;
+        let ask = AskId(self.asks);
+        self.tell(command(ask), Some(ask), noted);
+    }
+
+    fn tell(&mut self, command: Command, asker: Option<AskId>, noted: &mut Noted) {
+        for effect in self.engine.handle(command, self.now) {
+            match effect {
+                Effect::Record(draft) => noted.records.push(draft.payload.event_type()),
+                Effect::Persist(_) => {}
+                Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
+                Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
+                Effect::Held(gate) => {
+                    let held = self.engine.held();
+                    let held = held.into_iter().find(|held| held.id == gate);
+                    noted
+                        .held
+                        .extend(held.iter().flat_map(|held| gate_names(held)));
+                    self.seen.extend(held);
+                }
+                Effect::Settled(decided) => noted.settled.push(decided),
+            }
+        }
+    }
+
+    fn hear(&mut self, ask: AskId, asker: Option<AskId>, reply: Reply, noted: &mut Noted) {
+        let action = self.asked.remove(&ask);
+        if let Reply::Denied(denied) = &reply {
+            noted.denied.push(denied.clone());
+        }
+        if asker == Some(ask) {
+            noted.reply = Some(reply);
+        } else if let Reply::Allowed(_) = reply {
+            noted.released.extend(action);
+        }
+    }
+
+    /// The held request that `name` means; when there is none, the last that was held.
+    fn named(&self, name: &str, noted: &mut Noted) -> Option<Arc<Held>> {
+        let held = self.engine.held();
+        let now = held.iter().find(|held| goes_by(held, name));
+        let before = || self.seen.iter().rev().find(|held| goes_by(held, name));
+        let found = now.or_else(before).cloned();
+        if found.is_none() {
+            let names: Vec<_> = held.iter().flat_map(|held| gate_names(held)).collect();
+            noted.misfit = Some(Misfit {
+                wanted: format!("gate {name}"),
+                actual: format!("held at [{}]", names.join(", ")),
+            });
+        }
+        found
+    }
+}
+
+fn goes_by(held: &Held, name: &str) -> bool {
+    held.id.as_str() == name || held.gates.iter().any(|gate| gate.origin.id() == name)
+}
+
+fn gate_names(held: &Held) -> Vec<String> {
+    let names = held.gates.iter().map(|gate| gate.origin.id().to_owned());
+    names.collect()
+}
+
+/// An answer to a question that no gate asks is a mistake of the script, not of the operator.
+fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
+    let Answers::Given(answers) = answers else {
+        return None;
+    };
+    let asked: Vec<_> = questions(held).map(Question::id).collect();
+    let stray = answers
+        .keys()
+        .find(|name| !asked.contains(&name.as_str()))?;
+    Some(Misfit {
+        wanted: format!("question {stray}"),
+        actual: format!("questions [{}]", asked.join(", ")),
+    })
+}
+
+fn questions(held: &Held) -> impl Iterator<Item = &Question> {
+    held.gates.iter().flat_map(|gate| &gate.questions)
+}
+
+/// One map per gate, in the order of the gates.
+fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String, Value>> {
+    let answer = |question: &Question| match answers {
+        Answers::Good => Some(good_answer(question)),
+        Answers::Given(given) => given.get(question.id()).cloned(),
+    };
+    let of_gate = |questions: &[Question]| {
+        let named = |it: &Question| answer(it).map(|answer| (it.id().to_owned(), answer));
+        questions.iter().filter_map(named).collect()
+    };
+    let gates = held.gates.iter();
+    gates.map(|gate| of_gate(&gate.questions)).collect()
+}
+
+/// An answer that keeps the rules, as far as one can be made up: a pattern or a schema cannot be
+/// guessed, and then the engine says which rule is not kept.
+fn good_answer(question: &Question) -> Value {
+    let candidates: Vec<Value> = match question.response_type() {
+        ResponseType::Boolean => vec![json!(true), json!(false)],
+        ResponseType::Acknowledgment => vec![json!("understood")],
+        ResponseType::Choice => question.options().iter().map(|it| json!(it)).collect(),
+        ResponseType::Number => {
+            let (least, most) = question.bounds();
+            let bounds = [least, most].into_iter().flatten();
+            bounds.chain([0.0]).map(|it| json!(it)).collect()
+        }
+        ResponseType::Json => vec![json!({}), json!([])],
+        ResponseType::Text => vec![json!(good_text(question))],
+    };
+    let first = candidates.first().cloned().unwrap_or_default();
+    let mut kept = candidates.into_iter();
+    kept.find(|answer| judge(question, answer).is_valid())
+        .unwrap_or(first)
+}
+
+fn good_text(question: &Question) -> String {
+    let rules = question.validation();
+    let parts = rules.must_contain.iter().map(String::as_str);
+    let words: Vec<_> = parts.chain(["confirmed by the operator"]).collect();
+    let mut text = words.join(" ");
+    let least = rules.min_length.unwrap_or(0).min(MAX_ANSWER_CHARS);
+    let missing = least.saturating_sub(text.chars().count());
+    text.extend(std::iter::repeat_n('.', missing));
+    let most = rules.max_length.unwrap_or(MAX_ANSWER_CHARS);
+    text.chars().take(most).collect()
+}

@@ -1,0 +1,76 @@
+//! What came of actions that were let run.
+
+use crate::base::limits::MAX_TEXT_BYTES;
+use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail, ErrorOccurred};
+
+use super::command::{ActionCompleted, AskId, DenyCode, Reply};
+use super::lifecycle::{millis, session_place};
+use super::turn::{Place, Turn};
+
+impl Turn<'_> {
+    pub(super) fn complete_action(&mut self, ask: AskId, completed: ActionCompleted) {
+        if self.live(&completed.session).is_none() {
+            self.deny_session(ask, &completed.session);
+            return;
+        }
+        let long = match &completed.result {
+            Ok(summary) => summary.len() > MAX_TEXT_BYTES,
+            Err(error) => error.code.len() + error.message.len() > MAX_TEXT_BYTES,
+        };
+        if long {
+            let reason = format!("what came of a run is told in at most {MAX_TEXT_BYTES} bytes");
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        }
+        let sessions = &mut self.engine.state.sessions;
+        let Some(session) = sessions.get_mut(&completed.session) else {
+            return;
+        };
+        let root = session_place(session);
+        let Some(running) = session.running.remove(&completed.execution) else {
+            let message = format!(
+                "run `{}` was not allowed, or was completed before",
+                completed.execution
+            );
+            let record = ErrorOccurred {
+                error_type: "unknown_execution".to_owned(),
+                error_code: None,
+                message: message.clone(),
+                recoverable: true,
+                context_provided: None,
+                stack_trace: None,
+            };
+            self.record_below(&root, record);
+            self.deny(ask, DenyCode::BadRequest, message);
+            return;
+        };
+        let place = Place {
+            session: root.session.clone(),
+            trace_id: running.trace_id,
+            span_id: running.span_id,
+            parent: Some(root.span_id),
+        };
+        let (success, result_summary, error) = match completed.result {
+            Ok(summary) => (true, Some(summary).filter(|text| !text.is_empty()), None),
+            Err(error) => (
+                false,
+                None,
+                Some(ErrorDetail {
+                    code: error.code,
+                    message: error.message,
+                }),
+            ),
+        };
+        let record = CompletedRecord {
+            action_type: running.action,
+            success,
+            duration_ms: millis(self.now, running.since),
+            result_summary,
+            error,
+        };
+        let action = record.action_type.clone();
+        self.record_below(&place, record);
+        self.after_action(&place, &action);
+        self.reply(ask, Reply::Completed);
+    }
+}

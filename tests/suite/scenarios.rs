@@ -1,0 +1,322 @@
+//! `cra run`: the shipped scenarios hold, and a scenario that does not is told where and why.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::support::{files, root};
+
+/// What a run came to.
+struct Ran {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn run(scenario: &Path, more: &[&str]) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_cra"))
+        .env_clear()
+        .stdin(Stdio::null())
+        .arg("run")
+        .arg(scenario)
+        .args(more)
+        .output()
+        .unwrap();
+    Ran {
+        code: output.status.code().expect("an exit code"),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Runs these steps against the example Atlas.
+fn play(steps: &str, more: &[&str]) -> Ran {
+    let atlas = root().join("assets/atlas/acme-support.yaml");
+    play_text(
+        &format!("atlas: {}\nsteps:\n{steps}", atlas.display()),
+        more,
+    )
+}
+
+fn play_text(text: &str, more: &[&str]) -> Ran {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("scenario.yaml");
+    fs::write(&file, text).unwrap();
+    run(&file, more)
+}
+
+/// Asserts that a scenario is not played, and that the message has all of these.
+#[track_caller]
+fn is_unreadable(ran: &Ran, words: &[&str]) {
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{}", ran.err);
+    for word in words {
+        assert!(ran.err.contains(word), "`{word}` is not in:\n{}", ran.err);
+    }
+}
+
+#[test]
+fn every_shipped_scenario_holds() {
+    let folder = root().join("assets/scenarios");
+    let mut scenarios = files(&folder, "yaml");
+    scenarios.retain(|path| path.parent() == Some(&folder));
+    assert!(scenarios.len() >= 6, "{scenarios:?}");
+    for path in scenarios {
+        let ran = run(&path, &[]);
+        let name = path.display();
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}\n{}", ran.out);
+        assert!(ran.out.ends_with("all expectations hold\n"), "{}", ran.out);
+        assert_eq!(
+            run(&path, &[]).out,
+            ran.out,
+            "{name} differs the second time"
+        );
+    }
+}
+
+#[test]
+fn an_expectation_that_fails_is_told_and_the_run_goes_on() {
+    let steps = "
+  - start: { session: s-1 }
+    expect: { held: [onboarding, another-gate] }
+  - pass: { gate: onboarding, answers: good }
+    expect: { outcome: passed }
+";
+    let ran = play(steps, &[]);
+    assert_eq!((ran.code, ran.err.as_str()), (4, ""), "{}", ran.out);
+    let told = "wanted held at onboarding, another-gate, actual held at onboarding\n";
+    assert!(ran.out.contains(told), "{}", ran.out);
+    assert!(ran.out.contains("pass onboarding"), "{}", ran.out);
+    let summary = "2 steps, 1 expectation failed\n";
+    assert!(ran.out.ends_with(summary), "{}", ran.out);
+}
+
+#[test]
+fn each_kind_of_expectation_can_fail() {
+    let cases = [
+        (
+            "request",
+            "{ allowed: true }",
+            "wanted allowed, actual held at onboarding",
+        ),
+        (
+            "request",
+            "{ held: [] }",
+            "wanted not held, actual held at onboarding",
+        ),
+        (
+            "request",
+            "{ denied: policy }",
+            "wanted denied (policy), actual held at",
+        ),
+        (
+            "request",
+            "{ reason_contains: no }",
+            "wanted a reason with `no`, actual held",
+        ),
+        (
+            "pass",
+            "{ outcome: denied }",
+            "wanted denied, actual passed",
+        ),
+        (
+            "pass",
+            "{ released: [] }",
+            "wanted released [], actual released [ticket.get]",
+        ),
+        (
+            "pass",
+            "{ records: [policy_override] }",
+            "wanted recorded [policy_override], actual",
+        ),
+        (
+            "pass",
+            "{ settled: [] }",
+            "wanted nothing settled, actual onboarding passed",
+        ),
+        (
+            "pass",
+            "{ settled: { gate: onboarding, outcome: expired } }",
+            "wanted onboarding expired, actual onboarding passed",
+        ),
+        (
+            "lost",
+            "{ outcome: passed }",
+            "wanted gate lost, actual held at [onboarding]",
+        ),
+        (
+            "stray",
+            "{}",
+            "wanted question agree, actual questions [agree-terms]",
+        ),
+    ];
+    for (step, expect, told) in cases {
+        let (first, second) = if step == "request" {
+            (expect, "{}")
+        } else {
+            ("{}", expect)
+        };
+        let last = match step {
+            "lost" => "{ gate: lost, answers: good }",
+            "stray" => "{ gate: onboarding, answers: { agree-terms: true, agree: true } }",
+            _ => "{ gate: onboarding, answers: good }",
+        };
+        let steps = format!(
+            "  - start: {{ session: s-1 }}\n  \
+             - request: {{ session: s-1, action: ticket.get, params: {{ ticket_id: T }} }}\n    \
+             expect: {first}\n  - pass: {last}\n    expect: {second}\n",
+        );
+        let ran = play(&steps, &[]);
+        assert_eq!(ran.code, 4, "{step} {expect}\n{}{}", ran.out, ran.err);
+        assert!(ran.out.contains(told), "`{told}` is not in:\n{}", ran.out);
+    }
+}
+
+#[test]
+fn a_gate_that_is_not_there_refuses_and_can_be_expected_to() {
+    let steps = "
+  - start: { session: s-1 }
+  - deny: { gate: c-99, reason: x }
+    expect: { outcome: refused }
+  - pass: { gate: onboarding, answers: good }
+  - deny: { gate: onboarding, reason: x }
+    expect: { outcome: refused, reason_contains: c-1 was passed }
+";
+    let ran = play(steps, &[]);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+}
+
+#[test]
+fn the_example_of_the_help_can_be_played() {
+    let help = Command::new(env!("CARGO_BIN_EXE_cra"))
+        .env_clear()
+        .args(["run", "--help"])
+        .output()
+        .unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let (_, example) = help.split_once("atlas: acme-support.yaml\n").unwrap();
+    let (example, _) = example.split_once("\n\n").unwrap();
+    let (_, steps) = example.split_once("steps:\n").unwrap();
+    let ran = play(steps, &[]);
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (0, ""),
+        "{steps}\n{}",
+        ran.out
+    );
+    assert!(
+        ran.out.ends_with("6 steps, all expectations hold\n"),
+        "{}",
+        ran.out
+    );
+}
+
+#[test]
+fn a_broken_scenario_is_told_with_its_place() {
+    let ran = play_text("atlas: [\n  - x: ]", &[]);
+    is_unreadable(&ran, &["scenario.yaml:2:"]);
+    let ran = play(
+        "  - wait: soon\n  - {}\n  - start: { session: 'a b' }\n",
+        &[],
+    );
+    is_unreadable(
+        &ran,
+        &[
+            "scenario.yaml:3:11",
+            "expected a whole number from zero up, found text",
+            "a step is exactly one of `start`",
+            "scenario.yaml:5:23",
+        ],
+    );
+    is_unreadable(
+        &play_text("steps: []\n", &[]),
+        &["missing key `atlas`", "at least one step"],
+    );
+    is_unreadable(
+        &run(Path::new("/nowhere/s.yaml"), &[]),
+        &["/nowhere/s.yaml"],
+    );
+}
+
+#[test]
+fn an_unknown_key_or_word_is_refused_with_its_path() {
+    let steps = "
+  - start: { sesion: s-1 }
+  - wait: 1
+    expect: { outcome: passed }
+  - pass: { gate: g, answers: good }
+    expect: { outcome: pased, records: [policy_overide] }
+";
+    is_unreadable(
+        &play(steps, &[]),
+        &[
+            "unknown key `sesion`",
+            "in `steps[0].start.sesion`",
+            "did you mean `session`?",
+            "unknown key `outcome`",
+            "in `steps[1].expect.outcome`",
+            "unknown outcome `pased`",
+            "did you mean `passed`?",
+            "did you mean `policy_override`?",
+        ],
+    );
+}
+
+#[test]
+fn a_bad_atlas_is_the_atlas_s_fault() {
+    let bad = root().join("tests/data/atlas/invalid/misspelt-keys.yaml");
+    for (atlas, word, code) in [
+        (bad.to_str().unwrap(), "unknown key", 3),
+        ("gone.yaml", "gone.yaml", 1),
+    ] {
+        let ran = play_text(&format!("atlas: {atlas}\nsteps: [{{wait: 1}}]\n"), &[]);
+        assert_eq!((ran.code, ran.out.as_str()), (code, ""), "{}", ran.err);
+        assert!(ran.err.contains(word), "{}", ran.err);
+    }
+}
+
+#[test]
+fn machines_get_a_list_of_steps() {
+    let steps = "
+  - start: { session: s-1, agent: bot }
+    expect: { held: [onboarding] }
+  - wait: 300
+    expect: { released: [ticket.get] }
+";
+    let ran = play(steps, &["--json"]);
+    assert_eq!((ran.code, ran.err.as_str()), (4, ""), "{}", ran.out);
+    let steps: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(steps.len(), 2);
+    assert_eq!(
+        steps[0],
+        json!({
+            "step": 1,
+            "seconds": 0,
+            "kind": "start",
+            "what": "start s-1 (bot)",
+            "decision": "held at onboarding",
+            "allowed": false,
+            "outcome": null,
+            "held": ["onboarding"],
+            "denied": [],
+            "settled": [],
+            "released": [],
+            "records": ["session_started", "checkpoint_triggered"],
+            "ok": true,
+            "failed": [],
+        })
+    );
+    let second = &steps[1];
+    assert_eq!(
+        (&second["kind"], &second["ok"]),
+        (&json!("wait"), &json!(false))
+    );
+    let settled = json!([{
+        "gate": "c-1", "gates": ["onboarding"], "outcome": "expired", "action": "session_start",
+    }]);
+    assert_eq!(second["settled"], settled);
+    let failed = json!([{"wanted": "released [ticket.get]", "actual": "released []"}]);
+    assert_eq!(second["failed"], failed);
+}
