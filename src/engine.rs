@@ -29,6 +29,7 @@ pub mod answer;
 pub mod checkpoint;
 pub mod command;
 mod complete;
+mod context;
 mod decide;
 mod evaluate;
 pub mod explain;

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::condition::Condition;
 use super::document::{
     AnswerValidation, CheckpointMode, CheckpointQuestion, ContextBlockDef, DefaultDecision, Expect,
-    GuidanceBlock, OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Scope, Steward,
-    UnknownActions,
+    GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Scope,
+    Steward, UnknownActions,
 };
 use super::keyword::Keywords;
 use crate::base::digest::Digest;
@@ -40,6 +40,8 @@ pub struct Atlas {
     pub checkpoints: Vec<Checkpoint>,
     /// Contexts by identifier.
     pub contexts: BTreeMap<String, ContextBlockDef>,
+    /// What calls for them beside checkpoints, in the order written.
+    pub injections: Vec<Injection>,
     /// Rules, in the order written.
     pub policies: Vec<Policy>,
     /// Declared actions by name.
@@ -62,6 +64,34 @@ impl Atlas {
         self.capabilities
             .iter()
             .filter(move |capability| capability.actions.matches(action))
+    }
+}
+
+/// What calls for a context beside checkpoints.
+#[derive(Clone, Debug)]
+pub struct Injection {
+    /// The context.
+    pub context_id: String,
+    /// When it is handed over.
+    pub mode: InjectMode,
+    /// Keywords of input that call for it.
+    pub keywords: Option<Keywords>,
+    /// Actions that call for it.
+    pub actions: Patterns,
+    /// Order among contexts that are called for together.
+    pub priority: i64,
+}
+
+impl Injection {
+    /// The mode's name in records.
+    #[must_use]
+    pub fn trigger(&self) -> &'static str {
+        match self.mode {
+            InjectMode::Always => "always",
+            InjectMode::OnMatch => "on_match",
+            InjectMode::OnDemand => "on_demand",
+            InjectMode::RiskBased => "risk_based",
+        }
     }
 }
 

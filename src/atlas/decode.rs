@@ -16,9 +16,9 @@ pub(super) use fields::{Section, join};
 use condition::condition;
 use fields::{Value, map};
 use names::{DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS};
-use read::{count, list, number, one_of, part, schema, text, texts};
+use read::{count, integer, list, number, one_of, part, schema, text, texts};
 
-use super::diagnostic::Problems;
+use super::diagnostic::{Code, Problems};
 use super::document::{
     ActionDef, AtlasManifest, CapabilityDef, ContextBlockDef, PolicyDef, PolicyKind,
 };
@@ -70,6 +70,22 @@ fn capability(value: &Value<'_>, problems: &mut Problems<'_>) -> CapabilityDef {
 
 fn context(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
     map(value, Section::Context, problems, |fields| {
+        // The same keys may stand in a map of their own, but not in both places.
+        let nested = fields.optional("checkpoint_config", part(context_config));
+        let flat = ContextConfig {
+            keywords: fields.optional("keywords", texts),
+            actions: fields.optional("actions", texts),
+            priority: fields.optional("priority", integer),
+        };
+        let config = match nested {
+            Some(nested) if flat == ContextConfig::default() => nested,
+            Some(_) => {
+                let message = "write these keys in `checkpoint_config` or beside it, not in both";
+                fields.fault(Code::Contradiction, "checkpoint_config", message);
+                flat
+            }
+            None => flat,
+        };
         ContextBlockDef {
             context_id: fields.required("context_id", text).unwrap_or_default(),
             name: fields.optional("name", text).unwrap_or_default(),
@@ -77,6 +93,27 @@ fn context(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextBlockDef {
             inject_mode: fields
                 .optional("inject_mode", one_of("inject mode", INJECT_MODES))
                 .unwrap_or_default(),
+            keywords: config.keywords.unwrap_or_default(),
+            actions: config.actions.unwrap_or_default(),
+            priority: config.priority.unwrap_or_default(),
+        }
+    })
+}
+
+/// When a context is called for.
+#[derive(Default, PartialEq)]
+struct ContextConfig {
+    keywords: Option<Vec<String>>,
+    actions: Option<Vec<String>>,
+    priority: Option<i64>,
+}
+
+fn context_config(value: &Value<'_>, problems: &mut Problems<'_>) -> ContextConfig {
+    map(value, Section::ContextConfig, problems, |fields| {
+        ContextConfig {
+            keywords: fields.optional("keywords", texts),
+            actions: fields.optional("actions", texts),
+            priority: fields.optional("priority", integer),
         }
     })
 }

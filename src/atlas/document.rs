@@ -603,6 +603,15 @@ pub struct ContextBlockDef {
     /// When it is handed over.
     #[serde(default)]
     pub inject_mode: InjectMode,
+    /// Keywords of input that call for it.
+    #[serde(default)]
+    pub keywords: Vec<String>,
+    /// Patterns of actions that call for it.
+    #[serde(default)]
+    pub actions: Vec<String>,
+    /// Order among contexts that are called for together, highest first.
+    #[serde(default)]
+    pub priority: i64,
 }
 
 /// When a context is handed over.

@@ -12,14 +12,15 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::compiled::{Action, Atlas, Capability, Limit, Policy, Schema};
+use super::compiled::{Action, Atlas, Capability, Injection, Limit, Policy, Schema};
 use super::condition::{Condition, ConditionDef};
 use super::decode::join;
 use super::diagnostic::{Code, Problem, Problems, quoted};
 use super::document::{
-    ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, PolicyDef, PolicyKind, Steward,
-    StewardCheckpointDef,
+    ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, ContextBlockDef, InjectMode,
+    MatchMode, PolicyDef, PolicyKind, Steward, StewardCheckpointDef,
 };
+use super::keyword::{Case, Keywords};
 use super::yaml::Node;
 use crate::base::digest::Digest;
 use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
@@ -72,6 +73,7 @@ pub(super) fn prove(
     // Stable, so that equal priorities keep the order written.
     checkpoints.sort_by_key(|checkpoint| Reverse(checkpoint.priority));
     let policies = prover.policies(&manifest.policies);
+    let injections = prover.injections(&manifest.context_blocks);
     let actions = prover.actions(&manifest.actions);
     if !prover.problems.has_errors() {
         prover.advise(&manifest);
@@ -93,6 +95,7 @@ pub(super) fn prove(
             .into_iter()
             .map(|context| (context.context_id.clone(), context))
             .collect(),
+        injections,
         policies,
         actions,
         default_decision: manifest.default_decision,
@@ -225,6 +228,40 @@ impl Prover<'_, '_> {
             actions: self.some_patterns(&path, &definition.actions),
             starts_locked: gated.contains(definition.capability_id.as_str()),
         }
+    }
+
+    fn injections(&mut self, definitions: &[ContextBlockDef]) -> Vec<Injection> {
+        let mut injections = Vec::new();
+        for (index, context) in definitions.iter().enumerate() {
+            let path = format!("context_blocks[{index}]");
+            let written = !context.keywords.is_empty() || !context.actions.is_empty();
+            if written && context.inject_mode != InjectMode::OnMatch {
+                let message = "keywords and actions call for a context only when it is `on_match`";
+                self.fault(Code::Contradiction, &format!("{path}.inject_mode"), message);
+            }
+            let keywords = (!context.keywords.is_empty())
+                .then(|| self.compile_keywords(&format!("{path}.keywords"), &context.keywords))
+                .flatten();
+            injections.push(Injection {
+                context_id: context.context_id.clone(),
+                mode: context.inject_mode,
+                keywords,
+                actions: self.patterns(&format!("{path}.actions"), &context.actions),
+                priority: context.priority,
+            });
+        }
+        injections
+    }
+
+    /// Keywords that call for a context: any of them, whatever the case.
+    fn compile_keywords(&mut self, path: &str, texts: &[String]) -> Option<Keywords> {
+        for (index, text) in texts.iter().enumerate() {
+            if text.trim().is_empty() {
+                let message = "an empty keyword is in every text";
+                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
+            }
+        }
+        Keywords::compile(texts, MatchMode::Any, Case::Insensitive, None).ok()
     }
 
     fn policies(&mut self, definitions: &[PolicyDef]) -> Vec<Policy> {

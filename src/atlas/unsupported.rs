@@ -60,9 +60,6 @@ const UNSUPPORTED: &[Unsupported] = &[
     value(Section::Trigger, "type", "custom"),
     value(Section::Checkpoint, "respondent", "agent"),
     value(Section::Checkpoint, "respondent", "either"),
-    value(Section::Context, "inject_mode", "always"),
-    value(Section::Context, "inject_mode", "on_match"),
-    value(Section::Context, "inject_mode", "risk_based"),
     warn(Section::Steward, "access", "agents that run in-process are not asked for keys and not limited in rate"),
     warn(Section::Steward, "notifications", "this version of cra sends no notifications"),
 ];

@@ -19,6 +19,7 @@ use crate::trace::event::{
 
 use super::Permit;
 use super::command::{ActionRequest, Allowed, AskId, DenyCode, Given, Outcome, Reply, StateKind};
+use super::context::Cause;
 use super::evaluate;
 use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request, SESSION_START};
 use super::held::{ActionCall, Subject, TierSource, request_hash};
@@ -326,6 +327,7 @@ impl Turn<'_> {
             span_id: place.span_id.clone(),
             since: self.now,
         };
+        let called = self.give_on(place, Cause::Run(call));
         let mut given = Given::default();
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             given = std::mem::take(&mut session.owed);
@@ -338,6 +340,7 @@ impl Turn<'_> {
         }
         self.touch(&place.session);
         given.extend(new);
+        given.extend(called);
         Allowed { execution, given }
     }
 

@@ -14,6 +14,7 @@ use super::command::{
     ActionRequest, AskId, Denied, DenyCode, EndSession, Given, Outcome, Reply, SessionStarted,
     StartSession, StateKind,
 };
+use super::context::Cause;
 use super::evaluate;
 use super::gate::{Beside, OwnedFired, Raised, Request, SESSION_START, start_params};
 use super::held::{Subject, request_hash};
@@ -90,8 +91,8 @@ impl Turn<'_> {
 
     /// Runs the checkpoints of a session's start.
     fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
+        let mut given = self.give_on(place, Cause::Start);
         let fired = self.start_checkpoints(session, &BTreeSet::new());
-        let mut given = Given::default();
         let mut raised = Vec::new();
         for fired in &fired {
             match fired.checkpoint.mode {

@@ -15,6 +15,7 @@ use crate::base::limits::MAX_TEXT_BYTES;
 use crate::trace::event::{ContextRequested, ErrorOccurred, InputReceived};
 
 use super::command::{Accepted, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply};
+use super::context::Cause;
 use super::evaluate::{self, Occasion};
 use super::gate::{Beside, OwnedFired, Raised, Request};
 use super::held::{Moment, Subject, request_hash};
@@ -38,6 +39,8 @@ impl Turn<'_> {
             checkpoints_triggered: fired.iter().map(|f| f.checkpoint.id.clone()).collect(),
         };
         self.record(&place, record);
+        let given = self.give_on(&place, Cause::Input(&input.text));
+        self.owe(&input.session, given);
         let moment = Moment {
             kind: "keyword_match".to_owned(),
             label: "input".to_owned(),

@@ -162,6 +162,18 @@ impl<'a> Turn<'a> {
         contexts: &[String],
         guidance: Option<&GuidanceBlock>,
     ) -> Given {
+        self.give_as(place, kind, "on_demand", contexts, guidance)
+    }
+
+    /// Hands over contexts and guidance, and records what called for them.
+    pub(super) fn give_as(
+        &mut self,
+        place: &Place,
+        kind: &str,
+        trigger: &str,
+        contexts: &[String],
+        guidance: Option<&GuidanceBlock>,
+    ) -> Given {
         let mut given = Given {
             contexts: Vec::new(),
             guidance: guidance.cloned().into_iter().collect(),
@@ -200,7 +212,7 @@ impl<'a> Turn<'a> {
                     .collect(),
                 atlas_ids: atlas_ids.into_iter().collect(),
                 total_size_bytes: size as u64,
-                trigger: "on_demand".to_owned(),
+                trigger: trigger.to_owned(),
                 checkpoint_type: Some(kind.to_owned()),
                 cache_hit: false,
             };

@@ -26,6 +26,7 @@ pub(in crate::atlas) enum Section {
     Policy,
     Action,
     Condition,
+    ContextConfig,
 }
 
 impl Section {
@@ -33,9 +34,12 @@ impl Section {
     /// who may do what, a key that is not understood may have been the one that closes the door.
     fn is_strict(self) -> bool {
         match self {
-            Self::Access | Self::AccessRate | Self::Trigger | Self::Policy | Self::Condition => {
-                true
-            }
+            Self::Access
+            | Self::AccessRate
+            | Self::Trigger
+            | Self::Policy
+            | Self::Condition
+            | Self::ContextConfig => true,
             Self::Manifest
             | Self::Steward
             | Self::Delivery
@@ -170,6 +174,16 @@ impl Fields<'_, '_, '_> {
             place: entry.key_span,
         };
         read(&value, self.problems)
+    }
+
+    /// Reports a problem with what stands under a key.
+    pub(super) fn fault(&mut self, code: Code, key: &str, message: &str) {
+        let entry = self.entries.iter().find(|entry| entry.key == key);
+        let span = entry.map_or(self.place, |entry| entry.key_span);
+        let problem = Problem::new(code, message)
+            .path(join(self.path, key))
+            .at(span);
+        self.problems.add(problem);
     }
 
     /// Says nothing about the remaining keys: what they mean is not known.

@@ -240,3 +240,48 @@ checkpoints: [{checkpoint_id: g, mode: blocking, trigger: {type: action_post, pa
     next.pass("c-1");
     next.allowed(ask);
 }
+
+// covers A12, A17, T8
+#[test]
+fn contexts_come_always_on_a_match_and_when_it_is_risky() {
+    let body = "
+actions: [{action_id: pay}, {action_id: wipe, risk_tier: high}]
+context_blocks:
+  - {context_id: rules, content: be kind, inject_mode: always}
+  - {context_id: money, content: count twice, keywords: [refund], actions: ['pa*'], priority: 1}
+  - context_id: late
+    content: last words
+    inject_mode: on_match
+    checkpoint_config: {actions: [pay], priority: 380}
+  - {context_id: danger, content: look out, inject_mode: risk_based}
+  - {context_id: asked, content: only when asked, inject_mode: on_demand}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    let start = bench.start("s-1");
+    let Reply::Started(started) = bench.reply(start) else {
+        panic!()
+    };
+    let ids = |given: &Given| -> Vec<String> {
+        given
+            .contexts
+            .iter()
+            .map(|context| context.context_id.clone())
+            .collect()
+    };
+    assert_eq!(ids(&started.given), ["rules"]);
+    let pay = bench.request("s-1", "pay", json!({}));
+    assert_eq!(ids(&bench.allowed(pay).given), ["late", "money"]);
+    let input = bench.input("a refund");
+    assert!(
+        bench.accepted(input).contexts.is_empty(),
+        "each context is given once a session"
+    );
+    let wipe = bench.request("s-1", "wipe", json!({}));
+    assert_eq!(ids(&bench.allowed(wipe).given), ["danger"]);
+    let triggers: Vec<_> = bench
+        .payloads("context_injected")
+        .iter()
+        .map(|p| p["trigger"].clone())
+        .collect();
+    assert_eq!(triggers, ["always", "on_match", "on_match", "risk_based"]);
+}
