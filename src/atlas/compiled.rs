@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::condition::Condition;
 use super::document::{
     AnswerValidation, CheckpointMode, CheckpointQuestion, ContextBlockDef, DefaultDecision, Expect,
-    GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Scope,
-    Steward, UnknownActions,
+    GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier,
+    Scope, Steward, UnknownActions,
 };
 use super::keyword::Keywords;
 use crate::base::digest::Digest;
@@ -50,6 +50,8 @@ pub struct Atlas {
     pub default_decision: DefaultDecision,
     /// What holds for an action that no Atlas knows.
     pub unknown_actions: UnknownActions,
+    /// How the tier of an action is found that does not declare one.
+    pub risk_mode: RiskMode,
 }
 
 impl Atlas {

@@ -15,12 +15,14 @@ pub(super) use fields::{Section, join};
 
 use condition::condition;
 use fields::{Value, map};
-use names::{DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS};
+use names::{
+    DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_MODES, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS,
+};
 use read::{count, integer, list, number, one_of, part, schema, text, texts};
 
 use super::diagnostic::{Code, Problems};
 use super::document::{
-    ActionDef, AtlasManifest, CapabilityDef, ContextBlockDef, PolicyDef, PolicyKind,
+    ActionDef, AtlasManifest, CapabilityDef, ContextBlockDef, PolicyDef, PolicyKind, RiskConfig,
 };
 use super::yaml::Node;
 
@@ -53,6 +55,9 @@ pub(super) fn decode(root: &Node, problems: &mut Problems<'_>) -> AtlasManifest 
             unknown_actions: fields
                 .optional("unknown_actions", one_of("decision", UNKNOWN_ACTIONS))
                 .unwrap_or_default(),
+            risk_config: fields
+                .optional("risk_config", part(risk_config))
+                .unwrap_or_default(),
         }
     })
 }
@@ -65,6 +70,14 @@ fn capability(value: &Value<'_>, problems: &mut Problems<'_>) -> CapabilityDef {
             description: fields.optional("description", text).unwrap_or_default(),
             actions: fields.required("actions", texts).unwrap_or_default(),
         }
+    })
+}
+
+fn risk_config(value: &Value<'_>, problems: &mut Problems<'_>) -> RiskConfig {
+    map(value, Section::RiskConfig, problems, |fields| RiskConfig {
+        mode: fields
+            .optional("mode", one_of("risk mode", RISK_MODES))
+            .unwrap_or_default(),
     })
 }
 

@@ -48,6 +48,9 @@ pub struct AtlasManifest {
     /// What holds for an action that no Atlas knows.
     #[serde(default)]
     pub unknown_actions: UnknownActions,
+    /// How the tier of an action is found that does not declare one.
+    #[serde(default)]
+    pub risk_config: RiskConfig,
 }
 
 /// Who publishes an Atlas, and how agents may reach it.
@@ -741,6 +744,26 @@ impl fmt::Display for RiskTier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
     }
+}
+
+/// How the tier of an action is found that does not declare one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RiskConfig {
+    /// The way.
+    #[serde(default)]
+    pub mode: RiskMode,
+}
+
+/// A way to find the tier of an action.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RiskMode {
+    /// By whole words of its name and parameters; the highest counts.
+    #[default]
+    Detect,
+    /// By the beginning of its name or of its parameters; the first of a fixed list counts.
+    FirstMatch,
 }
 
 /// What holds for a known action that no policy mentions.

@@ -100,6 +100,7 @@ pub(super) fn prove(
         actions,
         default_decision: manifest.default_decision,
         unknown_actions: manifest.unknown_actions,
+        risk_mode: manifest.risk_config.mode,
     })
 }
 

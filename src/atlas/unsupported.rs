@@ -53,7 +53,6 @@ const fn warn(section: Section, key: &'static str, warning: &'static str) -> Uns
 const UNSUPPORTED: &[Unsupported] = &[
     key(Section::Manifest, "checkpoint_config"),
     key(Section::Manifest, "trace_config"),
-    key(Section::Manifest, "risk_config"),
     key(Section::Trigger, "when"),
     key(Section::Validation, "custom_validator"),
     key(Section::Guidance, "expires_after"),

@@ -14,7 +14,7 @@ use super::session::Session;
 use super::usage::Usage;
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::{Condition, Facts, Truth};
-use crate::atlas::document::{RiskTier, UnknownActions};
+use crate::atlas::document::{RiskMode, RiskTier, UnknownActions};
 use crate::base::clock::Timestamp;
 
 use super::command::{Denied, DenyCode};
@@ -261,10 +261,16 @@ pub(super) fn tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier
         .iter()
         .filter_map(|atlas| atlas.actions.get(action)?.risk_tier)
         .max();
-    match declared {
-        Some(tier) => (tier, TierSource::Declared),
-        None => (risk::detect(action, params), TierSource::Detected),
+    if let Some(tier) = declared {
+        return (tier, TierSource::Declared);
     }
+    let found = atlases.iter().map(|atlas| match atlas.risk_mode {
+        RiskMode::Detect => risk::detect(action, params),
+        RiskMode::FirstMatch => risk::first_match(action, params),
+    });
+    // The highest counts, whichever Atlas finds it.
+    let tier = found.max().unwrap_or_else(|| risk::detect(action, params));
+    (tier, TierSource::Detected)
 }
 
 fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {

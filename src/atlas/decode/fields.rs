@@ -27,6 +27,7 @@ pub(in crate::atlas) enum Section {
     Action,
     Condition,
     ContextConfig,
+    RiskConfig,
 }
 
 impl Section {
@@ -39,7 +40,8 @@ impl Section {
             | Self::Trigger
             | Self::Policy
             | Self::Condition
-            | Self::ContextConfig => true,
+            | Self::ContextConfig
+            | Self::RiskConfig => true,
             Self::Manifest
             | Self::Steward
             | Self::Delivery

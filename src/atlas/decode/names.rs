@@ -2,7 +2,7 @@
 
 use super::super::document::{
     AccessKind, CheckpointMode, DefaultDecision, Expect, GuidanceFormat, InjectMode, MatchMode,
-    OnInvalid, PolicyKind, Respondent, ResponseType, RiskTier, Scope, UnknownActions,
+    OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier, Scope, UnknownActions,
 };
 
 type Names<T> = &'static [(&'static str, T)];
@@ -78,6 +78,11 @@ pub(super) const POLICY_KINDS: Names<PolicyKind> = &[
 
 pub(super) const SCOPES: Names<Scope> = &[("session", Scope::Session), ("all", Scope::All)];
 
+pub(super) const RISK_MODES: Names<RiskMode> = &[
+    ("detect", RiskMode::Detect),
+    ("first_match", RiskMode::FirstMatch),
+];
+
 pub(super) const RISK_TIERS: Names<RiskTier> = &[
     ("low", RiskTier::Low),
     ("medium", RiskTier::Medium),
@@ -128,6 +133,7 @@ mod tests {
         agree(INJECT_MODES);
         agree(POLICY_KINDS);
         agree(SCOPES);
+        agree(RISK_MODES);
         agree(RISK_TIERS);
         agree(DEFAULT_DECISIONS);
         agree(UNKNOWN_ACTIONS);

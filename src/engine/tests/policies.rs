@@ -234,3 +234,25 @@ checkpoints:
     let ask = bench.request("s-1", "a", json!({}));
     bench.allowed(ask);
 }
+
+// covers A26
+#[test]
+fn the_way_a_tier_is_found_can_be_chosen() {
+    let body = |mode: &str| {
+        atlas(&format!(
+            "risk_config: {{mode: {mode}}}\n\
+             actions: [{{action_id: ticket.delete}}, {{action_id: calm.delete, risk_tier: low}}]\n\
+             checkpoints: [{{checkpoint_id: g, mode: blocking, trigger: {{type: risk_threshold}}}}]\n"
+        ))
+    };
+    let mut words = Bench::new(&[&body("detect")]);
+    words.start("s-1");
+    let held = words.request("s-1", "ticket.delete", json!({}));
+    assert!(words.waits(held));
+    let declared = words.request("s-1", "calm.delete", json!({}));
+    words.allowed(declared);
+    let mut beginning = Bench::new(&[&body("first_match")]);
+    beginning.start("s-1");
+    let run = beginning.request("s-1", "ticket.delete", json!({}));
+    beginning.allowed(run);
+}
