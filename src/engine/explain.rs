@@ -1,6 +1,6 @@
 //! What would happen, and why: the same evaluation as for a real request, changing nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use super::Engine;
 use super::command::Denied;
 use super::evaluate::{self, Case, Firing};
 use super::held::{ActionCall, TierSource};
-use super::session::{Entry, Session};
+use super::session::Session;
 use super::usage::Usage;
 
 /// A request that is only imagined.
@@ -283,26 +283,12 @@ fn imagined_session(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Sess
             .filter(|c| what_if.unlocked.contains(&c.id));
         named.map(|capability| (atlas.id.clone(), capability.id.clone()))
     });
+    let id = SessionId::from(ids.next());
+    let spans = (ids.next().into(), ids.next().into());
+    let hash = super::combined_hash(atlases);
     Session {
-        id: SessionId::from(ids.next()),
-        agent: what_if.agent.clone(),
-        intent: None,
-        started_at: now,
-        trace_id: ids.next().into(),
-        span_id: ids.next().into(),
-        entry: Entry::Open,
-        atlas_hash: super::combined_hash(atlases),
-        owed: super::command::Given::default(),
         unlocked: unlocked.collect(),
         locked: what_if.locked.clone(),
-        allowed: Vec::new(),
-        denied: Vec::new(),
-        contexts: BTreeSet::new(),
-        pending: BTreeSet::new(),
-        unpassed: Vec::new(),
-        beats: Vec::new(),
-        running: BTreeMap::new(),
-        actions: 0,
-        events: 0,
+        ..Session::new(id, what_if.agent.clone(), None, spans, hash, now)
     }
 }

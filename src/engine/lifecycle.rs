@@ -1,6 +1,6 @@
 //! Sessions: their start and its gates, what waits behind those, and their end.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Trigger;
@@ -46,28 +46,15 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
-        let session = Session {
-            id: start.session.clone(),
-            agent: start.agent.clone(),
-            intent: start.intent.clone(),
-            started_at: self.now,
-            trace_id: self.new_trace(),
-            span_id: self.new_span(),
-            atlas_hash: self.engine.atlas_hash,
-            entry: Entry::Open,
-            unlocked: BTreeSet::new(),
-            locked: BTreeSet::new(),
-            allowed: Vec::new(),
-            denied: Vec::new(),
-            contexts: BTreeSet::new(),
-            owed: Given::default(),
-            pending: BTreeSet::new(),
-            unpassed: Vec::new(),
-            beats: Vec::new(),
-            running: BTreeMap::new(),
-            actions: 0,
-            events: 0,
-        };
+        let spans = (self.new_trace(), self.new_span());
+        let session = Session::new(
+            start.session.clone(),
+            start.agent.clone(),
+            start.intent.clone(),
+            spans,
+            self.engine.atlas_hash,
+            self.now,
+        );
         let place = session_place(&session);
         self.state().sessions.insert(start.session.clone(), session);
         self.record(&place, started_record(&self.engine.atlases, start));

@@ -117,6 +117,40 @@ pub struct Running {
 }
 
 impl Session {
+    /// A session that nothing has happened to yet.
+    #[must_use]
+    pub fn new(
+        id: SessionId,
+        agent: String,
+        intent: Option<String>,
+        (trace_id, span_id): (TraceId, SpanId),
+        atlas_hash: Digest,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            agent,
+            intent,
+            started_at: now,
+            trace_id,
+            span_id,
+            atlas_hash,
+            entry: Entry::Open,
+            unlocked: BTreeSet::new(),
+            locked: BTreeSet::new(),
+            allowed: Vec::new(),
+            denied: Vec::new(),
+            contexts: BTreeSet::new(),
+            owed: Given::default(),
+            pending: BTreeSet::new(),
+            unpassed: Vec::new(),
+            beats: Vec::new(),
+            running: BTreeMap::new(),
+            actions: 0,
+            events: 0,
+        }
+    }
+
     /// Whether the session lacks `capability` of `atlas`. A lock beats an unlock.
     #[must_use]
     pub fn lacks(&self, atlas: &Atlas, capability: &Capability) -> bool {

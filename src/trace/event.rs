@@ -7,8 +7,11 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 
+mod durability;
+mod parts;
 mod payload;
 
+pub use parts::*;
 pub use payload::*;
 
 /// Version of the envelope; part of every hash.

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Durability;
+use super::parts::{Environment, ErrorDetail, WrapperCapabilities};
 
 /// Declares every event type once: its name, its payload's fields, and the enum over them all.
 macro_rules! payloads {
@@ -461,78 +461,4 @@ payloads! {
         /// The details.
         data: Map<String, Value>,
     }
-}
-
-impl Payload {
-    /// Whether something waits for this event to be on disk, whatever the Atlas says.
-    #[must_use]
-    pub fn mandatory_durability(&self) -> Durability {
-        let sync = match self {
-            Self::SessionEnded(_)
-            | Self::WrapperConstructed(_)
-            | Self::WrapperVerified(_)
-            | Self::ActionBlocked(_)
-            | Self::PolicyOverride(_)
-            | Self::RiskDetected(_)
-            | Self::RiskVerified(_) => true,
-            Self::ActionAttempted(attempted) => {
-                matches!(attempted.risk_tier.as_str(), "high" | "critical")
-            }
-            Self::PolicyChecked(checked) => checked.decision != "allow",
-            Self::SessionStarted(_)
-            | Self::ContextRequested(_)
-            | Self::ContextInjected(_)
-            | Self::ContextFeedback(_)
-            | Self::ActionCompleted(_)
-            | Self::CheckpointTriggered(_)
-            | Self::CheckpointCompleted(_)
-            | Self::CheckpointResponse(_)
-            | Self::CheckpointPassed(_)
-            | Self::CheckpointBlocked(_)
-            | Self::ErrorOccurred(_)
-            | Self::ErrorRecovered(_)
-            | Self::InputReceived(_)
-            | Self::OutputProduced(_)
-            | Self::PluginLoaded(_)
-            | Self::PluginEvent(_) => false,
-        };
-        if sync {
-            Durability::Sync
-        } else {
-            Durability::Async
-        }
-    }
-}
-
-/// Where a session runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Environment {
-    /// Operating system.
-    pub platform: String,
-    /// What runs the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub runtime: Option<String>,
-}
-
-/// What a wrapper can intercept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct WrapperCapabilities {
-    /// Input to the agent.
-    pub intercept_input: bool,
-    /// Output of the agent.
-    pub intercept_output: bool,
-    /// Actions of the agent.
-    pub intercept_actions: bool,
-}
-
-/// How an action failed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct ErrorDetail {
-    /// For programs.
-    pub code: String,
-    /// For people.
-    pub message: String,
 }

@@ -1,0 +1,445 @@
+//! Checkpoints as written: when they fire, what they ask, what they say.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::RiskTier;
+use crate::atlas::condition::ConditionDef;
+
+/// A checkpoint as its steward wrote it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StewardCheckpointDef {
+    /// Identifier, unique in the Atlas.
+    pub checkpoint_id: String,
+    /// Name for people.
+    #[serde(default)]
+    pub name: String,
+    /// What it is for.
+    #[serde(default)]
+    pub description: String,
+    /// When it fires.
+    pub trigger: CheckpointTrigger,
+    /// Whether it stops the agent.
+    #[serde(default)]
+    pub mode: CheckpointMode,
+    /// What has to be answered.
+    #[serde(default)]
+    pub questions: Vec<CheckpointQuestion>,
+    /// What the agent and the operator are told.
+    #[serde(default)]
+    pub guidance: Option<GuidanceBlock>,
+    /// Contexts handed to the agent.
+    #[serde(default)]
+    pub inject_contexts: Vec<String>,
+    /// Capabilities that passing unlocks.
+    #[serde(default)]
+    pub unlock_capabilities: Vec<String>,
+    /// Capabilities that passing locks.
+    #[serde(default)]
+    pub lock_capabilities: Vec<String>,
+    /// Patterns of actions that passing allows.
+    #[serde(default)]
+    pub allow_actions: Vec<String>,
+    /// Patterns of actions that passing denies.
+    #[serde(default)]
+    pub deny_actions: Vec<String>,
+    /// Whether its records must be durable before anything goes on.
+    #[serde(default)]
+    pub force_sync_trace: bool,
+    /// Order among checkpoints that fire together, highest first; the type's own when absent.
+    #[serde(default)]
+    pub priority: Option<i64>,
+    /// How long an answer is waited for.
+    #[serde(default)]
+    pub timeout_seconds: Option<u64>,
+    /// Who may answer.
+    #[serde(default)]
+    pub respondent: Respondent,
+    /// What else must hold for it to fire.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub when: Option<ConditionDef>,
+}
+
+/// When a checkpoint fires.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CheckpointTrigger {
+    /// A session begins.
+    SessionStart,
+    /// A session ends.
+    SessionEnd,
+    /// An action that matches is about to run.
+    ActionPre {
+        /// Patterns of actions.
+        patterns: Vec<String>,
+    },
+    /// An action that matches has run.
+    ActionPost {
+        /// Patterns of actions.
+        patterns: Vec<String>,
+    },
+    /// Input contains keywords.
+    #[serde(alias = "keyword_match")]
+    Keyword {
+        /// What is looked for.
+        patterns: Vec<String>,
+        /// Whether case counts.
+        #[serde(default)]
+        case_sensitive: bool,
+        /// How they are looked for.
+        #[serde(default)]
+        match_mode: MatchMode,
+    },
+    /// An action is at least this risky.
+    RiskThreshold {
+        /// The lowest tier that fires.
+        #[serde(default = "default_min_tier")]
+        min_tier: RiskTier,
+    },
+    /// An action of a locked capability is asked for.
+    #[serde(alias = "capability_gate")]
+    CapabilityAccess {
+        /// The capabilities that are gated.
+        capability_ids: Vec<String>,
+    },
+    /// So much time has passed.
+    TimeInterval {
+        /// Seconds between two.
+        #[serde(default = "default_seconds")]
+        seconds: u64,
+    },
+    /// So many actions have run.
+    CountInterval {
+        /// Actions between two.
+        #[serde(default = "default_actions")]
+        actions: u64,
+    },
+    /// An agent asks for it.
+    ExplicitRequest,
+    /// An agent reports an error.
+    ErrorOccurred,
+    /// Fired by name, on request.
+    Interactive,
+    /// Decided by an extension.
+    Custom {
+        /// Name of the extension's trigger.
+        trigger_id: String,
+        /// What it is told.
+        #[serde(default)]
+        params: Map<String, Value>,
+    },
+}
+
+fn default_min_tier() -> RiskTier {
+    RiskTier::High
+}
+
+fn default_seconds() -> u64 {
+    300
+}
+
+fn default_actions() -> u64 {
+    10
+}
+
+impl CheckpointTrigger {
+    /// Every trigger name that a manifest may use, aliases left out.
+    pub const NAMES: [&'static str; 13] = [
+        "session_start",
+        "session_end",
+        "action_pre",
+        "action_post",
+        "keyword",
+        "risk_threshold",
+        "capability_access",
+        "time_interval",
+        "count_interval",
+        "explicit_request",
+        "error_occurred",
+        "interactive",
+        "custom",
+    ];
+
+    /// The checkpoint type this trigger belongs to, as TRACE names it.
+    #[must_use]
+    pub fn checkpoint_type(&self) -> &'static str {
+        match self {
+            Self::SessionStart => "session_start",
+            Self::SessionEnd => "session_end",
+            Self::ActionPre { .. } => "action_pre",
+            Self::ActionPost { .. } => "action_post",
+            Self::Keyword { .. } => "keyword_match",
+            Self::RiskThreshold { .. } => "risk_threshold",
+            Self::CapabilityAccess { .. } => "capability_gate",
+            Self::TimeInterval { .. } => "time_interval",
+            Self::CountInterval { .. } => "count_interval",
+            Self::ExplicitRequest => "explicit_request",
+            Self::ErrorOccurred => "error_occurred",
+            Self::Interactive => "interactive",
+            Self::Custom { .. } => "custom",
+        }
+    }
+
+    /// The priority of checkpoints of this type that name none.
+    #[must_use]
+    pub fn default_priority(&self) -> i64 {
+        match self {
+            Self::SessionStart => 1000,
+            Self::Interactive => 950,
+            Self::CapabilityAccess { .. } => 920,
+            Self::RiskThreshold { .. } => 900,
+            Self::ActionPre { .. } => 800,
+            Self::Keyword { .. } => 600,
+            Self::TimeInterval { .. } => 500,
+            Self::CountInterval { .. } => 400,
+            Self::ExplicitRequest => 300,
+            Self::Custom { .. } => 200,
+            Self::ActionPost { .. } => 100,
+            Self::ErrorOccurred => 50,
+            Self::SessionEnd => 0,
+        }
+    }
+}
+
+/// How keywords are looked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MatchMode {
+    /// One of them, anywhere.
+    #[default]
+    Any,
+    /// All of them, anywhere.
+    All,
+    /// One of them, as whole words.
+    Phrase,
+    /// One of them, as a regular expression.
+    Regex,
+    /// One of them, nearly.
+    Fuzzy,
+}
+
+/// Whether a checkpoint stops the agent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckpointMode {
+    /// The agent waits until it is passed.
+    Blocking,
+    /// It takes effect and the agent goes on.
+    #[default]
+    Advisory,
+    /// It is recorded, and nothing else.
+    Observational,
+}
+
+impl CheckpointMode {
+    /// The mode's name in manifests and records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Blocking => "blocking",
+            Self::Advisory => "advisory",
+            Self::Observational => "observational",
+        }
+    }
+}
+
+/// Who may answer a checkpoint.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Respondent {
+    /// A person at the console.
+    #[default]
+    Operator,
+    /// The agent itself.
+    Agent,
+    /// Whoever is first.
+    Either,
+}
+
+/// One thing that has to be answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct CheckpointQuestion {
+    /// Identifier, unique in the checkpoint.
+    pub question_id: String,
+    /// What is asked.
+    pub question: String,
+    /// What kind of answer is wanted.
+    #[serde(default)]
+    pub response_type: ResponseType,
+    /// Whether it must be answered.
+    #[serde(default = "yes")]
+    pub required: bool,
+    /// Help for whoever answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Rules the answer has to keep.
+    #[serde(default)]
+    pub validation: AnswerValidation,
+    /// What happens when it does not.
+    #[serde(default)]
+    pub on_invalid: OnInvalid,
+    /// Invalid answers that are taken before the gate is refused; no limit when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_retries: Option<u32>,
+    /// Which answer to a yes/no question passes.
+    #[serde(default)]
+    pub expect: Expect,
+    /// What can be chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+    /// Lowest number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min: Option<f64>,
+    /// Highest number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max: Option<f64>,
+    /// JSON Schema that a JSON answer has to keep.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// Whether only a salted hash of the answer is recorded.
+    #[serde(default)]
+    pub sensitive: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What kind of answer is wanted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ResponseType {
+    /// Free text.
+    #[default]
+    Text,
+    /// Yes or no.
+    Boolean,
+    /// The word "understood".
+    Acknowledgment,
+    /// One of several options.
+    Choice,
+    /// A number.
+    Number,
+    /// A JSON value.
+    Json,
+}
+
+impl ResponseType {
+    /// The type's name in manifests.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Text => "text",
+            Self::Boolean => "boolean",
+            Self::Acknowledgment => "acknowledgment",
+            Self::Choice => "choice",
+            Self::Number => "number",
+            Self::Json => "json",
+        }
+    }
+}
+
+/// Rules an answer has to keep.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AnswerValidation {
+    /// A regular expression that must be found in it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pattern: Option<String>,
+    /// Fewest characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub min_length: Option<usize>,
+    /// Most characters.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_length: Option<usize>,
+    /// Texts that must occur.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub must_contain: Vec<String>,
+    /// Texts that must not occur.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub must_not_contain: Vec<String>,
+    /// Name of an extension that judges it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub custom_validator: Option<String>,
+}
+
+/// What happens when an answer breaks a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OnInvalid {
+    /// It is asked again.
+    #[default]
+    Retry,
+    /// The gate is refused.
+    Block,
+    /// It passes, with a warning.
+    WarnAndContinue,
+    /// It passes, and is recorded.
+    LogAndContinue,
+}
+
+impl OnInvalid {
+    /// The action's name in manifests.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Retry => "retry",
+            Self::Block => "block",
+            Self::WarnAndContinue => "warn_and_continue",
+            Self::LogAndContinue => "log_and_continue",
+        }
+    }
+}
+
+/// Which answer to a yes/no question passes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Expect {
+    /// Only yes.
+    #[default]
+    True,
+    /// Only no.
+    False,
+    /// Either.
+    Any,
+}
+
+/// What an agent and its operator are told at a checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GuidanceBlock {
+    /// How the content is to be read.
+    #[serde(default)]
+    pub format: GuidanceFormat,
+    /// The text.
+    pub content: String,
+    /// Order among guidance, highest first.
+    #[serde(default)]
+    pub priority: i64,
+    /// Whether it joins earlier guidance or replaces it; by format when absent.
+    #[serde(default)]
+    pub append: Option<bool>,
+    /// A checkpoint or trigger type after which it no longer holds.
+    #[serde(default)]
+    pub expires_after: Option<String>,
+    /// Words to find it by.
+    #[serde(default)]
+    pub labels: Vec<String>,
+}
+
+/// How guidance is to be read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GuidanceFormat {
+    /// As it stands.
+    #[default]
+    Text,
+    /// As Markdown.
+    Markdown,
+    /// As data.
+    Json,
+    /// As an instruction at system level.
+    SystemInstruction,
+}

@@ -1,0 +1,36 @@
+//! What payloads are made of.
+
+use serde::{Deserialize, Serialize};
+
+/// Where a session runs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// Operating system.
+    pub platform: String,
+    /// What runs the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime: Option<String>,
+}
+
+/// What a wrapper can intercept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WrapperCapabilities {
+    /// Input to the agent.
+    pub intercept_input: bool,
+    /// Output of the agent.
+    pub intercept_output: bool,
+    /// Actions of the agent.
+    pub intercept_actions: bool,
+}
+
+/// How an action failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ErrorDetail {
+    /// For programs.
+    pub code: String,
+    /// For people.
+    pub message: String,
+}
