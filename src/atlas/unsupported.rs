@@ -56,6 +56,7 @@ const UNSUPPORTED: &[Unsupported] = &[
     key(Section::Trigger, "when"),
     key(Section::Validation, "custom_validator"),
     key(Section::Guidance, "expires_after"),
+    value(Section::Guidance, "append", "false"),
     value(Section::Trigger, "type", "custom"),
     value(Section::Checkpoint, "respondent", "agent"),
     value(Section::Checkpoint, "respondent", "either"),

@@ -227,6 +227,9 @@ impl Given {
     pub(super) fn extend(&mut self, more: Self) {
         self.contexts.extend(more.contexts);
         self.guidance.extend(more.guidance);
+        // Stable: what weighs the same stays in the order it was given.
+        self.guidance
+            .sort_by_key(|guidance| std::cmp::Reverse(guidance.priority));
     }
 }
 

@@ -285,3 +285,24 @@ context_blocks:
         .collect();
     assert_eq!(triggers, ["always", "on_match", "on_match", "risk_based"]);
 }
+
+#[test]
+fn guidance_comes_in_the_order_of_its_weight() {
+    let body = "
+actions: [{action_id: a}]
+checkpoints:
+  - {checkpoint_id: x, trigger: {type: action_pre, patterns: [a]}, guidance: {content: light}}
+  - checkpoint_id: y
+    trigger: {type: action_pre, patterns: [a]}
+    guidance: {content: heavy, priority: 100}
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    let given = &bench.allowed(ask).given.guidance;
+    let texts: Vec<_> = given
+        .iter()
+        .map(|guidance| guidance.content.as_str())
+        .collect();
+    assert_eq!(texts, ["heavy", "light"]);
+}

@@ -256,3 +256,30 @@ fn the_way_a_tier_is_found_can_be_chosen() {
     let run = beginning.request("s-1", "ticket.delete", json!({}));
     beginning.allowed(run);
 }
+
+#[test]
+fn a_run_leaves_the_window_of_a_rate_limit_when_its_time_is_up() {
+    let mut bench = limited("type: rate_limit, max_calls: 1, window_seconds: 60");
+    let first = bench.request("s-1", "pay", json!({}));
+    bench.allowed(first);
+    bench.advance(59);
+    let early = bench.request("s-1", "pay", json!({}));
+    assert_eq!(bench.denied(early).code, DenyCode::Limit);
+    bench.advance(1);
+    let due = bench.request("s-1", "pay", json!({}));
+    bench.allowed(due);
+}
+
+#[test]
+fn an_unknown_action_that_a_policy_wants_approved_is_asked_about_once() {
+    let body = "
+unknown_actions: approve
+policies: [{policy_id: tools, type: requires_approval, actions: ['mcp.*']}]
+";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.request("s-1", "mcp.git.push", json!({}));
+    let held = bench.held("c-1");
+    let gates: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
+    assert_eq!(gates, ["tools"]);
+}

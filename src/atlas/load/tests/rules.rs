@@ -59,7 +59,7 @@ fn every_field_of_a_checkpoint_is_read() {
          actions:\n  - action_id: a\n\
          checkpoints:\n  - checkpoint_id: gate\n    name: Gate\n    description: Why it is there\n    \
          trigger: { type: risk_threshold, min_tier: medium }\n    mode: observational\n    \
-         guidance: { content: Careful, priority: 7, append: false, labels: [x] }\n    \
+         guidance: { content: Careful, priority: 7, append: true, labels: [x] }\n    \
          inject_contexts: [intro]\n    unlock_capabilities: [one]\n    lock_capabilities: [two]\n    \
          allow_actions: ['admin.*']\n    deny_actions: ['public.*', x]\n    force_sync_trace: true\n    \
          priority: 12\n    timeout_seconds: 604800\n    respondent: operator\n",
@@ -73,7 +73,7 @@ fn every_field_of_a_checkpoint_is_read() {
     let guidance = gate.guidance.as_ref().unwrap();
     assert_eq!(
         (guidance.priority, guidance.append, guidance.labels.len()),
-        (7, Some(false), 1)
+        (7, Some(true), 1)
     );
     assert_eq!(gate.inject_contexts, ["intro"]);
     assert!(gate.unlock_capabilities.contains("one"));
