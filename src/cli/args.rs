@@ -71,7 +71,7 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: TraceCommand,
     },
-    /// Check an Atlas
+    /// Check an Atlas, or ask what it would do
     Atlas {
         #[command(subcommand)]
         command: AtlasCommand,
