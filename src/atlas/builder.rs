@@ -81,6 +81,7 @@ impl StewardCheckpointDef {
             timeout_seconds: None,
             respondent: Respondent::default(),
             when: None,
+            handler: None,
         }
     }
 

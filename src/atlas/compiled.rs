@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use regex::{Regex, RegexBuilder};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::condition::Condition;
 use super::document::{
-    AnswerValidation, CheckpointMode, CheckpointQuestion, ContextBlockDef, DefaultDecision, Expect,
-    GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier,
-    Scope, Steward, UnknownActions,
+    AnswerValidation, Budget, CacheConfig, CheckpointMode, CheckpointQuestion, ContextBlockDef,
+    DefaultDecision, Expect, GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent,
+    ResponseType, RiskMode, RiskTier, Scope, Steward, UnknownActions,
 };
 use super::keyword::Keywords;
 use crate::base::digest::Digest;
@@ -52,6 +52,10 @@ pub struct Atlas {
     pub unknown_actions: UnknownActions,
     /// How the tier of an action is found that does not declare one.
     pub risk_mode: RiskMode,
+    /// How much one input may cause, where the steward says so.
+    pub budget: Option<Budget>,
+    /// How long results are kept.
+    pub cache: CacheConfig,
 }
 
 impl Atlas {
@@ -147,6 +151,10 @@ pub struct Checkpoint {
     pub respondent: Respondent,
     /// What else must hold for it to fire.
     pub when: Option<Condition>,
+    /// Actions that it leaves to another of the same kind, which names them more closely.
+    pub unless: Patterns,
+    /// The extension that is asked when it fires.
+    pub handler: Option<String>,
 }
 
 /// When a checkpoint fires.
@@ -176,6 +184,23 @@ pub enum Trigger {
     ErrorOccurred,
     /// An agent asks for it by its name.
     Interactive,
+    /// A condition or an extension says so.
+    Custom(CustomTrigger),
+}
+
+/// A trigger that a condition or an extension decides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CustomTrigger {
+    /// Its name, by which an extension knows it.
+    pub trigger_id: String,
+    /// What the extension is told.
+    pub params: Map<String, Value>,
+    /// Whether it is looked at when input comes.
+    pub on_input: bool,
+    /// Whether it is looked at when an action is asked for.
+    pub on_action: bool,
+    /// The condition that decides it, where no extension has to.
+    pub when: Option<Condition>,
 }
 
 /// A rule about actions.
@@ -193,6 +218,8 @@ pub struct Policy {
     pub limit: Option<Limit>,
     /// What else must hold for it to apply.
     pub when: Option<Condition>,
+    /// Whether an operator may let a request through that it refuses.
+    pub overridable: bool,
 }
 
 /// How much a policy allows.

@@ -38,6 +38,18 @@ pub enum ConditionDef {
     },
 }
 
+impl ConditionDef {
+    /// Every path that is looked at, in the order written.
+    #[must_use]
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Self::All(parts) | Self::Any(parts) => parts.iter().flat_map(Self::paths).collect(),
+            Self::Not(part) => part.paths(),
+            Self::Leaf { path, .. } => vec![path],
+        }
+    }
+}
+
 /// How a fact is tested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -150,7 +162,7 @@ pub struct Facts<'a> {
 }
 
 /// A condition, ready to be evaluated.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Condition {
     /// Every one holds.
     All(Vec<Condition>),
@@ -163,7 +175,7 @@ pub enum Condition {
 }
 
 /// A test of one fact.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Leaf {
     path: FactPath,
     written: String,

@@ -6,10 +6,12 @@
 
 mod checkpoint;
 mod condition;
+mod config;
 mod fields;
 mod names;
 mod read;
 mod steward;
+mod trigger;
 
 pub(super) use fields::{Section, join};
 
@@ -18,7 +20,7 @@ use fields::{Value, map};
 use names::{
     DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_MODES, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS,
 };
-use read::{count, integer, list, number, one_of, part, schema, text, texts};
+use read::{boolean, count, integer, list, number, one_of, part, schema, text, texts};
 
 use super::diagnostic::{Code, Problems};
 use super::document::{
@@ -57,6 +59,10 @@ pub(super) fn decode(root: &Node, problems: &mut Problems<'_>) -> AtlasManifest 
                 .unwrap_or_default(),
             risk_config: fields
                 .optional("risk_config", part(risk_config))
+                .unwrap_or_default(),
+            checkpoint_config: fields.optional("checkpoint_config", part(config::checkpoints)),
+            cache_config: fields
+                .optional("cache_config", part(config::cache))
                 .unwrap_or_default(),
         }
     })
@@ -147,6 +153,7 @@ fn policy(value: &Value<'_>, problems: &mut Problems<'_>) -> PolicyDef {
             .optional("scope", one_of("scope", SCOPES))
             .unwrap_or_default(),
         when: fields.optional("when", part(condition)),
+        overridable: fields.optional("override", boolean).unwrap_or_default(),
     })
 }
 

@@ -10,8 +10,10 @@ use serde_json::Value;
 use super::condition::ConditionDef;
 
 mod checkpoint;
+mod config;
 
 pub use checkpoint::*;
+pub use config::*;
 
 /// A whole manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -55,6 +57,12 @@ pub struct AtlasManifest {
     /// How the tier of an action is found that does not declare one.
     #[serde(default)]
     pub risk_config: RiskConfig,
+    /// Checkpoints in short.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint_config: Option<CheckpointConfig>,
+    /// How long results are kept.
+    #[serde(default)]
+    pub cache_config: CacheConfig,
 }
 
 /// Who publishes an Atlas, and how agents may reach it.
@@ -230,6 +238,9 @@ pub struct PolicyDef {
     /// What else must hold for it to apply.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,
+    /// Whether an operator may let a request through that a `deny` refuses.
+    #[serde(default, rename = "override")]
+    pub overridable: bool,
 }
 
 /// Whose runs a limit counts together.

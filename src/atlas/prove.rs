@@ -6,9 +6,10 @@
 
 mod advice;
 mod checkpoint;
+mod config;
 mod ids;
+mod trigger;
 
-use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -62,16 +63,7 @@ pub(super) fn prove(
     );
 
     let capabilities = prover.capabilities(&manifest, &action_ids.all);
-    let mut checkpoints: Vec<_> = manifest
-        .checkpoints
-        .iter()
-        .enumerate()
-        .filter_map(|(index, checkpoint)| {
-            prover.checkpoint(index, checkpoint, &capability_ids, &context_ids)
-        })
-        .collect();
-    // Stable, so that equal priorities keep the order written.
-    checkpoints.sort_by_key(|checkpoint| Reverse(checkpoint.priority));
+    let checkpoints = prover.checkpoints(&manifest, &capability_ids, &context_ids);
     let policies = prover.policies(&manifest.policies);
     let injections = prover.injections(&manifest.context_blocks);
     let actions = prover.actions(&manifest.actions);
@@ -101,6 +93,8 @@ pub(super) fn prove(
         default_decision: manifest.default_decision,
         unknown_actions: manifest.unknown_actions,
         risk_mode: manifest.risk_config.mode,
+        budget: manifest.checkpoint_config.and_then(|config| config.budget),
+        cache: manifest.cache_config,
     })
 }
 
@@ -144,6 +138,17 @@ impl Prover<'_, '_> {
             let span = self.root.span_of(path);
             self.problems.add(problem.path(path).at(span));
         }
+    }
+
+    /// The path under which the first of `keys` is written in what `path` names; that of the first
+    /// when none is.
+    fn written(&self, path: &str, keys: &[&str]) -> String {
+        let mut paths = keys.iter().map(|key| format!("{path}.{key}"));
+        let first = paths.next().unwrap_or_default();
+        if self.root.has(&first) {
+            return first;
+        }
+        paths.find(|path| self.root.has(path)).unwrap_or(first)
     }
 
     fn fault(&mut self, code: Code, path: &str, message: impl Into<String>) {
@@ -281,7 +286,18 @@ impl Prover<'_, '_> {
             reason: definition.reason.clone(),
             limit: self.limit(&path, definition),
             when: self.condition(&format!("{path}.when"), definition.when.as_ref()),
+            overridable: self.overridable(&path, definition),
         }
+    }
+
+    /// Only what is refused can be let through.
+    fn overridable(&mut self, path: &str, definition: &PolicyDef) -> bool {
+        let path = format!("{path}.override");
+        if definition.kind != PolicyKind::Deny && self.root.has(&path) {
+            let message = "`override` belongs to policies of type `deny`";
+            self.fault(Code::Contradiction, &path, message);
+        }
+        definition.overridable
     }
 
     /// What a limit needs, and what only a limit may have.
@@ -394,12 +410,15 @@ impl Prover<'_, '_> {
     /// Patterns, each of which can match something.
     fn patterns(&mut self, path: &str, texts: &[String]) -> Patterns {
         for (index, text) in texts.iter().enumerate() {
-            if let Some(fault) = text_fault(text, MAX_ACTION_LEN) {
-                let message = format!("pattern {fault}");
-                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
-            }
+            self.check_pattern(&format!("{path}[{index}]"), text);
         }
         texts.iter().map(String::as_str).collect()
+    }
+
+    fn check_pattern(&mut self, path: &str, text: &str) {
+        if let Some(fault) = text_fault(text, MAX_ACTION_LEN) {
+            self.fault(Code::EmptyPattern, path, format!("pattern {fault}"));
+        }
     }
 }
 

@@ -7,12 +7,10 @@ use super::decode::Section;
 use super::diagnostic::{Code, Problem};
 use super::yaml::Entry;
 
-/// A key, or a value of it, that is known and not enforced.
+/// A key that is known and not enforced.
 pub(super) struct Unsupported {
     section: Section,
     key: &'static str,
-    /// The value this is about; every one when absent.
-    value: Option<&'static str>,
     consequence: Consequence,
 }
 
@@ -25,16 +23,6 @@ const fn key(section: Section, key: &'static str) -> Unsupported {
     Unsupported {
         section,
         key,
-        value: None,
-        consequence: Consequence::Refuse,
-    }
-}
-
-const fn value(section: Section, key: &'static str, value: &'static str) -> Unsupported {
-    Unsupported {
-        section,
-        key,
-        value: Some(value),
         consequence: Consequence::Refuse,
     }
 }
@@ -43,7 +31,6 @@ const fn warn(section: Section, key: &'static str, warning: &'static str) -> Uns
     Unsupported {
         section,
         key,
-        value: None,
         consequence: Consequence::Warn(warning),
     }
 }
@@ -51,15 +38,7 @@ const fn warn(section: Section, key: &'static str, warning: &'static str) -> Uns
 /// The whole list.
 #[rustfmt::skip]
 const UNSUPPORTED: &[Unsupported] = &[
-    key(Section::Manifest, "checkpoint_config"),
     key(Section::Manifest, "trace_config"),
-    key(Section::Trigger, "when"),
-    key(Section::Validation, "custom_validator"),
-    key(Section::Guidance, "expires_after"),
-    value(Section::Guidance, "append", "false"),
-    value(Section::Trigger, "type", "custom"),
-    value(Section::Checkpoint, "respondent", "agent"),
-    value(Section::Checkpoint, "respondent", "either"),
     warn(Section::Steward, "access", "agents that run in-process are not asked for keys and not limited in rate"),
     warn(Section::Steward, "notifications", "this version of cra sends no notifications"),
 ];
@@ -83,33 +62,19 @@ pub(super) fn find<'e>(
 
 impl Unsupported {
     fn is(&self, section: Section, entry: &Entry) -> bool {
-        self.section == section
-            && self.key == entry.key
-            && self
-                .value
-                .is_none_or(|value| entry.node.word() == Some(value))
+        self.section == section && self.key == entry.key
     }
 
     fn problem(&self, entry: &Entry, path: &str) -> Problem {
         let path = super::decode::join(path, self.key);
         let problem = match self.consequence {
             Consequence::Warn(warning) => Problem::new(Code::NoEffect, warning),
-            Consequence::Refuse => {
-                let what = match self.value {
-                    Some(value) => format!("`{}: {value}`", self.key),
-                    None => format!("`{}`", self.key),
-                };
-                Problem::new(
-                    Code::NotEnforced,
-                    format!("{what} is not enforced by this version of cra"),
-                )
-                .help("remove it, or the gate you expect would not exist".to_owned())
-            }
+            Consequence::Refuse => Problem::new(
+                Code::NotEnforced,
+                format!("`{}` is not enforced by this version of cra", self.key),
+            )
+            .help("remove it, or the gate you expect would not exist".to_owned()),
         };
-        let span = match self.value {
-            Some(_) => entry.node.span,
-            None => entry.key_span,
-        };
-        problem.path(path).at(span)
+        problem.path(path).at(entry.key_span)
     }
 }

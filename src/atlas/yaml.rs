@@ -87,29 +87,48 @@ impl Node {
 
     /// The place of what `path` names, or of the nearest part of it that exists.
     pub(super) fn span_of(&self, path: &str) -> Span {
+        self.follow(path).0
+    }
+
+    /// Whether there is something that `path` names.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.follow(path).1
+    }
+
+    /// As far as `path` leads, and whether that is all the way. In a map, an index is the key of
+    /// that number: keys that a steward chooses may look like anything.
+    fn follow(&self, path: &str) -> (Span, bool) {
         let mut node = self;
         let mut span = self.head();
         for segment in path.split(['.', '[']).filter(|segment| !segment.is_empty()) {
-            let next = match &node.value {
-                NodeValue::Map(entries) => entries
+            let index = segment.strip_suffix(']');
+            let index = index.and_then(|index| index.parse::<usize>().ok());
+            let next = match (&node.value, index) {
+                (NodeValue::Map(entries), Some(index)) => entries
+                    .get(index)
+                    .map(|entry| (&entry.node, entry.key_span)),
+                (NodeValue::Map(entries), None) => entries
                     .iter()
                     .find(|entry| entry.key == segment)
                     .map(|entry| (&entry.node, entry.node.span)),
-                NodeValue::Seq(items) => segment
-                    .trim_end_matches(']')
-                    .parse::<usize>()
-                    .ok()
-                    .and_then(|index| items.get(index))
-                    .map(|item| (item, item.head())),
-                NodeValue::Null
-                | NodeValue::Bool(_)
-                | NodeValue::Number(_)
-                | NodeValue::String(_) => None,
+                (NodeValue::Seq(items), Some(index)) => {
+                    items.get(index).map(|item| (item, item.head()))
+                }
+                (
+                    NodeValue::Seq(_)
+                    | NodeValue::Null
+                    | NodeValue::Bool(_)
+                    | NodeValue::Number(_)
+                    | NodeValue::String(_),
+                    _,
+                ) => None,
             };
-            let Some(found) = next else { break };
+            let Some(found) = next else {
+                return (span, false);
+            };
             (node, span) = found;
         }
-        span
+        (span, true)
     }
 
     /// Where the node begins to be seen: a map's first key stands for all of it.

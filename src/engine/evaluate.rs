@@ -230,6 +230,9 @@ fn occasion_firing(
             let pattern = patterns.first_match(action)?;
             Some(format!("action_post: `{action}` matches `{pattern}`"))
         }
+        (Trigger::Custom(custom), Occasion::Input(_)) => {
+            (custom.on_input).then(|| "custom: it counts as firing".to_owned())
+        }
         (Trigger::ErrorOccurred, Occasion::Error) => {
             Some("error_occurred: it was reported".to_owned())
         }
@@ -326,17 +329,23 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
     let call = case.call;
     let not = |wanted: String, actual: String| Firing::Not { wanted, actual };
     let elsewhere = |at| Firing::Elsewhere { at };
+    let fires = |why: String| Firing::Fires { why };
     match &checkpoint.trigger {
         Trigger::SessionStart => elsewhere("the start of a session"),
         Trigger::SessionEnd => elsewhere("the end of a session"),
         Trigger::ActionPost(_) => elsewhere("the end of an action"),
-        Trigger::Keyword(_) => elsewhere("input"),
+        Trigger::Custom(custom) if custom.on_action => fires("custom: it counts as firing".into()),
+        Trigger::Keyword(_) | Trigger::Custom(_) => elsewhere("input"),
         Trigger::TimeInterval(_) | Trigger::CountInterval(_) => elsewhere("intervals"),
         Trigger::ExplicitRequest | Trigger::Interactive => elsewhere("the agent's request"),
         Trigger::ErrorOccurred => elsewhere("errors"),
         Trigger::ActionPre(patterns) => match patterns.first_match(&call.action) {
-            Some(pattern) => Firing::Fires {
-                why: format!("action_pre: `{}` matches `{pattern}`", call.action),
+            Some(pattern) => match checkpoint.unless.first_match(&call.action) {
+                Some(closer) => not(
+                    format!("no key closer than `{pattern}`"),
+                    format!("`{closer}` matches {} as well", call.action),
+                ),
+                None => fires(format!("action_pre: `{}` matches `{pattern}`", call.action)),
             },
             None => not(
                 format!("an action like {}", listed(patterns.iter())),

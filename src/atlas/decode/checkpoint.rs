@@ -1,30 +1,35 @@
-//! Checkpoints: their triggers, questions and guidance.
+//! Checkpoints: their questions and their guidance.
 
-use super::super::diagnostic::{Code, Problems, quoted};
+use super::super::diagnostic::Problems;
 use super::super::document::{
-    AnswerValidation, CheckpointQuestion, CheckpointTrigger, GuidanceBlock, RiskTier,
-    StewardCheckpointDef,
+    AnswerValidation, CheckpointQuestion, CheckpointTrigger, GuidanceBlock, StewardCheckpointDef,
 };
 use super::condition::condition;
-use super::fields::{Fields, Section, Value, map};
+use super::fields::{Section, Value, map};
 use super::names::{
-    EXPECTATIONS, GUIDANCE_FORMATS, MATCH_MODES, MODES, ON_INVALID, RESPONDENTS, RESPONSE_TYPES,
-    RISK_TIERS,
+    EXPECTATIONS, GUIDANCE_FORMATS, MODES, ON_INVALID, RESPONDENTS, RESPONSE_TYPES,
 };
-use super::read::{
-    boolean, count, integer, list, number, object, one_of, part, schema, text, texts, unknown_word,
-};
+use super::read::{boolean, count, integer, list, number, one_of, part, schema, text, texts};
+use super::trigger::trigger;
 
 /// Decodes one checkpoint.
 pub(super) fn checkpoint(value: &Value<'_>, problems: &mut Problems<'_>) -> StewardCheckpointDef {
     map(value, Section::Checkpoint, problems, |fields| {
+        let written = fields.required("trigger", trigger);
+        let inner = written.as_ref().and_then(|written| written.priority);
+        if inner.is_some() {
+            let message = "the priority is written in `trigger` already";
+            fields.refuse(
+                "priority",
+                message,
+                "write it here, and take it out of `trigger`",
+            );
+        }
         StewardCheckpointDef {
             checkpoint_id: fields.required("checkpoint_id", text).unwrap_or_default(),
             name: fields.optional("name", text).unwrap_or_default(),
             description: fields.optional("description", text).unwrap_or_default(),
-            trigger: fields
-                .required("trigger", trigger)
-                .unwrap_or(CheckpointTrigger::SessionStart),
+            trigger: written.map_or(CheckpointTrigger::SessionStart, |written| written.trigger),
             mode: fields
                 .optional("mode", one_of("checkpoint mode", MODES))
                 .unwrap_or_default(),
@@ -46,103 +51,15 @@ pub(super) fn checkpoint(value: &Value<'_>, problems: &mut Problems<'_>) -> Stew
             force_sync_trace: fields
                 .optional("force_sync_trace", boolean)
                 .unwrap_or_default(),
-            priority: fields.optional("priority", integer),
+            priority: inner.or(fields.optional("priority", integer)),
             timeout_seconds: fields.optional("timeout_seconds", count),
             respondent: fields
                 .optional("respondent", one_of("respondent", RESPONDENTS))
                 .unwrap_or_default(),
             when: fields.optional("when", part(condition)),
+            handler: fields.optional("handler", text),
         }
     })
-}
-
-type ReadTrigger = fn(&mut Fields<'_, '_, '_>) -> CheckpointTrigger;
-
-/// What each trigger type is followed by.
-const TRIGGERS: &[(&str, ReadTrigger)] = &[
-    ("session_start", |_| CheckpointTrigger::SessionStart),
-    ("session_end", |_| CheckpointTrigger::SessionEnd),
-    ("action_pre", |fields| CheckpointTrigger::ActionPre {
-        patterns: fields.required("patterns", texts).unwrap_or_default(),
-    }),
-    ("action_post", |fields| CheckpointTrigger::ActionPost {
-        patterns: fields.required("patterns", texts).unwrap_or_default(),
-    }),
-    ("keyword", |fields| CheckpointTrigger::Keyword {
-        patterns: fields.required("patterns", texts).unwrap_or_default(),
-        case_sensitive: fields
-            .optional("case_sensitive", boolean)
-            .unwrap_or_default(),
-        match_mode: fields
-            .optional("match_mode", one_of("match mode", MATCH_MODES))
-            .unwrap_or_default(),
-    }),
-    ("risk_threshold", |fields| {
-        CheckpointTrigger::RiskThreshold {
-            min_tier: fields
-                .optional("min_tier", one_of("risk tier", RISK_TIERS))
-                .unwrap_or(RiskTier::High),
-        }
-    }),
-    ("capability_access", |fields| {
-        CheckpointTrigger::CapabilityAccess {
-            capability_ids: fields.required("capability_ids", texts).unwrap_or_default(),
-        }
-    }),
-    ("time_interval", |fields| CheckpointTrigger::TimeInterval {
-        seconds: fields.optional("seconds", count).unwrap_or(300),
-    }),
-    ("count_interval", |fields| {
-        CheckpointTrigger::CountInterval {
-            actions: fields.optional("actions", count).unwrap_or(10),
-        }
-    }),
-    ("explicit_request", |_| CheckpointTrigger::ExplicitRequest),
-    ("error_occurred", |_| CheckpointTrigger::ErrorOccurred),
-    ("interactive", |_| CheckpointTrigger::Interactive),
-    ("custom", |fields| CheckpointTrigger::Custom {
-        trigger_id: fields.required("trigger_id", text).unwrap_or_default(),
-        params: fields.optional("params", object).unwrap_or_default(),
-    }),
-];
-
-/// The names of checkpoint types that triggers go by as well, and the triggers' own.
-const TRIGGER_ALIASES: &[(&str, &str)] = &[
-    ("keyword_match", "keyword"),
-    ("capability_gate", "capability_access"),
-];
-
-fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<CheckpointTrigger> {
-    map(value, Section::Trigger, problems, |fields| {
-        let Some(read) = fields.required("type", trigger_type) else {
-            fields.mute();
-            return None;
-        };
-        Some(read(fields))
-    })
-}
-
-fn trigger_type(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<ReadTrigger> {
-    let word = text(value, problems)?;
-    let alias = TRIGGER_ALIASES.iter().find(|(alias, _)| *alias == word);
-    if let Some((_, canonical)) = alias {
-        let message = format!(
-            "trigger type {} is also called `{canonical}`",
-            quoted(&word)
-        );
-        problems.add(
-            value
-                .problem(Code::Alias, message)
-                .help(format!("write `{canonical}`, the canonical name")),
-        );
-    }
-    let name = alias.map_or(word.as_str(), |(_, canonical)| canonical);
-    let found = TRIGGERS.iter().find(|(known, _)| *known == name);
-    if found.is_none() {
-        let known = TRIGGERS.iter().map(|(known, _)| *known);
-        unknown_word(value, "trigger type", &word, known, problems);
-    }
-    found.map(|(_, read)| *read)
 }
 
 fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointQuestion {
@@ -203,18 +120,4 @@ fn guidance(value: &Value<'_>, problems: &mut Problems<'_>) -> GuidanceBlock {
         expires_after: fields.optional("expires_after", text),
         labels: fields.optional("labels", texts).unwrap_or_default(),
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_trigger_of_the_format_can_be_read() {
-        let names: Vec<_> = TRIGGERS.iter().map(|(name, _)| *name).collect();
-        assert_eq!(names, CheckpointTrigger::NAMES);
-        for (_, canonical) in TRIGGER_ALIASES {
-            assert!(names.contains(canonical), "{canonical}");
-        }
-    }
 }

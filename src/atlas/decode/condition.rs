@@ -21,7 +21,7 @@ pub(super) fn condition(value: &Value<'_>, problems: &mut Problems<'_>) -> Condi
         let path = fields.optional("path", text);
         let mut tests = Vec::new();
         for (name, operator) in Operator::NAMES {
-            let wanted = fields.optional(name, |value, _| Some(value.node.to_json()));
+            let wanted = fields.optional(*name, |value, _| Some(value.node.to_json()));
             tests.extend(wanted.map(|wanted: Json| (*operator, wanted)));
         }
         let leaf = path.map(|path| ConditionDef::Leaf {

@@ -28,6 +28,8 @@ pub(in crate::atlas) enum Section {
     Condition,
     ContextConfig,
     RiskConfig,
+    CheckpointConfig,
+    CacheConfig,
 }
 
 impl Section {
@@ -41,7 +43,9 @@ impl Section {
             | Self::Policy
             | Self::Condition
             | Self::ContextConfig
-            | Self::RiskConfig => true,
+            | Self::RiskConfig
+            | Self::CheckpointConfig
+            | Self::CacheConfig => true,
             Self::Manifest
             | Self::Steward
             | Self::Delivery
@@ -83,6 +87,15 @@ impl<'n> Value<'n> {
         }
     }
 
+    /// The value of the `index`-th key of a map whose keys are the steward's own.
+    pub(super) fn entry(&self, index: usize, entry: &'n Entry) -> Self {
+        Self {
+            node: &entry.node,
+            path: format!("{}[{index}]", self.path),
+            place: entry.key_span,
+        }
+    }
+
     /// A problem with this value, at its place.
     pub(super) fn problem(&self, code: Code, message: impl Into<String>) -> Problem {
         let span = match self.node.value {
@@ -93,6 +106,29 @@ impl<'n> Value<'n> {
             }
         };
         Problem::new(code, message).path(self.path.clone()).at(span)
+    }
+}
+
+/// The name of a key, with the other names it goes by.
+#[derive(Clone, Copy)]
+pub(super) struct Key {
+    name: &'static str,
+    aliases: &'static [&'static str],
+}
+
+impl Key {
+    pub(super) const fn also(name: &'static str, aliases: &'static [&'static str]) -> Self {
+        Self { name, aliases }
+    }
+
+    fn is(&self, written: &str) -> bool {
+        self.name == written || self.aliases.contains(&written)
+    }
+}
+
+impl From<&'static str> for Key {
+    fn from(name: &'static str) -> Self {
+        Self::also(name, &[])
     }
 }
 
@@ -145,15 +181,22 @@ pub(super) fn map<T>(
 }
 
 impl Fields<'_, '_, '_> {
+    /// Whether a key is written.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key)
+    }
+
     /// The value of a key that must be there.
     pub(super) fn required<T>(
         &mut self,
-        key: &'static str,
+        key: impl Into<Key>,
         read: impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T>,
     ) -> Option<T> {
-        if !self.muted && !self.entries.iter().any(|entry| entry.key == key) {
-            let problem = Problem::new(Code::MissingKey, format!("missing key `{key}`"))
-                .path(join(self.path, key))
+        let key = key.into();
+        if !self.muted && !self.entries.iter().any(|entry| key.is(&entry.key)) {
+            let name = key.name;
+            let problem = Problem::new(Code::MissingKey, format!("missing key `{name}`"))
+                .path(join(self.path, name))
                 .at(self.place);
             self.problems.add(problem);
         }
@@ -163,19 +206,58 @@ impl Fields<'_, '_, '_> {
     /// The value of a key that may be there.
     pub(super) fn optional<T>(
         &mut self,
-        key: &'static str,
+        key: impl Into<Key>,
         read: impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<T>,
     ) -> Option<T> {
-        self.known.push(key);
-        let index = self.entries.iter().position(|entry| entry.key == key)?;
-        self.take(index);
+        let key = key.into();
+        self.known.push(key.name);
+        let index = self.find(key)?;
         let entry = self.entries.get(index)?;
         let value = Value {
             node: &entry.node,
-            path: join(self.path, key),
+            path: join(self.path, &entry.key),
             place: entry.key_span,
         };
         read(&value, self.problems)
+    }
+
+    /// Where a key stands, under whichever of its names; the canonical one is named.
+    fn find(&mut self, key: Key) -> Option<usize> {
+        let entries = self.entries.iter().enumerate();
+        let written: Vec<_> = entries.filter(|(_, entry)| key.is(&entry.key)).collect();
+        let first = written.first().map(|(index, _)| *index);
+        for (index, entry) in written {
+            self.take(index);
+            let problem = if Some(index) != first {
+                let message = format!("{} is there under two names", quoted(key.name));
+                Problem::new(Code::Contradiction, message)
+            } else if entry.key != key.name {
+                let message = format!("key `{}` is also called `{}`", entry.key, key.name);
+                Problem::new(Code::Alias, message)
+            } else {
+                continue;
+            };
+            let path = join(self.path, &entry.key);
+            let help = format!("write `{}`, the canonical name", key.name);
+            self.problems
+                .add(problem.path(path).at(entry.key_span).help(help));
+        }
+        first
+    }
+
+    /// Refuses what stands under a key, saying what to do about it.
+    pub(super) fn refuse(&mut self, key: &str, message: &str, help: &str) {
+        let Some(index) = self.entries.iter().position(|entry| entry.key == key) else {
+            return;
+        };
+        self.take(index);
+        let place = self.entries.get(index).map(|entry| entry.key_span);
+        self.problems.add(
+            Problem::new(Code::Contradiction, message)
+                .path(join(self.path, key))
+                .at(place)
+                .help(help.to_owned()),
+        );
     }
 
     /// Reports a problem with what stands under a key.

@@ -1,8 +1,9 @@
 //! The words of the format, and what they mean.
 
 use super::super::document::{
-    AccessKind, CheckpointMode, DefaultDecision, Expect, GuidanceFormat, InjectMode, MatchMode,
-    OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier, Scope, UnknownActions,
+    AccessKind, CheckpointMode, CustomMoment, DefaultDecision, Expect, GuidanceFormat, InjectMode,
+    MatchMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier, Scope,
+    UnknownActions,
 };
 
 type Names<T> = &'static [(&'static str, T)];
@@ -24,6 +25,11 @@ pub(super) const MATCH_MODES: Names<MatchMode> = &[
     ("phrase", MatchMode::Phrase),
     ("regex", MatchMode::Regex),
     ("fuzzy", MatchMode::Fuzzy),
+];
+
+pub(super) const CUSTOM_MOMENTS: Names<CustomMoment> = &[
+    ("input", CustomMoment::Input),
+    ("action", CustomMoment::Action),
 ];
 
 pub(super) const RESPONDENTS: Names<Respondent> = &[
@@ -125,6 +131,7 @@ mod tests {
         agree(ACCESS_KINDS);
         agree(MODES);
         agree(MATCH_MODES);
+        agree(CUSTOM_MOMENTS);
         agree(RESPONDENTS);
         agree(RESPONSE_TYPES);
         agree(ON_INVALID);

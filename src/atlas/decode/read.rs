@@ -102,6 +102,22 @@ pub(super) fn part<T>(
     move |value, problems| Some(read(value, problems))
 }
 
+/// A map whose keys are the steward's own, in the order written.
+pub(super) fn keyed<T>(
+    read: fn(&Value<'_>, &mut Problems<'_>) -> T,
+) -> impl Fn(&Value<'_>, &mut Problems<'_>) -> Option<Vec<(String, T)>> {
+    move |value, problems| {
+        let NodeValue::Map(entries) = &value.node.value else {
+            return wrong_type(value, "a map", None, problems);
+        };
+        let entries = entries.iter().enumerate().map(|(index, entry)| {
+            let read = read(&value.entry(index, entry), problems);
+            (entry.key.clone(), read)
+        });
+        Some(entries.collect())
+    }
+}
+
 /// A list of texts.
 pub(super) fn texts(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Vec<String>> {
     list(|value, problems| text(value, problems).unwrap_or_default())(value, problems)

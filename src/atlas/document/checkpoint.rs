@@ -59,6 +59,9 @@ pub struct StewardCheckpointDef {
     /// What else must hold for it to fire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,
+    /// Name of an extension that is asked when it fires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handler: Option<String>,
 }
 
 /// When a checkpoint fires.
@@ -90,6 +93,9 @@ pub enum CheckpointTrigger {
         /// How they are looked for.
         #[serde(default)]
         match_mode: MatchMode,
+        /// Edits that a nearly found word may need; by its length when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        threshold: Option<usize>,
     },
     /// An action is at least this risky.
     RiskThreshold {
@@ -128,7 +134,23 @@ pub enum CheckpointTrigger {
         /// What it is told.
         #[serde(default)]
         params: Map<String, Value>,
+        /// When it is looked at; where its condition has something to look at when empty.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        on: Vec<CustomMoment>,
+        /// A condition that decides it without an extension.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        when: Option<ConditionDef>,
     },
+}
+
+/// When a custom trigger is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CustomMoment {
+    /// Input comes.
+    Input,
+    /// An action is asked for.
+    Action,
 }
 
 fn default_min_tier() -> RiskTier {
@@ -160,6 +182,9 @@ impl CheckpointTrigger {
         "interactive",
         "custom",
     ];
+
+    /// The names of checkpoint types that their triggers do not have.
+    pub const OTHER_TYPES: [&'static str; 2] = ["keyword_match", "capability_gate"];
 
     /// The checkpoint type this trigger belongs to, as TRACE names it.
     #[must_use]

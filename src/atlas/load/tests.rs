@@ -9,6 +9,7 @@ use crate::atlas::document::{
 use crate::base::text::is_deceptive;
 
 mod acme;
+mod config;
 mod faults;
 mod hostile;
 mod rules;

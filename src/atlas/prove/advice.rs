@@ -7,7 +7,7 @@ use regex::Regex;
 use super::Prover;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
-    AtlasManifest, CheckpointMode, CheckpointTrigger, MatchMode, StewardCheckpointDef,
+    AtlasManifest, CheckpointMode, CheckpointTrigger, MatchMode, Respondent, StewardCheckpointDef,
 };
 
 /// Words for what must not be typed into a form whose answers are recorded.
@@ -25,6 +25,7 @@ const SHORT_KEYWORD: usize = 4;
 impl Prover<'_, '_> {
     pub(super) fn advise(&mut self, manifest: &AtlasManifest) {
         self.advise_default(manifest);
+        self.advise_policy_checks(manifest);
         let blocking =
             |checkpoint: &&StewardCheckpointDef| checkpoint.mode == CheckpointMode::Blocking;
         let gates = manifest.checkpoints.iter().filter(blocking).count();
@@ -40,6 +41,17 @@ impl Prover<'_, '_> {
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             self.advise_questions(index, checkpoint);
             self.advise_keywords(index, checkpoint);
+            self.advise_respondent(index, checkpoint);
+        }
+    }
+
+    fn advise_respondent(&mut self, index: usize, checkpoint: &StewardCheckpointDef) {
+        let blocking = checkpoint.mode == CheckpointMode::Blocking;
+        if checkpoint.respondent != Respondent::Operator && !blocking {
+            let message = "nobody is asked at a checkpoint that does not block";
+            let problem = Problem::new(Code::NoEffect, message)
+                .help("write `mode: blocking`, or take `respondent` out".to_owned());
+            self.report(&format!("checkpoints[{index}].respondent"), problem);
         }
     }
 
@@ -83,7 +95,9 @@ impl Prover<'_, '_> {
         };
         for (number, pattern) in patterns.iter().enumerate() {
             if !pattern.is_empty() && pattern.chars().count() < SHORT_KEYWORD {
-                let path = format!("checkpoints[{index}].trigger.patterns[{number}]");
+                let path = format!("checkpoints[{index}].trigger");
+                let path = self.detail(&path, &["patterns", "keywords"]);
+                let path = format!("{path}[{number}]");
                 let message = format!("{} is found inside other words as well", quoted(pattern));
                 let problem = Problem::new(Code::ShortKeyword, message)
                     .help("`match_mode: phrase` finds whole words".to_owned());

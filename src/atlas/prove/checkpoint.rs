@@ -1,22 +1,42 @@
 //! Checkpoints: what they refer to, when they fire, what they ask.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use super::ids::Ids;
 use super::{Prover, text_fault};
-use crate::atlas::compiled::{Checkpoint, Question, QuestionError, Trigger};
+use crate::atlas::compiled::{Checkpoint, Question, QuestionError};
 use crate::atlas::diagnostic::{Code, quoted};
 use crate::atlas::document::{
-    AnswerValidation, CheckpointMode, CheckpointQuestion, CheckpointTrigger, MatchMode,
-    ResponseType, StewardCheckpointDef,
+    AnswerValidation, AtlasManifest, CheckpointQuestion, ResponseType, StewardCheckpointDef,
 };
-use crate::atlas::keyword::{Case, Keywords};
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
+use crate::base::pattern::Patterns;
 
 impl Prover<'_, '_> {
+    /// Every checkpoint, highest priority first: the steward's own, then what is configured.
+    pub(super) fn checkpoints(
+        &mut self,
+        manifest: &AtlasManifest,
+        capabilities: &Ids<'_>,
+        contexts: &Ids<'_>,
+    ) -> Vec<Checkpoint> {
+        let definitions = manifest.checkpoints.iter().enumerate();
+        let mut checkpoints: Vec<_> = definitions
+            .filter_map(|(index, it)| self.checkpoint(index, it, capabilities, contexts))
+            .collect();
+        let config = manifest.checkpoint_config.as_ref();
+        let configured = config.map_or_else(Vec::new, |config| self.configured(config, contexts));
+        self.check_config_ids(manifest, &configured);
+        checkpoints.extend(configured);
+        self.check_expiry(manifest, &checkpoints);
+        // Stable, so that equal priorities keep the order written.
+        checkpoints.sort_by_key(|checkpoint| Reverse(checkpoint.priority));
+        checkpoints
+    }
+
     /// Proves one checkpoint. `None` when its trigger cannot be held to, which has been reported.
-    pub(super) fn checkpoint(
+    fn checkpoint(
         &mut self,
         index: usize,
         definition: &StewardCheckpointDef,
@@ -40,6 +60,9 @@ impl Prover<'_, '_> {
             &definition.lock_capabilities,
             capabilities,
         );
+        if let Some(handler) = &definition.handler {
+            self.check_name(&at("handler"), "handler", handler);
+        }
         let timeout_seconds = self.timeout(&at("timeout_seconds"), definition.timeout_seconds);
         let questions = self.questions(&at("questions"), &definition.questions);
         let allow_actions = self.patterns(&at("allow_actions"), &definition.allow_actions);
@@ -71,110 +94,9 @@ impl Prover<'_, '_> {
             timeout_seconds,
             respondent: definition.respondent,
             when,
+            unless: Patterns::default(),
+            handler: definition.handler.clone(),
         })
-    }
-
-    fn trigger(
-        &mut self,
-        path: &str,
-        trigger: &CheckpointTrigger,
-        mode: CheckpointMode,
-        capabilities: &Ids<'_>,
-    ) -> Option<Trigger> {
-        match trigger {
-            CheckpointTrigger::SessionStart => Some(Trigger::SessionStart),
-            CheckpointTrigger::ActionPre { patterns } => {
-                let path = format!("{path}.patterns");
-                Some(Trigger::ActionPre(self.some_patterns(&path, patterns)))
-            }
-            CheckpointTrigger::RiskThreshold { min_tier } => {
-                Some(Trigger::RiskThreshold(*min_tier))
-            }
-            CheckpointTrigger::CapabilityAccess { capability_ids } => {
-                let path = format!("{path}.capability_ids");
-                if capability_ids.is_empty() {
-                    let message = "a list that names nothing never fires";
-                    self.fault(Code::EmptyPattern, &path, message);
-                }
-                self.check_references(&path, capability_ids, capabilities);
-                Some(Trigger::CapabilityAccess(
-                    capability_ids.iter().cloned().collect(),
-                ))
-            }
-            CheckpointTrigger::SessionEnd => {
-                if mode == CheckpointMode::Blocking {
-                    let message = "a session that ends cannot be held";
-                    self.fault(Code::Contradiction, path, message);
-                }
-                Some(Trigger::SessionEnd)
-            }
-            CheckpointTrigger::ActionPost { patterns } => {
-                let path = format!("{path}.patterns");
-                Some(Trigger::ActionPost(self.some_patterns(&path, patterns)))
-            }
-            CheckpointTrigger::Keyword {
-                patterns,
-                case_sensitive,
-                match_mode,
-            } => self.keywords(path, patterns, *case_sensitive, *match_mode),
-            CheckpointTrigger::TimeInterval { seconds } => {
-                self.interval(path, "seconds", *seconds);
-                Some(Trigger::TimeInterval(Duration::from_secs(*seconds)))
-            }
-            CheckpointTrigger::CountInterval { actions } => {
-                self.interval(path, "actions", *actions);
-                Some(Trigger::CountInterval(*actions))
-            }
-            CheckpointTrigger::ExplicitRequest => Some(Trigger::ExplicitRequest),
-            CheckpointTrigger::ErrorOccurred => Some(Trigger::ErrorOccurred),
-            CheckpointTrigger::Interactive => Some(Trigger::Interactive),
-            CheckpointTrigger::Custom { .. } => {
-                // Decoding refuses these already; if it ever does not, the gate still may not vanish.
-                let message = format!("`{}` checkpoints cannot fire", trigger.checkpoint_type());
-                self.fault(Code::NotEnforced, &format!("{path}.type"), message);
-                None
-            }
-        }
-    }
-
-    fn keywords(
-        &mut self,
-        path: &str,
-        patterns: &[String],
-        case_sensitive: bool,
-        mode: MatchMode,
-    ) -> Option<Trigger> {
-        let path = format!("{path}.patterns");
-        if patterns.is_empty() {
-            let message = "a list that names nothing never fires";
-            self.fault(Code::EmptyPattern, &path, message);
-        }
-        for (index, pattern) in patterns.iter().enumerate() {
-            if pattern.trim().is_empty() {
-                let message = "an empty keyword is in every text";
-                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
-            }
-        }
-        let case = if case_sensitive {
-            Case::Sensitive
-        } else {
-            Case::Insensitive
-        };
-        match Keywords::compile(patterns, mode, case, None) {
-            Ok(keywords) => Some(Trigger::Keyword(keywords)),
-            Err(error) => {
-                let path = format!("{path}[{}]", error.index);
-                self.fault(Code::BadRegex, &path, regex_fault(&error.source));
-                None
-            }
-        }
-    }
-
-    fn interval(&mut self, path: &str, key: &str, number: u64) {
-        if number == 0 {
-            let message = format!("an interval of 0 {key} would never end");
-            self.fault(Code::OutOfRange, &format!("{path}.{key}"), message);
-        }
     }
 
     fn timeout(&mut self, path: &str, seconds: Option<u64>) -> u64 {
@@ -207,7 +129,11 @@ impl Prover<'_, '_> {
                 let message = format!("question {} asks nothing", quoted(id));
                 self.fault(Code::EmptyQuestion, &format!("{path}.question"), message);
             }
-            self.check_rules(&format!("{path}.validation"), &definition.validation);
+            let rules = format!("{path}.validation");
+            self.check_rules(&rules, &definition.validation);
+            if let Some(name) = &definition.validation.custom_validator {
+                self.check_name(&format!("{rules}.custom_validator"), "validator", name);
+            }
             self.check_type(&path, definition);
             questions.extend(self.question(&path, definition));
         }
@@ -329,7 +255,7 @@ impl Prover<'_, '_> {
 }
 
 /// A regex error on one line: the last line of the crate's message says what is wrong.
-fn regex_fault(error: &regex::Error) -> String {
+pub(super) fn regex_fault(error: &regex::Error) -> String {
     match error {
         regex::Error::CompiledTooBig(limit) => {
             format!("the pattern needs more than {limit} bytes when compiled")

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Prover, text_fault};
+use crate::atlas::compiled::Checkpoint;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::atlas::nearest::nearest;
+use crate::base::id::is_restricted;
 use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
 
 /// Most identifiers that a misspelt one is compared with: a suggestion is not worth more.
@@ -102,6 +105,49 @@ impl Prover<'_, '_> {
     pub(super) fn check_id(&mut self, path: &str, noun: &str, id: &str, most_chars: usize) {
         if let Some(fault) = text_fault(id, most_chars) {
             self.fault(Code::BadId, path, format!("{noun} {fault}"));
+        }
+    }
+
+    /// Checks the name of an extension. It goes into records, so it has few characters.
+    pub(super) fn check_name(&mut self, path: &str, noun: &str, name: &str) {
+        if !is_restricted(name) {
+            let message = format!("{noun} {} is not a name", quoted(name));
+            let help = format!("a name has 1 to {MAX_ID_LEN} characters of A-Z a-z 0-9 . _ -");
+            self.report(path, Problem::new(Code::BadId, message).help(help));
+        }
+    }
+
+    /// Checks that guidance ends after something that exists: a checkpoint, or a type of them.
+    pub(super) fn check_expiry(&mut self, manifest: &AtlasManifest, checkpoints: &[Checkpoint]) {
+        let plain = |name: &str| name.replace('-', "_");
+        let types = CheckpointTrigger::NAMES.into_iter();
+        let types = types.chain(CheckpointTrigger::OTHER_TYPES);
+        let written = manifest
+            .checkpoints
+            .iter()
+            .map(|c| c.checkpoint_id.as_str());
+        let configured = checkpoints.iter().map(|c| c.id.as_str());
+        let known: BTreeSet<&str> = types.chain(written).chain(configured).collect();
+        let plain_names: BTreeSet<String> = known.iter().map(|name| plain(name)).collect();
+        for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
+            let guidance = checkpoint.guidance.as_ref();
+            let Some(name) = guidance.and_then(|it| it.expires_after.as_deref()) else {
+                continue;
+            };
+            if plain_names.contains(&plain(name)) {
+                continue;
+            }
+            let message = format!("no checkpoint and no type is called {}", quoted(name));
+            let near = nearest(name, known.iter().copied().take(MAX_SUGGESTIONS));
+            let help = near.map_or_else(
+                || "name a checkpoint, or a type such as `session_end`".to_owned(),
+                |near| format!("did you mean {}?", quoted(near)),
+            );
+            let path = format!("checkpoints[{index}].guidance.expires_after");
+            self.report(
+                &path,
+                Problem::new(Code::UnknownReference, message).help(help),
+            );
         }
     }
 

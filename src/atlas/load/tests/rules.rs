@@ -227,3 +227,50 @@ fn a_steward_is_told_what_to_think_about() {
     let quiet = load("default_decision: deny\nactions:\n  - action_id: a\n");
     assert!(quiet.warnings.is_empty(), "{:?}", quiet.warnings);
 }
+
+#[test]
+fn the_whole_of_guidance_and_of_an_answer_is_kept() {
+    let loaded = load(
+        "policies:\n  - { policy_id: p, type: deny, actions: [a], override: true }\n\
+         checkpoints:\n  - checkpoint_id: gate\n    mode: blocking\n    respondent: either\n    \
+         handler: ask-legal\n    trigger: { type: session_start }\n    \
+         questions:\n      - { question_id: q, question: Why?, validation: { custom_validator: legal } }\n    \
+         guidance: { content: Careful, append: false, expires_after: session-end }\n",
+    );
+    assert_eq!(loaded.warnings, []);
+    let gate = &loaded.atlas.checkpoints[0];
+    assert_eq!(gate.respondent, Respondent::Either);
+    assert_eq!(gate.handler.as_deref(), Some("ask-legal"));
+    let guidance = gate.guidance.as_ref().unwrap();
+    assert_eq!(guidance.append, Some(false));
+    assert_eq!(guidance.expires_after.as_deref(), Some("session-end"));
+    let rules = gate.questions[0].validation();
+    assert_eq!(rules.custom_validator.as_deref(), Some("legal"));
+    assert!(loaded.atlas.policies[0].overridable);
+}
+
+#[test]
+fn an_agent_cannot_answer_where_nothing_is_asked() {
+    let loaded = load(
+        "checkpoints:\n  - { checkpoint_id: a, respondent: agent, trigger: { type: session_start } }\n",
+    );
+    assert_eq!(codes(&loaded.warnings), [Code::NoEffect]);
+    assert_eq!(loaded.warnings[0].path, "checkpoints[0].respondent");
+}
+
+#[test]
+fn policies_count_whatever_the_configuration_says() {
+    let config = "checkpoint_config:\n  action_pre:\n    mappings:\n      \
+                  \"delete_*\": { require_policy_check: false }\n";
+    let loaded = load(config);
+    assert_eq!(loaded.warnings, []);
+    let other = "policies:\n  - { policy_id: p, type: deny, actions: ['create_*'] }\n";
+    assert_eq!(load(&format!("{other}{config}")).warnings, []);
+    let policy = "policies:\n  - { policy_id: p, type: deny, actions: ['*_user'] }\n";
+    let loaded = load(&format!("{policy}{config}"));
+    assert_eq!(codes(&loaded.warnings), [Code::NoEffect]);
+    assert_eq!(
+        loaded.warnings[0].message,
+        "policy `p` is checked all the same"
+    );
+}

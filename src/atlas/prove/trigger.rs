@@ -1,0 +1,177 @@
+//! When checkpoints fire: what their triggers refer to, and what they compile to.
+
+use std::time::Duration;
+
+use super::Prover;
+use super::checkpoint::regex_fault;
+use super::ids::Ids;
+use crate::atlas::compiled::{CustomTrigger, Trigger};
+use crate::atlas::condition::ConditionDef;
+use crate::atlas::diagnostic::Code;
+use crate::atlas::document::{CheckpointMode, CheckpointTrigger, CustomMoment, MatchMode};
+use crate::atlas::keyword::{Case, Keywords};
+
+impl Prover<'_, '_> {
+    /// Proves a trigger. `None` when it cannot be held to, which has been reported.
+    pub(super) fn trigger(
+        &mut self,
+        path: &str,
+        trigger: &CheckpointTrigger,
+        mode: CheckpointMode,
+        capabilities: &Ids<'_>,
+    ) -> Option<Trigger> {
+        match trigger {
+            CheckpointTrigger::SessionStart => Some(Trigger::SessionStart),
+            CheckpointTrigger::ActionPre { patterns } => {
+                let path = self.detail(path, &["patterns", "actions"]);
+                Some(Trigger::ActionPre(self.some_patterns(&path, patterns)))
+            }
+            CheckpointTrigger::RiskThreshold { min_tier } => {
+                Some(Trigger::RiskThreshold(*min_tier))
+            }
+            CheckpointTrigger::CapabilityAccess { capability_ids } => {
+                Some(self.gated(path, capability_ids, capabilities))
+            }
+            CheckpointTrigger::SessionEnd => {
+                if mode == CheckpointMode::Blocking {
+                    let message = "a session that ends cannot be held";
+                    self.fault(Code::Contradiction, path, message);
+                }
+                Some(Trigger::SessionEnd)
+            }
+            CheckpointTrigger::ActionPost { patterns } => {
+                let path = self.detail(path, &["patterns", "actions"]);
+                Some(Trigger::ActionPost(self.some_patterns(&path, patterns)))
+            }
+            CheckpointTrigger::Keyword {
+                patterns,
+                case_sensitive,
+                match_mode,
+                threshold,
+            } => {
+                let case = case(*case_sensitive);
+                self.keywords(path, patterns, *match_mode, case, *threshold)
+            }
+            CheckpointTrigger::TimeInterval { seconds } => {
+                self.interval(&self.inside(path), "seconds", *seconds);
+                Some(Trigger::TimeInterval(Duration::from_secs(*seconds)))
+            }
+            CheckpointTrigger::CountInterval { actions } => {
+                self.interval(&self.inside(path), "actions", *actions);
+                Some(Trigger::CountInterval(*actions))
+            }
+            CheckpointTrigger::ExplicitRequest => Some(Trigger::ExplicitRequest),
+            CheckpointTrigger::ErrorOccurred => Some(Trigger::ErrorOccurred),
+            CheckpointTrigger::Interactive => Some(Trigger::Interactive),
+            CheckpointTrigger::Custom {
+                trigger_id,
+                params,
+                on,
+                when,
+            } => {
+                let path = self.inside(path);
+                self.check_name(&format!("{path}.trigger_id"), "trigger id", trigger_id);
+                let (on_input, on_action) = moments(on, when.as_ref());
+                Some(Trigger::Custom(CustomTrigger {
+                    trigger_id: trigger_id.clone(),
+                    params: params.clone(),
+                    on_input,
+                    on_action,
+                    when: self.condition(&format!("{path}.when"), when.as_ref()),
+                }))
+            }
+        }
+    }
+
+    fn gated(&mut self, path: &str, capability_ids: &[String], ids: &Ids<'_>) -> Trigger {
+        let path = self.detail(path, &["capability_ids"]);
+        if capability_ids.is_empty() {
+            let message = "a list that names nothing never fires";
+            self.fault(Code::EmptyPattern, &path, message);
+        }
+        self.check_references(&path, capability_ids, ids);
+        Trigger::CapabilityAccess(capability_ids.iter().cloned().collect())
+    }
+
+    /// Where the detail of a trigger stands: beside its type, or in a condition of its own.
+    fn inside(&self, path: &str) -> String {
+        let nested = format!("{path}.condition");
+        if self.root.has(&nested) {
+            nested
+        } else {
+            path.to_owned()
+        }
+    }
+
+    /// Where one of several names of a trigger's detail is written.
+    pub(super) fn detail(&self, path: &str, keys: &[&str]) -> String {
+        self.written(&self.inside(path), keys)
+    }
+
+    fn keywords(
+        &mut self,
+        path: &str,
+        patterns: &[String],
+        mode: MatchMode,
+        case: Case,
+        threshold: Option<usize>,
+    ) -> Option<Trigger> {
+        if threshold.is_some() && mode != MatchMode::Fuzzy {
+            let path = self.detail(path, &["threshold"]);
+            let message = "`threshold` belongs to `match_mode: fuzzy`";
+            self.fault(Code::Contradiction, &path, message);
+        }
+        let path = self.detail(path, &["patterns", "keywords", "pattern"]);
+        if patterns.is_empty() {
+            let message = "a list that names nothing never fires";
+            self.fault(Code::EmptyPattern, &path, message);
+        }
+        for (index, pattern) in patterns.iter().enumerate() {
+            if pattern.trim().is_empty() {
+                let message = "an empty keyword is in every text";
+                self.fault(Code::EmptyPattern, &format!("{path}[{index}]"), message);
+            }
+        }
+        match Keywords::compile(patterns, mode, case, threshold) {
+            Ok(keywords) => Some(Trigger::Keyword(keywords)),
+            Err(error) => {
+                let path = if path.ends_with(".pattern") {
+                    path
+                } else {
+                    format!("{path}[{}]", error.index)
+                };
+                self.fault(Code::BadRegex, &path, regex_fault(&error.source));
+                None
+            }
+        }
+    }
+
+    pub(super) fn interval(&mut self, path: &str, key: &str, number: u64) {
+        if number == 0 {
+            let message = format!("an interval of 0 {key} would never end");
+            self.fault(Code::OutOfRange, &format!("{path}.{key}"), message);
+        }
+    }
+}
+
+/// Whether case counts, by the key that says so.
+pub(super) fn case(case_sensitive: bool) -> Case {
+    if case_sensitive {
+        Case::Sensitive
+    } else {
+        Case::Insensitive
+    }
+}
+
+/// Whether a custom trigger is looked at when input comes, and when an action is asked for.
+fn moments(on: &[CustomMoment], when: Option<&ConditionDef>) -> (bool, bool) {
+    if !on.is_empty() {
+        let named = |moment| on.contains(&moment);
+        return (named(CustomMoment::Input), named(CustomMoment::Action));
+    }
+    when.map_or((true, true), |when| {
+        let paths = when.paths();
+        let is_input = |path: &&str| *path == "input";
+        (paths.iter().any(is_input), !paths.iter().all(is_input))
+    })
+}
