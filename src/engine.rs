@@ -18,30 +18,48 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::limits::RECENT_DECISIONS;
 
+use cache::Caches;
 use command::{ActionRequest, AskId, Command, Decided, Effect, Given};
+use extension::Extensions;
 use held::{Held, PassEffects};
+use resolve::Issued;
 use session::Session;
+use suspend::Suspension;
 use turn::Turn;
 use usage::Usage;
 
 mod action;
 pub mod answer;
+mod attempt;
+mod cache;
 pub mod checkpoint;
 pub mod command;
 mod complete;
+mod consider;
+pub mod consult;
 mod context;
+mod customs;
 mod decide;
+mod deny;
 mod evaluate;
 pub mod explain;
+pub mod extension;
 mod gate;
+mod give;
+mod handle;
+mod hear;
 pub mod held;
+mod judge;
 mod lifecycle;
 mod moment;
 mod policy;
+pub mod resolve;
+mod respond;
 mod restore;
 pub mod risk;
 pub mod session;
 mod settle;
+mod suspend;
 mod turn;
 mod usage;
 
@@ -53,6 +71,7 @@ pub use restore::RestoreError;
 /// The engine.
 pub struct Engine {
     atlases: Vec<Atlas>,
+    extensions: Extensions,
     atlas_hash: Digest,
     state: State,
     ids: Box<dyn IdSource>,
@@ -70,6 +89,11 @@ struct State {
     /// the process, so these are not kept.
     parked: BTreeMap<SessionId, Vec<(AskId, ActionRequest)>>,
     usage: Usage,
+    /// Answers to "what may I do" that can still be relied on, in the order given. They go with the
+    /// process: who relies on one asks again.
+    resolutions: Vec<Issued>,
+    caches: Caches,
+    suspension: Suspension,
     settled: VecDeque<Arc<Decided>>,
     gates_opened: u64,
 }
@@ -83,6 +107,9 @@ struct Waiting {
     /// What advisory checkpoints grant; it takes effect when it passes.
     #[serde(default)]
     advice: Vec<Advice>,
+    /// The input as it should read. Like the input it is not kept.
+    #[serde(skip)]
+    modified_input: Option<String>,
     /// Who waits, in the order asked. They go with the process.
     #[serde(skip)]
     askers: Vec<AskId>,
@@ -105,6 +132,9 @@ struct Permit {
     gate: GateId,
     expires_at: Timestamp,
     given: Given,
+    /// Denials that an operator overruled for it.
+    #[serde(default)]
+    overrides: BTreeSet<String>,
     trace_id: TraceId,
     span_id: SpanId,
 }
@@ -116,27 +146,22 @@ impl Engine {
         let atlas_hash = combined_hash(&atlases);
         Self {
             atlases,
+            extensions: Extensions::default(),
             atlas_hash,
             state: State::default(),
             ids,
         }
     }
 
+    /// Says which extensions there are to ask. Before, there are none.
+    pub fn set_extensions(&mut self, extensions: Extensions) {
+        self.extensions = extensions;
+    }
+
     /// Takes in something that happened, and says what must happen because of it, in order.
     pub fn handle(&mut self, command: Command, now: Timestamp) -> Vec<Effect> {
         let mut turn = Turn::new(self, now);
-        match command {
-            Command::StartSession(ask, start) => turn.start_session(ask, &start),
-            Command::EndSession(ask, end) => turn.end_session(ask, end),
-            Command::RequestAction(ask, request) => turn.request_action(ask, request),
-            Command::CompleteAction(ask, completed) => turn.complete_action(ask, completed),
-            Command::Input(ask, input) => turn.input(ask, &input),
-            Command::ReportError(ask, report) => turn.report_error(ask, &report),
-            Command::RequestContext(ask, request) => turn.request_context(ask, &request),
-            Command::AskerLeft(ask) => turn.asker_left(ask),
-            Command::Decide(ask, decide) => turn.decide(ask, &decide),
-            Command::DeadlineReached(gate) => turn.deadline_reached(&gate),
-        }
+        turn.take_up(command);
         turn.finish()
     }
 

@@ -25,15 +25,19 @@ mod actor;
 mod agents;
 mod chains;
 mod desk;
+pub mod extension;
 mod message;
+mod outside;
 pub mod snapshot;
 
 pub use crate::store::RecordedSession;
-pub use agents::Agents;
+pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 
 use chains::Chains;
+use extension::Registry;
 use message::{AskIds, Message};
+use outside::Outside;
 use snapshot::Access;
 
 /// What a runtime is made of.
@@ -50,6 +54,8 @@ pub struct Parts {
     pub operator: String,
     /// Whether this console can decide.
     pub access: Access,
+    /// What can be asked beyond the Atlases.
+    pub extensions: Registry,
 }
 
 /// A runtime at work.
@@ -88,7 +94,9 @@ impl Runtime {
             return Err(StartError::SameAtlas(twice.id.clone()));
         }
         let now = parts.clock.now();
-        let (engine, effects) = restore(&parts.store, parts.atlases, parts.ids, now).await?;
+        let table = parts.extensions.table();
+        let (mut engine, effects) = restore(&parts.store, parts.atlases, parts.ids, now).await?;
+        engine.set_extensions(table);
         let chains = Chains::resume(parts.store.heads().await?);
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
@@ -101,6 +109,7 @@ impl Runtime {
                 operator: parts.operator,
                 access: parts.access,
             },
+            Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
         );
         let snapshots = actor.snapshots();
         tokio::spawn(actor.run(effects, inbox));

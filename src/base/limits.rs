@@ -63,6 +63,24 @@ pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Most requests held at once in all: beyond that new ones are denied, never forgotten.
 pub const MAX_HELD: usize = 100_000;
 
+/// Most entries of one of the engine's caches.
+pub const MAX_CACHED: usize = 1024;
+
+/// How long an answer to "what may I do" can be relied on.
+pub const RESOLUTION_LIFETIME: Duration = Duration::from_mins(5);
+
+/// Most answers of that kind that one session can rely on at once; the oldest makes room.
+pub const MAX_RESOLUTIONS: usize = 16;
+
+/// How long an extension has to answer, where nothing else is said.
+pub const EXTENSION_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Most questions to extensions that are under way at once; others wait their turn.
+pub const MAX_CALLS_OUT: usize = 32;
+
+/// Longest text that an extension answers with.
+pub const MAX_EXTENSION_BYTES: usize = 256 * 1024;
+
 /// Decisions shown as recent.
 pub const RECENT_DECISIONS: usize = 200;
 

@@ -15,6 +15,7 @@ use crate::base::id::RandomIds;
 use crate::console::{self, Options};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::simulated::Script;
+use crate::runtime::extension::Registry;
 use crate::runtime::{Parts, Runtime};
 use crate::store::sqlite::SqliteStore;
 
@@ -84,6 +85,7 @@ fn run(
             ids: Box::new(RandomIds),
             operator: settings.operator.clone(),
             access: settings.access,
+            extensions: Registry::default(),
         })
         .await?;
         if let Some(script) = script {

@@ -4,41 +4,25 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::atlas::document::{CheckpointMode, RiskTier};
-use crate::base::canon::{canonical, exact};
-use crate::base::clock::Timestamp;
+use crate::base::canon::canonical;
 use crate::base::digest::Digest;
-use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::base::limits::{
-    MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_HELD, MAX_HELD_PER_SESSION, MAX_PARAMS_BYTES,
-    MAX_PARAMS_DEPTH, MAX_RUNNING_PER_SESSION,
+    MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
 };
-use crate::trace::event::{
-    ActionAttempted, ActionBlocked, CheckpointPassed, Durability, PolicyChecked, RiskDetected,
-};
+use crate::trace::event::{ActionAttempted, ActionBlocked, PolicyChecked};
 
-use super::Permit;
-use super::command::{ActionRequest, Allowed, AskId, DenyCode, Given, Outcome, Reply, StateKind};
-use super::context::Cause;
+use super::attempt::{Attempt, OVERRULE};
+use super::command::{
+    ActionRequest, AskId, Command, Denied, DenyCode, Given, Outcome, Reply, StateKind,
+};
 use super::evaluate;
-use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request, SESSION_START};
-use super::held::{ActionCall, Subject, TierSource, request_hash};
+use super::gate::{OwnedApproval, OwnedFired, SESSION_START};
+use super::held::{ActionCall, Held, Origin, Subject, request_hash};
 use super::lifecycle::{ATLAS_CHANGED, session_place};
-use super::policy;
-use super::session::{Entry, Running};
+use super::respond::asked;
+use super::session::Entry;
 use super::settle::denied;
 use super::turn::{Place, Turn};
-
-/// An attempt that nothing forbids: what may still stand in its way is gates.
-struct Attempt {
-    call: ActionCall,
-    subject: Subject,
-    hash: Digest,
-    place: Place,
-    deadline: Option<Timestamp>,
-    fired: Vec<OwnedFired>,
-    approvals: Vec<OwnedApproval>,
-}
 
 impl Turn<'_> {
     pub(super) fn request_action(&mut self, ask: AskId, request: ActionRequest) {
@@ -50,7 +34,11 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
-        self.renew(&request.session);
+        if self.renew(&request.session) {
+            // Other extensions may have a say under other Atlases.
+            self.take_up(Command::RequestAction(ask, request));
+            return;
+        }
         self.reenter(&request.session);
         let Some(session) = self.live(&request.session) else {
             return;
@@ -79,28 +67,24 @@ impl Turn<'_> {
             let reason = "too much is held to ask about this session".to_owned();
             self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
         } else if session.pending.is_empty() {
-            self.judge_action(ask, request);
+            self.judge_action(ask, &request);
         } else {
             self.park(ask, request);
         }
     }
 
     /// Judges a request whose session may act: denied, held, or allowed.
-    pub(super) fn judge_action(&mut self, ask: AskId, request: ActionRequest) {
+    pub(super) fn judge_action(&mut self, ask: AskId, request: &ActionRequest) {
         let Some(session) = self.live(&request.session) else {
             self.deny_session(ask, &request.session);
             return;
         };
         let root = session_place(session);
-        let (tier, tier_source) =
-            evaluate::tier(&self.engine.atlases, &request.action, &request.params);
+        if self.refuse_resolution(ask, request) {
+            return;
+        }
         let hash = request_hash(&request.session, &request.action, &request.params);
-        let call = ActionCall {
-            action: request.action,
-            params: exact(&request.params),
-            tier,
-            tier_source,
-        };
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
         if self.join(ask, &root, &call, hash) {
             return;
         }
@@ -112,12 +96,10 @@ impl Turn<'_> {
         let Some(session) = self.engine.state.sessions.get(&request.session) else {
             return;
         };
+        let overridden = self.permitted_overrides(hash);
         let found = evaluate::action(evaluate::Case {
-            atlases: &self.engine.atlases,
-            usage: &self.engine.state.usage,
-            session,
-            call: &call,
-            now: self.now,
+            overridden: &overridden,
+            ..self.case(session, &call)
         });
         let checked = PolicyChecked {
             policy_id: found.policy.policy_id.to_owned(),
@@ -131,11 +113,6 @@ impl Turn<'_> {
         let fired: Vec<OwnedFired> = found.fired.into_iter().map(Into::into).collect();
         let approvals: Vec<OwnedApproval> = found.approvals.into_iter().map(Into::into).collect();
         self.record_below(&place, checked);
-        if let Some(denial) = denial {
-            self.block(&place, &call, &denial.by, &denial.denied.reason);
-            self.reply(ask, Reply::Denied(denial.denied));
-            return;
-        }
         let attempt = Attempt {
             subject: Subject::Action(call.clone()),
             call,
@@ -144,108 +121,13 @@ impl Turn<'_> {
             deadline: request.deadline,
             fired,
             approvals,
+            given: Given::default(),
+            overruled: !overridden.is_empty(),
         };
-        self.pass_or_hold(ask, attempt);
-    }
-
-    /// Lets an attempt run when no gate is in its way or a permit opens them all; else holds it.
-    fn pass_or_hold(&mut self, ask: AskId, attempt: Attempt) {
-        let Attempt {
-            call,
-            subject,
-            hash,
-            place,
-            deadline,
-            fired,
-            approvals,
-        } = attempt;
-        let blocking = |fired: &&OwnedFired| fired.checkpoint.mode == CheckpointMode::Blocking;
-        let gated = fired.iter().any(|fired| blocking(&fired)) || !approvals.is_empty();
-        let permit = gated.then(|| self.take_permit(hash)).flatten();
-        let beside = if gated && permit.is_none() {
-            Beside::Gate
-        } else {
-            Beside::Nothing
-        };
-        let mut given = Given::default();
-        for fired in fired.iter().filter(|fired| !blocking(fired)) {
-            given.extend(self.apply_passing(&place, fired, &subject, beside));
+        match denial {
+            Some(denial) => self.forbid(ask, attempt, denial),
+            None => self.hear_handlers(ask, attempt),
         }
-        if !gated {
-            let allowed = self.allow(&place, &call, given);
-            self.reply(ask, Reply::Allowed(allowed));
-            return;
-        }
-        if let Some(permit) = permit {
-            let checkpoints = fired.iter().filter(blocking).map(|it| &it.checkpoint.id);
-            let policies = approvals.iter().map(|approval| &approval.policy_id);
-            self.run_by_permit(
-                ask,
-                &place,
-                &call,
-                checkpoints.chain(policies),
-                permit,
-                given,
-            );
-            return;
-        }
-        if let Some(reason) = self.overload(&place.session) {
-            self.block(&place, &call, "overload", &reason);
-            self.deny(ask, DenyCode::Overload, reason);
-            return;
-        }
-        if call.tier >= RiskTier::High {
-            self.record_below(&place, risk_detected(&call));
-        }
-        let raised = self.raise_all(&fired, &approvals);
-        let advisory = |fired: &&OwnedFired| fired.checkpoint.mode == CheckpointMode::Advisory;
-        let request = Request {
-            subject,
-            hash,
-            place,
-            deadline,
-            given,
-            advice: fired
-                .iter()
-                .filter(advisory)
-                .map(OwnedFired::advice)
-                .collect(),
-        };
-        self.hold(Some(ask), request, raised);
-    }
-
-    /// The gates of an attempt, in the order they are asked.
-    fn raise_all(&mut self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> Vec<Raised> {
-        let mut raised = Vec::new();
-        for fired in fired {
-            if fired.checkpoint.mode == CheckpointMode::Blocking {
-                raised.push(self.raise_checkpoint(fired));
-            }
-        }
-        raised.extend(
-            approvals
-                .iter()
-                .map(|approval| self.raise_approval(approval)),
-        );
-        raised
-    }
-
-    /// Lets a request run that was approved while its asker was away.
-    fn run_by_permit<'g>(
-        &mut self,
-        ask: AskId,
-        place: &Place,
-        call: &ActionCall,
-        gates: impl Iterator<Item = &'g String>,
-        permit: Permit,
-        mut given: Given,
-    ) {
-        for gate in gates {
-            self.record_permitted(place, gate, &permit.gate);
-        }
-        given.extend(permit.given);
-        let allowed = self.allow(place, call, given);
-        self.reply(ask, Reply::Allowed(allowed));
     }
 
     /// Lets an identical request wait for the decision about the one that is held.
@@ -257,6 +139,15 @@ impl Turn<'_> {
             let stale = waiting.held.id.clone();
             self.withdraw(&stale, Outcome::Voided, ATLAS_CHANGED);
             return false;
+        }
+        if is_override(&waiting.held) {
+            let held = Arc::clone(&waiting.held);
+            self.deny_again(ask, root, call, &held);
+            return true;
+        }
+        if let Some(asked) = asked(&waiting.held) {
+            self.reply(ask, Reply::Asked(asked));
+            return true;
         }
         let mut held = (*waiting.held).clone();
         held.joined += 1;
@@ -280,71 +171,31 @@ impl Turn<'_> {
         true
     }
 
-    /// Takes the permit for exactly this request under exactly these Atlases, if there is one.
-    fn take_permit(&mut self, hash: Digest) -> Option<Permit> {
-        let permit = self.state().permits.remove(&hash)?;
-        self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
-        let good = permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now;
-        good.then_some(permit)
-    }
-
-    /// Records that a gate stands open because the request was passed before, held as `held`.
-    fn record_permitted(&mut self, place: &Place, gate: &str, held: &GateId) {
-        let passed = CheckpointPassed {
-            checkpoint_id: gate.to_owned(),
-            unlocked_capabilities: Vec::new(),
-            injected_contexts: Vec::new(),
-            passed_by: format!("the permit of {held}"),
+    /// Denies a request again that an operator may overrule and has not.
+    fn deny_again(&mut self, ask: AskId, root: &Place, call: &ActionCall, held: &Held) {
+        let place = root.below(self.new_span());
+        self.record(&place, attempted(call));
+        let gate = held.gates.first();
+        let (by, reason) = match gate.map(|gate| &gate.origin) {
+            Some(Origin::Override {
+                policy_id, reason, ..
+            }) => (policy_id.clone(), reason.clone()),
+            Some(Origin::Checkpoint { .. } | Origin::Approval { .. }) | None => return,
         };
-        let span = self.new_span();
-        self.record_as(&place.below(span), passed, Durability::Sync);
-    }
-
-    /// Notes that an action may run now, and what for.
-    pub(super) fn allow(&mut self, place: &Place, call: &ActionCall, new: Given) -> Allowed {
-        let state = &self.engine.state;
-        let limits = state.sessions.get(&place.session).map(|session| {
-            policy::limits(evaluate::Case {
-                atlases: &self.engine.atlases,
-                usage: &state.usage,
-                session,
-                call,
-                now: self.now,
-            })
-        });
-        let now = self.now;
-        let counted = self
-            .state()
-            .usage
-            .count(&limits.unwrap_or_default(), call, now);
-        for (key, spent) in counted {
-            self.persist(StateKind::Usage, &key, Some(&spent));
-        }
-        let execution: ExecutionId = self.engine.ids.next().into();
-        let running = Running {
-            action: call.action.clone(),
-            trace_id: place.trace_id.clone(),
-            span_id: place.span_id.clone(),
-            since: self.now,
-        };
-        let called = self.give_on(place, Cause::Run(call));
-        let mut given = Given::default();
-        if let Some(session) = self.state().sessions.get_mut(&place.session) {
-            given = std::mem::take(&mut session.owed);
-            session.actions += 1;
-            while session.running.len() >= MAX_RUNNING_PER_SESSION {
-                // Identifiers are in the order of time.
-                session.running.pop_first();
-            }
-            session.running.insert(execution.clone(), running);
-        }
-        self.touch(&place.session);
-        given.extend(new);
-        given.extend(called);
-        Allowed { execution, given }
+        self.block_as(&place, call, &by, &reason, true);
+        self.reply(
+            ask,
+            Reply::Denied(Denied {
+                code: DenyCode::Policy,
+                reason,
+                help: Some(OVERRULE.to_owned()),
+                gate: Some(held.id.clone()),
+            }),
+        );
     }
 
     pub(super) fn asker_left(&mut self, ask: AskId) {
+        self.drop_suspended(ask);
         let state = self.state();
         for waiting in state.held.values_mut() {
             waiting.askers.retain(|asker| *asker != ask);
@@ -368,14 +219,7 @@ impl Turn<'_> {
             return;
         };
         let root = session_place(session);
-        let (tier, tier_source) =
-            evaluate::tier(&self.engine.atlases, &request.action, &request.params);
-        let call = ActionCall {
-            action: request.action.clone(),
-            params: exact(&request.params),
-            tier,
-            tier_source,
-        };
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
         let place = Place {
             trace_id: self.new_trace(),
             ..root.below(self.new_span())
@@ -387,27 +231,31 @@ impl Turn<'_> {
 
     /// Records that an action may not run.
     pub(super) fn block(&mut self, place: &Place, call: &ActionCall, by: &str, reason: &str) {
+        self.block_as(place, call, by, reason, false);
+    }
+
+    pub(super) fn block_as(
+        &mut self,
+        place: &Place,
+        call: &ActionCall,
+        by: &str,
+        reason: &str,
+        override_available: bool,
+    ) {
         let record = ActionBlocked {
             action_type: call.action.clone(),
             action_params: call.params.clone(),
             policy_id: by.to_owned(),
             reason: reason.to_owned(),
-            override_available: false,
+            override_available,
         };
         self.record_below(place, record);
     }
+}
 
-    /// Why no more can be held, if so.
-    fn overload(&self, session: &SessionId) -> Option<String> {
-        let held = &self.engine.state.held;
-        let own = held.values().filter(|it| it.held.session == *session);
-        if own.count() >= MAX_HELD_PER_SESSION {
-            return Some(format!(
-                "{MAX_HELD_PER_SESSION} requests of this session are held"
-            ));
-        }
-        (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
-    }
+fn is_override(held: &Held) -> bool {
+    let mut origins = held.gates.iter().map(|gate| &gate.origin);
+    origins.any(|origin| matches!(origin, Origin::Override { .. }))
 }
 
 fn request_fault(request: &ActionRequest) -> Option<String> {
@@ -431,7 +279,8 @@ fn request_fault(request: &ActionRequest) -> Option<String> {
         .then(|| format!("parameters have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
 }
 
-fn is_deeper(value: &Value, levels: usize) -> bool {
+/// Whether `value` is nested more than so many levels deep.
+pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
         Value::Array(_) | Value::Object(_) if levels == 0 => true,
@@ -447,17 +296,5 @@ fn attempted(call: &ActionCall) -> ActionAttempted {
         risk_tier: call.tier.as_str().to_owned(),
         policy_checked: true,
         context_injected: None,
-    }
-}
-
-fn risk_detected(call: &ActionCall) -> RiskDetected {
-    RiskDetected {
-        risk_tier: call.tier.as_str().to_owned(),
-        trigger: match call.tier_source {
-            TierSource::Declared => "declared by the Atlas".to_owned(),
-            TierSource::Detected => "detected from the words of the request".to_owned(),
-        },
-        action_type: Some(call.action.clone()),
-        recommended_action: "verify".to_owned(),
     }
 }

@@ -5,12 +5,17 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::held::Held;
-use crate::atlas::document::{GuidanceBlock, RiskTier};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::trace::event::Draft;
+
+use super::consult::Consult;
+use super::extension::{Call, CallId, Returned};
+
+mod reply;
+
+pub use reply::*;
 
 /// Who waits for a reply: one number per question asked of the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,8 +42,57 @@ pub enum Command {
     AskerLeft(AskId),
     /// An operator decides about a held request.
     Decide(AskId, Decide),
+    /// An agent answers what is its to answer.
+    Answer(AskId, Answer),
+    /// An agent asks what it may do.
+    Resolve(AskId, Resolve),
+    /// Somebody asks something that changes nothing.
+    Consult(AskId, Consult),
     /// A held request's time is up.
     DeadlineReached(GateId),
+    /// An extension answered, or did not.
+    Returned(CallId, Returned),
+}
+
+impl Command {
+    /// The session whose commands are taken up one after the other.
+    pub(super) fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::StartSession(_, it) => Some(&it.session),
+            Self::EndSession(_, it) => Some(&it.session),
+            Self::RequestAction(_, it) => Some(&it.session),
+            Self::CompleteAction(_, it) => Some(&it.session),
+            Self::Input(_, it) => Some(&it.session),
+            Self::ReportError(_, it) => Some(&it.session),
+            Self::RequestContext(_, it) => Some(&it.session),
+            Self::Answer(_, it) => Some(&it.session),
+            Self::Resolve(_, it) => Some(&it.session),
+            // Handlers of a command that waits ask these: they must not wait behind it.
+            Self::Consult(..)
+            | Self::AskerLeft(_)
+            | Self::Decide(..)
+            | Self::DeadlineReached(_)
+            | Self::Returned(..) => None,
+        }
+    }
+
+    /// Who waits for a reply.
+    pub(super) fn ask(&self) -> Option<AskId> {
+        match self {
+            Self::StartSession(ask, _)
+            | Self::EndSession(ask, _)
+            | Self::RequestAction(ask, _)
+            | Self::CompleteAction(ask, _)
+            | Self::Input(ask, _)
+            | Self::ReportError(ask, _)
+            | Self::RequestContext(ask, _)
+            | Self::Decide(ask, _)
+            | Self::Answer(ask, _)
+            | Self::Resolve(ask, _)
+            | Self::Consult(ask, _) => Some(*ask),
+            Self::AskerLeft(_) | Self::DeadlineReached(_) | Self::Returned(..) => None,
+        }
+    }
 }
 
 /// An agent begins a session.
@@ -103,6 +157,40 @@ pub struct ActionRequest {
     pub params: Value,
     /// When the asker stops waiting, if it does.
     pub deadline: Option<Timestamp>,
+    /// The resolution it relies on, if it does.
+    #[serde(default)]
+    pub resolution: Option<String>,
+}
+
+/// An agent answers what is its to answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    /// The session.
+    pub session: SessionId,
+    /// The held request.
+    pub gate: GateId,
+    /// Answers by checkpoint, then by question.
+    pub answers: BTreeMap<String, BTreeMap<String, Value>>,
+}
+
+/// An agent asks what it may do.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resolve {
+    /// The session.
+    pub session: SessionId,
+    /// What it was asked to do: input, looked at as any other.
+    pub input: Option<String>,
+    /// The actions it asks about; every one that is known by name when empty.
+    pub actions: Vec<ResolveAction>,
+}
+
+/// An action that an agent asks about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ResolveAction {
+    /// The action.
+    pub action: String,
+    /// Its parameters.
+    pub params: Value,
 }
 
 /// An agent has run an action.
@@ -229,6 +317,8 @@ pub enum Effect {
     Reply(AskId, Reply),
     /// Wake the engine with `DeadlineReached` at that time.
     SetDeadline(GateId, Timestamp),
+    /// Ask an extension, and bring its answer back as `Returned`, always and in bounded time.
+    CallOut(Call),
     /// A request is held: people may want to know.
     Held(GateId),
     /// A held request is no longer held.
@@ -282,218 +372,4 @@ impl StateKind {
             Self::Usage => "usage",
         }
     }
-}
-
-/// What an asker is told.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Reply {
-    /// The session is open.
-    Started(SessionStarted),
-    /// The session is closed.
-    Ended,
-    /// Input, an error or a request for context was taken in.
-    Accepted(Accepted),
-    /// The action may run, once.
-    Allowed(Allowed),
-    /// It may not.
-    Denied(Denied),
-    /// The result was noted.
-    Completed,
-    /// The operator's decision was taken.
-    Decided(Decided),
-    /// The operator's answers break rules; the request is still held.
-    Invalid(InvalidAnswers),
-    /// The operator's decision was not taken.
-    Refused(Refused),
-}
-
-/// A session is open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SessionStarted {
-    /// Gates that hold its actions until an operator passes them.
-    pub held: Vec<GateId>,
-    /// Texts handed to the agent.
-    pub given: Given,
-}
-
-/// Something beside an action was taken in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Accepted {
-    /// Texts handed to the agent.
-    pub given: Given,
-}
-
-/// What an agent is given along with an answer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Given {
-    /// Contexts, by identifier.
-    pub contexts: Vec<GivenContext>,
-    /// Guidance.
-    pub guidance: Vec<GuidanceBlock>,
-}
-
-/// A context handed to an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct GivenContext {
-    /// Its identifier.
-    pub context_id: String,
-    /// Its text.
-    pub content: String,
-}
-
-/// An action may run, once.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Allowed {
-    /// This run; named again when it is completed.
-    pub execution: ExecutionId,
-    /// Texts handed to the agent.
-    pub given: Given,
-}
-
-/// An action may not run, or a request cannot be taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Denied {
-    /// Why, for programs.
-    pub code: DenyCode,
-    /// Why, for people.
-    pub reason: String,
-    /// What can be done about it.
-    pub help: Option<String>,
-    /// The gate it was held at, if it was.
-    pub gate: Option<GateId>,
-}
-
-/// Why something is denied, for programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DenyCode {
-    /// The session does not exist, or has ended, or exists already.
-    Session,
-    /// The request itself cannot be read.
-    BadRequest,
-    /// No Atlas knows the action.
-    UnknownAction,
-    /// A policy denies it.
-    Policy,
-    /// A passed gate denies it.
-    DeniedAction,
-    /// A capability is locked and no gate unlocks it.
-    CapabilityLocked,
-    /// The parameters break the action's schema.
-    Parameters,
-    /// A rate limit or budget is used up.
-    Limit,
-    /// An operator refused.
-    Refused,
-    /// An answer broke a rule that says so.
-    InvalidAnswer,
-    /// Nobody answered in time.
-    Expired,
-    /// The asker left, or its session ended.
-    Withdrawn,
-    /// The Atlases changed while it was held.
-    Changed,
-    /// Too much is held already.
-    Overload,
-    /// The console cannot record, so it cannot allow.
-    Unavailable,
-}
-
-/// How a held request ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Decided {
-    /// Which.
-    pub gate: GateId,
-    /// When.
-    pub at: Timestamp,
-    /// How.
-    pub outcome: Outcome,
-    /// The operator, where one decided.
-    pub by: Option<String>,
-    /// The reason or justification.
-    pub detail: String,
-    /// The session that asked.
-    pub session: SessionId,
-    /// The agent that asked.
-    pub agent: String,
-    /// The action asked for, or `session_start`.
-    pub action: String,
-    /// How risky it was.
-    pub tier: RiskTier,
-}
-
-/// How a held request can end.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Outcome {
-    /// An operator let it pass.
-    Passed,
-    /// An operator refused it.
-    Denied,
-    /// Nobody answered.
-    Expired,
-    /// The asker took it back.
-    Withdrawn,
-    /// The Atlases changed under it.
-    Voided,
-}
-
-impl Outcome {
-    /// The outcome's name in records and on the screen.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Denied => "denied",
-            Self::Expired => "expired",
-            Self::Withdrawn => "withdrawn",
-            Self::Voided => "voided",
-        }
-    }
-}
-
-/// Answers that break rules.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct InvalidAnswers {
-    /// The request as it is held now, with one more invalid attempt.
-    pub held: Box<Held>,
-    /// What is wrong: gate, question, rules.
-    pub problems: Vec<Problem>,
-}
-
-/// What is wrong with one answer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Problem {
-    /// Index of the gate in `Held::gates`.
-    pub gate: usize,
-    /// The question.
-    pub question: String,
-    /// The rules that are not kept.
-    pub rules: Vec<String>,
-}
-
-/// Why an operator's decision was not taken.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[serde(rename_all = "snake_case")]
-pub enum Refused {
-    /// It is not held.
-    #[error("{0} is not held")]
-    NotHeld(GateId),
-    /// It ended before this decision came.
-    #[error("{} was {} at {}{}", .0.gate, .0.outcome.as_str(), .0.at.time_of_day(),
-        .0.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
-    AlreadySettled(Box<Decided>),
-    /// It is not the request the operator saw.
-    #[error("the request changed since it was shown; look at it again")]
-    RequestChanged,
-    /// The Atlases it was judged under are no longer the loaded ones.
-    #[error("the Atlas changed since this was asked; it can only be denied")]
-    AtlasChanged,
-    /// A refusal without a reason.
-    #[error("a reason is needed to deny a request of this tier")]
-    ReasonMissing,
-    /// The record could not be made durable.
-    #[error("it could not be recorded, so it does not count: {0}")]
-    Unavailable(String),
 }

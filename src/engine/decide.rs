@@ -1,11 +1,11 @@
 //! What operators decide: answers judged, gates passed, requests refused.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::atlas::document::{OnInvalid, ResponseType, RiskTier};
+use crate::atlas::document::{ResponseType, RiskTier};
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
@@ -15,32 +15,25 @@ use crate::trace::event::{
     RiskVerified,
 };
 
-use super::answer::judge;
 use super::command::{
     AskId, Decide, Decided, DenyCode, Given, InvalidAnswers, Outcome, Problem, Refused, Reply,
     Ruling, StateKind,
 };
 use super::evaluate;
+use super::gate::called_by;
+use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, Subject};
+use super::judge::{JudgedAnswers, JudgedGate, Unanswered, judge_gates};
 use super::lifecycle::millis;
 use super::session::Entry;
 use super::settle::Ending;
 use super::turn::{Place, Turn};
 
-/// Answers to all gates, judged.
-struct JudgedAnswers {
-    /// Per gate: answers by question, and what is wrong with them.
-    gates: Vec<JudgedGate>,
-    /// What keeps the request held.
-    retry: Vec<Problem>,
-    /// What refuses it at once.
-    block: Vec<Problem>,
-}
-
-#[derive(Default)]
-struct JudgedGate {
-    answers: Map<String, Value>,
-    problems: Vec<String>,
+/// Who decides, and how.
+#[derive(Clone, Copy)]
+pub(super) struct By<'b> {
+    pub(super) name: &'b str,
+    pub(super) method: &'b str,
 }
 
 impl Turn<'_> {
@@ -56,11 +49,15 @@ impl Turn<'_> {
             self.reply(ask, Reply::Refused(Refused::RequestChanged));
             return;
         }
+        let by = By {
+            name: &decide.operator,
+            method: &decide.method,
+        };
         match &decide.ruling {
             Ruling::Deny { reason } => self.rule_deny(ask, &held, &decide.operator, reason),
             Ruling::Pass { answers } => {
                 if held.atlas_hash == self.engine.atlas_hash {
-                    self.rule_pass(ask, &held, decide, answers);
+                    self.rule_pass(ask, &held, by, answers);
                 } else {
                     self.reply(ask, Reply::Refused(Refused::AtlasChanged));
                 }
@@ -110,35 +107,44 @@ impl Turn<'_> {
         &mut self,
         ask: AskId,
         held: &Held,
-        decide: &Decide,
+        by: By<'_>,
         answers: &[BTreeMap<String, Value>],
     ) {
-        let judged = judge_all(held, answers);
-        self.record_responses(held, &judged, &decide.operator);
+        let judged = judge_gates(self, held, Unanswered::Judged, |index, _| {
+            answers.get(index)
+        });
+        self.record_responses(held, &judged, by);
         if !judged.block.is_empty() {
-            self.block_for_answers(ask, held, decide, &judged.block);
+            self.block_for_answers(ask, held, by, &judged.block);
             return;
         }
         if !judged.retry.is_empty() {
-            self.try_again(ask, held, decide, judged.retry);
+            self.try_again(ask, held, by, judged.retry);
             return;
         }
-        let denial = self.lasting_denial(held);
-        if let Some((code, reason)) = denial {
-            let decided = self.end(
-                held,
-                Ending {
-                    outcome: Outcome::Denied,
-                    by: None,
-                    code,
-                    reason,
-                },
-            );
-            self.reply(ask, Reply::Decided(decided));
-            return;
-        }
-        let decided = self.pass(held, decide, &judged);
+        let decided = self.pass_or_refuse(held, by, &judged);
         self.reply(ask, Reply::Decided(decided));
+    }
+
+    /// Lets a request pass whose gates are all answered, unless something else refuses it by now.
+    pub(super) fn pass_or_refuse(
+        &mut self,
+        held: &Held,
+        by: By<'_>,
+        judged: &JudgedAnswers,
+    ) -> Decided {
+        let Some((code, reason)) = self.lasting_denial(held) else {
+            return self.pass(held, by, judged);
+        };
+        self.end(
+            held,
+            Ending {
+                outcome: Outcome::Denied,
+                by: None,
+                code,
+                reason,
+            },
+        )
     }
 
     /// What refuses a request although its gates were passed: something that changed meanwhile.
@@ -150,18 +156,23 @@ impl Turn<'_> {
             let reason = format!("there is no session `{}`", held.session);
             return Some((DenyCode::Session, reason));
         };
+        let overridden = overridden_by(held);
         let denial = evaluate::action(evaluate::Case {
-            atlases: &self.engine.atlases,
-            usage: &self.engine.state.usage,
-            session,
-            call,
-            now: self.now,
+            overridden: &overridden,
+            ..self.case(session, call)
         })
         .denial?;
         Some((denial.denied.code, denial.denied.reason))
     }
 
-    fn try_again(&mut self, ask: AskId, held: &Held, decide: &Decide, problems: Vec<Problem>) {
+    /// Keeps a request held whose answers broke rules, or refuses it after too many of them.
+    pub(super) fn try_again(
+        &mut self,
+        ask: AskId,
+        held: &Held,
+        by: By<'_>,
+        problems: Vec<Problem>,
+    ) {
         let mut held = held.clone();
         held.invalid_attempts += 1;
         let spent = problems.iter().any(|problem| {
@@ -174,7 +185,7 @@ impl Turn<'_> {
             most.is_some_and(|most| held.invalid_attempts > most)
         });
         if spent {
-            self.block_for_answers(ask, &held, decide, &problems);
+            self.block_for_answers(ask, &held, by, &problems);
             return;
         }
         let held = Arc::new(held);
@@ -187,7 +198,14 @@ impl Turn<'_> {
         self.reply(ask, Reply::Invalid(InvalidAnswers { held, problems }));
     }
 
-    fn block_for_answers(&mut self, ask: AskId, held: &Held, decide: &Decide, wrong: &[Problem]) {
+    /// Refuses a request whose answers broke rules.
+    pub(super) fn block_for_answers(
+        &mut self,
+        ask: AskId,
+        held: &Held,
+        by: By<'_>,
+        wrong: &[Problem],
+    ) {
         let told: Vec<_> = wrong
             .iter()
             .map(|problem| format!("`{}`: {}", problem.question, problem.rules.join(", ")))
@@ -196,7 +214,7 @@ impl Turn<'_> {
             held,
             Ending {
                 outcome: Outcome::Denied,
-                by: Some(decide.operator.clone()),
+                by: Some(by.name.to_owned()),
                 code: DenyCode::InvalidAnswer,
                 reason: format!("an answer does not keep its rules: {}", told.join("; ")),
             },
@@ -204,9 +222,11 @@ impl Turn<'_> {
         self.reply(ask, Reply::Decided(decided));
     }
 
-    fn record_responses(&mut self, held: &Held, judged: &JudgedAnswers, operator: &str) {
+    /// Records the answers that were given just now.
+    pub(super) fn record_responses(&mut self, held: &Held, judged: &JudgedAnswers, by: By<'_>) {
         let place = self.held_place(held);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
+            let Some(judged) = judged else { continue };
             let valid = judged.problems.is_empty();
             let answers = self.recordable(gate, &judged.answers);
             let record = CheckpointResponse {
@@ -214,14 +234,18 @@ impl Turn<'_> {
                 answers,
                 validation_result: if valid { "valid" } else { "invalid" }.to_owned(),
                 problems: judged.problems.clone(),
-                answered_by: operator.to_owned(),
+                answered_by: by.name.to_owned(),
             };
             self.record_below(&place.below(gate.span_id.clone()), record);
         }
     }
 
     /// The answers as the record may have them: of a sensitive one only a salted hash.
-    fn recordable(&mut self, gate: &Gate, answers: &Map<String, Value>) -> Map<String, Value> {
+    pub(super) fn recordable(
+        &mut self,
+        gate: &Gate,
+        answers: &Map<String, Value>,
+    ) -> Map<String, Value> {
         let mut kept = answers.clone();
         for question in gate
             .questions
@@ -239,7 +263,7 @@ impl Turn<'_> {
     }
 
     /// Lets a held request pass: effects, records, release.
-    fn pass(&mut self, held: &Held, decide: &Decide, judged: &JudgedAnswers) -> Decided {
+    fn pass(&mut self, held: &Held, by: By<'_>, judged: &JudgedAnswers) -> Decided {
         let place = self.held_place(held);
         let waiting = self.take(&held.id);
         let mut given = waiting
@@ -247,7 +271,16 @@ impl Turn<'_> {
             .map(|w| w.given.clone())
             .unwrap_or_default();
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
-            given.extend(self.pass_gate(held, &place, gate, judged, decide));
+            let agent = format!("agent {}", held.agent);
+            let by = match judged {
+                Some(_) => by,
+                // The agent answered this one before.
+                None => By {
+                    name: &agent,
+                    method: "agent",
+                },
+            };
+            given.extend(self.pass_gate(held, &place, gate, judged.as_ref(), by));
         }
         let advice = waiting
             .as_ref()
@@ -259,7 +292,7 @@ impl Turn<'_> {
             }
         }
         let detail = approval_words(held, judged);
-        let decided = self.settle(held, Outcome::Passed, Some(decide.operator.clone()), detail);
+        let decided = self.settle(held, Outcome::Passed, Some(by.name.to_owned()), detail);
         match &held.subject {
             Subject::SessionStart => {
                 self.owe(&held.session, given);
@@ -269,8 +302,10 @@ impl Turn<'_> {
                 if let Some(session) = self.state().sessions.get_mut(&held.session) {
                     session.pending.remove(&held.id);
                 }
-                let asker = waiting.and_then(|waiting| waiting.askers.last().copied());
-                self.accept(asker, &held.session, given);
+                let (asker, modified) = waiting
+                    .map(|waiting| (waiting.askers.last().copied(), waiting.modified_input))
+                    .unwrap_or_default();
+                self.accept_modified(asker, &held.session, given, modified);
                 self.go_on(&held.session);
             }
             Subject::Action(call) => {
@@ -286,43 +321,30 @@ impl Turn<'_> {
         held: &Held,
         place: &Place,
         gate: &Gate,
-        judged: &JudgedGate,
-        decide: &Decide,
+        judged: Option<&JudgedGate>,
+        by: By<'_>,
     ) -> Given {
         let here = place.below(gate.span_id.clone());
         let id = gate.origin.id().to_owned();
-        match &gate.origin {
-            Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
-                self.record_below(
-                    &here,
-                    RiskVerified {
-                        risk_tier: held.tier().as_str().to_owned(),
-                        verification_method: decide.method.clone(),
-                        verified_by: Some(decide.operator.clone()),
-                        action_type: held.action().to_owned(),
-                    },
-                );
-            }
-            Origin::Checkpoint { .. } => {}
-            Origin::Approval { policy_id, .. } => {
-                let said = judged.answers.get("justification").and_then(Value::as_str);
-                self.record_below(
-                    &here,
-                    PolicyOverride {
-                        policy_id: policy_id.clone(),
-                        action_type: held.action().to_owned(),
-                        approver: decide.operator.clone(),
-                        approval_method: decide.method.clone(),
-                        justification: said.map(str::to_owned),
-                    },
-                );
-            }
-        }
+        self.record_approval(held, &here, gate, judged, by);
         if let Some(session) = self.state().sessions.get_mut(&held.session) {
             session.apply(gate.origin.atlas_id(), &id, &gate.effects);
         }
+        self.state().caches.new_generation();
         let kind = gate.origin.kind();
-        let given = self.give(&here, kind, &gate.effects.inject, gate.guidance.as_ref());
+        self.expire_guidance(&held.session, &[&id, kind]);
+        let given = self.give(
+            &here,
+            &Gift {
+                atlas: Some(gate.origin.atlas_id()),
+                from: &id,
+                kind,
+                trigger: called_by(kind),
+                contexts: &gate.effects.inject,
+                guidance: gate.guidance.as_ref(),
+                size: Size::Free,
+            },
+        );
         let contexts: Vec<_> = given
             .contexts
             .iter()
@@ -332,7 +354,7 @@ impl Turn<'_> {
             checkpoint_id: id.clone(),
             unlocked_capabilities: gate.effects.unlock.iter().cloned().collect(),
             injected_contexts: contexts.clone(),
-            passed_by: decide.operator.clone(),
+            passed_by: by.name.to_owned(),
         };
         // The agent goes on because of this record: it is on disk before the agent is told.
         let span = self.new_span();
@@ -351,6 +373,45 @@ impl Turn<'_> {
         given
     }
 
+    /// Records what only some gates call for: that a risk was verified, or a policy overruled.
+    fn record_approval(
+        &mut self,
+        held: &Held,
+        here: &Place,
+        gate: &Gate,
+        judged: Option<&JudgedGate>,
+        by: By<'_>,
+    ) {
+        match &gate.origin {
+            Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
+                self.record_below(
+                    here,
+                    RiskVerified {
+                        risk_tier: held.tier().as_str().to_owned(),
+                        verification_method: by.method.to_owned(),
+                        verified_by: Some(by.name.to_owned()),
+                        action_type: held.action().to_owned(),
+                    },
+                );
+            }
+            Origin::Checkpoint { .. } => {}
+            Origin::Approval { policy_id, .. } | Origin::Override { policy_id, .. } => {
+                let said = judged.and_then(|judged| judged.answers.get("justification"));
+                let said = said.and_then(Value::as_str);
+                self.record_below(
+                    here,
+                    PolicyOverride {
+                        policy_id: policy_id.clone(),
+                        action_type: held.action().to_owned(),
+                        approver: by.name.to_owned(),
+                        approval_method: by.method.to_owned(),
+                        justification: said.map(str::to_owned),
+                    },
+                );
+            }
+        }
+    }
+
     fn open_session(&mut self, held: &Held) {
         if let Some(session) = self.state().sessions.get_mut(&held.session) {
             session.entry = Entry::Open;
@@ -360,59 +421,32 @@ impl Turn<'_> {
     }
 }
 
-fn judge_all(held: &Held, answers: &[BTreeMap<String, Value>]) -> JudgedAnswers {
-    let mut all = JudgedAnswers {
-        gates: Vec::new(),
-        retry: Vec::new(),
-        block: Vec::new(),
-    };
-    for (index, gate) in held.gates.iter().enumerate() {
-        let mut judged_gate = JudgedGate::default();
-        for question in &gate.questions {
-            let raw = answers
-                .get(index)
-                .and_then(|answers| answers.get(question.id()));
-            let judged = judge(question, raw.unwrap_or(&Value::Null));
-            if let Some(answer) = &judged.answer {
-                judged_gate
-                    .answers
-                    .insert(question.id().to_owned(), answer.clone());
-            }
-            if judged.is_valid() {
-                continue;
-            }
-            let rules = judged.failures();
-            judged_gate
-                .problems
-                .push(format!("{}: {}", question.id(), rules.join(", ")));
-            let problem = Problem {
-                gate: index,
-                question: question.id().to_owned(),
-                rules,
-            };
-            match question.on_invalid() {
-                OnInvalid::Retry => all.retry.push(problem),
-                OnInvalid::Block => all.block.push(problem),
-                // Recorded with the response, and that is all.
-                OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => {}
-            }
-        }
-        all.gates.push(judged_gate);
-    }
-    all
-}
-
 /// What a passed request was justified with: the first text among its answers.
 fn approval_words(held: &Held, judged: &JudgedAnswers) -> String {
     let gates = held.gates.iter().zip(&judged.gates);
     let mut texts = gates.flat_map(|(gate, judged)| {
+        let judged = judged.as_ref();
         let open = gate
             .questions
             .iter()
             .filter(|question| !question.sensitive());
         open.filter(|question| question.response_type() == ResponseType::Text)
-            .filter_map(|question| judged.answers.get(question.id())?.as_str())
+            .filter_map(move |question| judged?.answers.get(question.id())?.as_str())
     });
     let said = texts.next();
     said.map_or_else(|| format!("{} answered", held.gates.len()), str::to_owned)
+}
+
+/// The denials that passing a held request overrules.
+pub(super) fn overridden_by(held: &Held) -> BTreeSet<String> {
+    let origins = held.gates.iter().map(|gate| &gate.origin);
+    let overrides = origins.filter_map(|origin| match origin {
+        Origin::Override {
+            atlas_id,
+            policy_id,
+            ..
+        } => Some(format!("{atlas_id}/{policy_id}")),
+        Origin::Checkpoint { .. } | Origin::Approval { .. } => None,
+    });
+    overrides.collect()
 }

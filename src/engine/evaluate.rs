@@ -14,10 +14,11 @@ use super::session::Session;
 use super::usage::Usage;
 use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::{Condition, Facts, Truth};
-use crate::atlas::document::{RiskMode, RiskTier, UnknownActions};
+use crate::atlas::document::{RiskMode, RiskTier};
 use crate::base::clock::Timestamp;
 
-use super::command::{Denied, DenyCode};
+use super::customs::{CustomFiring, Customs};
+use super::deny::{Denial, bad_parameters, denied_action, locked_capability, unknown_action};
 
 /// What an evaluation comes to.
 #[derive(Debug)]
@@ -32,15 +33,6 @@ pub(super) struct Evaluation<'a> {
     pub(super) approvals: Vec<Approval<'a>>,
 }
 
-/// A refusal that no answer can lift.
-#[derive(Debug)]
-pub(super) struct Denial {
-    /// What refuses, for the record.
-    pub(super) by: String,
-    /// What the agent is told.
-    pub(super) denied: Denied,
-}
-
 /// A checkpoint that fires.
 #[derive(Debug)]
 pub(super) struct Fired<'a> {
@@ -50,7 +42,21 @@ pub(super) struct Fired<'a> {
     pub(super) checkpoint: &'a Checkpoint,
     /// Why, for people.
     pub(super) why: String,
+    /// Whether that is known, or only cannot be ruled out.
+    pub(super) certain: bool,
 }
+
+/// Keywords of a checkpoint that were found in an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct KeywordFiring {
+    /// Index of the Atlas, and of the checkpoint in it.
+    pub(super) place: (usize, usize),
+    /// What was found, for people.
+    pub(super) why: String,
+}
+
+/// No denial is overruled.
+pub(super) const NOTHING_OVERRIDDEN: &BTreeSet<String> = &BTreeSet::new();
 
 /// What an action is judged by.
 #[derive(Clone, Copy)]
@@ -59,6 +65,10 @@ pub(super) struct Case<'a, 's> {
     pub(super) atlases: &'a [Atlas],
     /// What was used of limits.
     pub(super) usage: &'s Usage,
+    /// What is known about custom triggers.
+    pub(super) customs: Customs<'s>,
+    /// Denials that an operator overruled for exactly this request.
+    pub(super) overridden: &'s BTreeSet<String>,
     /// Who asks.
     pub(super) session: &'s Session,
     /// For what.
@@ -99,13 +109,19 @@ pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
     let denied_by = denying_policy(case);
     let by_default = default_for(case);
     let policy = policy_verdict(case, denied_by.as_ref(), by_default, &approvals);
+    // What an operator may overrule comes last: overruling it would not help against the others.
+    let (soft, hard) = match denied_by.map(|policy| policy.denial) {
+        Some(denial) if denial.overrides.is_some() => (Some(denial), None),
+        other => (None, other),
+    };
     let denial = unknown_action(atlases, session, &call.action)
-        .or(denied_by.map(|policy| policy.denial))
+        .or(hard)
         .or_else(|| denied_action(session, &call.action))
         .or_else(|| locked_capability(case))
         .or_else(|| not_allowed(case))
         .or_else(|| bad_parameters(atlases, call))
-        .or_else(|| spent_limit(case));
+        .or_else(|| spent_limit(case))
+        .or(soft);
     Evaluation {
         policy,
         denial,
@@ -149,6 +165,7 @@ pub(super) fn session_start<'a>(
             atlas,
             checkpoint,
             why: "session_start: every session begins here".to_owned(),
+            certain: surely(checkpoint, &facts),
         }));
     }
     by_priority(fired)
@@ -178,8 +195,43 @@ pub(super) fn on<'a>(
     atlases: &'a [Atlas],
     session: &Session,
     occasion: Occasion<'_>,
+    customs: Customs<'_>,
     now: Timestamp,
 ) -> Vec<Fired<'a>> {
+    let facts = occasion_facts(session, occasion, now);
+    let mut fired = Vec::new();
+    for atlas in atlases {
+        for checkpoint in &atlas.checkpoints {
+            let found = match (&checkpoint.trigger, occasion) {
+                (Trigger::Custom(custom), Occasion::Input(_)) if custom.on_input => {
+                    custom_firing(customs.firing(atlas, checkpoint, custom, &facts))
+                }
+                _ => occasion_firing(atlas, checkpoint, session, occasion, now)
+                    .map(|why| (why, true)),
+            };
+            let Some((why, certain)) = found else {
+                continue;
+            };
+            let when = checkpoint.when.as_ref();
+            if when.is_none_or(|when| when.evaluate(&facts) != Truth::False) {
+                fired.push(Fired {
+                    atlas,
+                    checkpoint,
+                    why,
+                    certain: certain && surely(checkpoint, &facts),
+                });
+            }
+        }
+    }
+    by_priority(fired)
+}
+
+/// What is known on an occasion.
+pub(super) fn occasion_facts<'s>(
+    session: &'s Session,
+    occasion: Occasion<'s>,
+    now: Timestamp,
+) -> Facts<'s> {
     let mut facts = session_facts(session, now);
     match occasion {
         Occasion::Input(text) => facts.input = Some(text),
@@ -190,23 +242,22 @@ pub(super) fn on<'a>(
         | Occasion::SessionEnd
         | Occasion::Beat => {}
     }
-    let mut fired = Vec::new();
-    for atlas in atlases {
-        for checkpoint in &atlas.checkpoints {
-            let Some(why) = occasion_firing(atlas, checkpoint, session, occasion, now) else {
-                continue;
-            };
-            let when = checkpoint.when.as_ref();
-            if when.is_none_or(|when| when.evaluate(&facts) != Truth::False) {
-                fired.push(Fired {
-                    atlas,
-                    checkpoint,
-                    why,
-                });
-            }
-        }
+    facts
+}
+
+/// Whether a checkpoint's own condition is known to hold.
+fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
+    let when = checkpoint.when.as_ref();
+    when.is_none_or(|when| when.evaluate(facts) == Truth::True)
+}
+
+/// Why a custom trigger fires, and whether that is known.
+fn custom_firing(firing: CustomFiring) -> Option<(String, bool)> {
+    match firing {
+        CustomFiring::Fires { why, certain } => Some((why, certain)),
+        CustomFiring::Not { .. } => None,
+        CustomFiring::Ask => Some(("custom: its extension has to be asked".to_owned(), false)),
     }
-    by_priority(fired)
 }
 
 fn occasion_firing(
@@ -280,11 +331,12 @@ fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
     let mut fired = Vec::new();
     for atlas in case.atlases {
         for checkpoint in &atlas.checkpoints {
-            if let Firing::Fires { why } = firing(case, atlas, checkpoint) {
+            if let Firing::Fires { why, certain } = firing(case, atlas, checkpoint) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
                     why,
+                    certain: certain && case.surely_holds(checkpoint.when.as_ref()),
                 });
             }
         }
@@ -299,6 +351,8 @@ pub(super) enum Firing {
     Fires {
         /// Why, for people.
         why: String,
+        /// Whether that is known, or only cannot be ruled out.
+        certain: bool,
     },
     /// It does not.
     Not {
@@ -329,16 +383,29 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
     let call = case.call;
     let not = |wanted: String, actual: String| Firing::Not { wanted, actual };
     let elsewhere = |at| Firing::Elsewhere { at };
-    let fires = |why: String| Firing::Fires { why };
+    let fires = |why: String| Firing::Fires { why, certain: true };
     match &checkpoint.trigger {
         Trigger::SessionStart => elsewhere("the start of a session"),
         Trigger::SessionEnd => elsewhere("the end of a session"),
         Trigger::ActionPost(_) => elsewhere("the end of an action"),
-        Trigger::Custom(custom) if custom.on_action => fires("custom: it counts as firing".into()),
-        Trigger::Keyword(_) | Trigger::Custom(_) => elsewhere("input"),
+        Trigger::Keyword(_) => elsewhere("input"),
         Trigger::TimeInterval(_) | Trigger::CountInterval(_) => elsewhere("intervals"),
         Trigger::ExplicitRequest | Trigger::Interactive => elsewhere("the agent's request"),
         Trigger::ErrorOccurred => elsewhere("errors"),
+        Trigger::Custom(custom) if !custom.on_action => elsewhere("input"),
+        Trigger::Custom(custom) => {
+            match case
+                .customs
+                .firing(atlas, checkpoint, custom, &case.facts())
+            {
+                CustomFiring::Not { wanted, actual } => not(wanted, actual),
+                CustomFiring::Fires { why, certain } => Firing::Fires { why, certain },
+                CustomFiring::Ask => Firing::Fires {
+                    why: format!("custom: `{}` has to be asked", custom.trigger_id),
+                    certain: false,
+                },
+            }
+        }
         Trigger::ActionPre(patterns) => match patterns.first_match(&call.action) {
             Some(pattern) => match checkpoint.unless.first_match(&call.action) {
                 Some(closer) => not(
@@ -360,7 +427,7 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
             let tier = call.tier;
             if tier >= *min_tier {
                 let why = format!("risk_threshold: {source} tier {tier} is at least {min_tier}");
-                Firing::Fires { why }
+                fires(why)
             } else {
                 not(
                     format!("tier {min_tier} or higher"),
@@ -375,7 +442,7 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
             });
             if let Some(capability) = locked {
                 let why = format!("capability_access: `{}` is locked", capability.id);
-                return Firing::Fires { why };
+                return fires(why);
             }
             let actual: Vec<_> = atlas.capabilities_of(&call.action).map(|c| &c.id).collect();
             not(format!("a locked one of {}", listed(gated)), listed(actual))
@@ -392,106 +459,4 @@ fn by_priority(mut fired: Vec<Fired<'_>>) -> Vec<Fired<'_>> {
     // Stable: ties stay in the order of the Atlases, then as written.
     fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
     fired
-}
-
-pub(super) fn known(atlases: &[Atlas], action: &str) -> bool {
-    atlases.iter().any(|atlas| atlas.knows(action))
-}
-
-pub(super) fn unknown_action(atlases: &[Atlas], session: &Session, action: &str) -> Option<Denial> {
-    if known(atlases, action) || session.allows(action) {
-        return None;
-    }
-    // Deny in any Atlas wins, and no Atlas at all allows nothing.
-    let allowed = atlases
-        .iter()
-        .all(|atlas| atlas.unknown_actions != UnknownActions::Deny);
-    if allowed && !atlases.is_empty() {
-        return None;
-    }
-    let (reason, help) = if atlases.is_empty() {
-        (
-            "no Atlas is loaded, so nothing is allowed".to_owned(),
-            "start cra with --atlas FILE",
-        )
-    } else {
-        (
-            format!("no loaded Atlas knows the action `{action}`"),
-            "a steward can declare it under `actions` or in a capability",
-        )
-    };
-    Some(denial(
-        "unknown_actions",
-        DenyCode::UnknownAction,
-        reason,
-        Some(help),
-    ))
-}
-
-fn denied_action(session: &Session, action: &str) -> Option<Denial> {
-    let (gate, pattern) = session.denial_of(action)?;
-    let reason = format!("checkpoint `{gate}` denies `{pattern}` in this session");
-    Some(denial(gate, DenyCode::DeniedAction, reason, None))
-}
-
-fn locked_capability(case: Case<'_, '_>) -> Option<Denial> {
-    let session = case.session;
-    for atlas in case.atlases {
-        for capability in atlas.capabilities_of(&case.call.action) {
-            // A gate that stands before it takes over, unless its condition keeps it from firing.
-            let gated = !session.locked.contains(&capability.id)
-                && gates_of(atlas, &capability.id).any(|gate| case.holds(gate.when.as_ref()));
-            if !session.lacks(atlas, capability) || gated {
-                continue;
-            }
-            let unlocking: Vec<_> = atlas
-                .checkpoints
-                .iter()
-                .filter(|checkpoint| checkpoint.unlock_capabilities.contains(&capability.id))
-                .map(|checkpoint| format!("`{}`", checkpoint.id))
-                .collect();
-            let reason = format!("capability `{}` is locked in this session", capability.id);
-            let mut denial = denial(&capability.id, DenyCode::CapabilityLocked, reason, None);
-            if !unlocking.is_empty() {
-                let help = format!("it is unlocked by passing {}", unlocking.join(" or "));
-                denial.denied.help = Some(help);
-            }
-            return Some(denial);
-        }
-    }
-    None
-}
-
-/// The checkpoints that gate access to a capability.
-fn gates_of<'a>(atlas: &'a Atlas, capability: &'a str) -> impl Iterator<Item = &'a Checkpoint> {
-    atlas.checkpoints.iter().filter(move |checkpoint| {
-        matches!(&checkpoint.trigger, Trigger::CapabilityAccess(gated) if gated.contains(capability))
-            && checkpoint.mode == crate::atlas::document::CheckpointMode::Blocking
-    })
-}
-
-fn bad_parameters(atlases: &[Atlas], call: &ActionCall) -> Option<Denial> {
-    let mut actions = atlases
-        .iter()
-        .filter_map(|atlas| atlas.actions.get(&call.action));
-    let told = actions.find_map(|action| action.parameter_fault(&call.params))?;
-    let reason = format!("the parameters of `{}` are wrong: {told}", call.action);
-    Some(denial(
-        "parameters_schema",
-        DenyCode::Parameters,
-        reason,
-        None,
-    ))
-}
-
-pub(super) fn denial(by: &str, code: DenyCode, reason: String, help: Option<&str>) -> Denial {
-    Denial {
-        by: by.to_owned(),
-        denied: Denied {
-            code,
-            reason,
-            help: help.map(str::to_owned),
-            gate: None,
-        },
-    }
 }

@@ -8,15 +8,17 @@ use serde_json::Value;
 use crate::atlas::compiled::{Atlas, Policy};
 use crate::atlas::condition::{Condition, LeafReport, Truth};
 use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
-use crate::base::canon::exact;
 use crate::base::clock::Timestamp;
 use crate::base::id::{CountedIds, IdSource, SessionId};
 
 use super::Engine;
 use super::command::Denied;
-use super::evaluate::{self, Case, Firing};
+use super::customs::Customs;
+use super::evaluate::{self, Case, Firing, NOTHING_OVERRIDDEN};
+use super::extension::Extensions;
 use super::held::{ActionCall, TierSource};
 use super::session::Session;
+use super::suspend::Answers;
 use super::usage::Usage;
 
 /// A request that is only imagined.
@@ -151,17 +153,17 @@ pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Exp
 }
 
 fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -> Explanation {
-    let (tier, tier_source) = evaluate::tier(atlases, &what_if.action, &what_if.params);
-    let call = ActionCall {
-        action: what_if.action.clone(),
-        params: exact(&what_if.params),
-        tier,
-        tier_source,
-    };
+    let call = ActionCall::of(atlases, &what_if.action, &what_if.params);
     let session = imagined_session(atlases, what_if, now);
+    let (extensions, answers) = (Extensions::default(), Answers::default());
     let case = Case {
         atlases,
         usage,
+        customs: Customs {
+            extensions: &extensions,
+            answers: &answers,
+        },
+        overridden: NOTHING_OVERRIDDEN,
         session: &session,
         call: &call,
         now,
@@ -187,8 +189,8 @@ fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -
     }
     Explanation {
         action: call.action.clone(),
-        tier,
-        tier_source,
+        tier: call.tier,
+        tier_source: call.tier_source,
         verdict: verdict(case),
         checkpoints,
         policies,
@@ -232,7 +234,7 @@ fn checkpoint_evidence<'a>(
             kind: checkpoint.kind,
             mode: checkpoint.mode,
             outcome: match evaluate::firing(case, atlas, checkpoint) {
-                Firing::Fires { why } => CheckpointOutcome::Fired { why },
+                Firing::Fires { why, .. } => CheckpointOutcome::Fired { why },
                 Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
                 Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
                     why: format!("it fires at {at}"),
@@ -284,11 +286,10 @@ fn imagined_session(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Sess
         named.map(|capability| (atlas.id.clone(), capability.id.clone()))
     });
     let id = SessionId::from(ids.next());
-    let spans = (ids.next().into(), ids.next().into());
     let hash = super::combined_hash(atlases);
     Session {
         unlocked: unlocked.collect(),
         locked: what_if.locked.clone(),
-        ..Session::new(id, what_if.agent.clone(), None, spans, hash, now)
+        ..Session::imagined(id, what_if.agent.clone(), None, hash, now)
     }
 }

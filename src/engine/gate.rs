@@ -1,12 +1,13 @@
 //! Putting a request on hold: from fired checkpoints and approvals to a held request.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::atlas::compiled::Question;
-use crate::atlas::document::{CheckpointMode, CheckpointQuestion, ResponseType};
+use crate::atlas::document::{CheckpointMode, CheckpointQuestion, Respondent, ResponseType};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
@@ -14,10 +15,12 @@ use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_HELD};
 use crate::base::pattern::Patterns;
 use crate::trace::event::{CheckpointCompleted, CheckpointTriggered, Durability};
 
-use super::command::{AskId, DenyCode, Effect, Given, StateKind};
+use super::command::{AskId, DenyCode, Effect, Given, Reply, StateKind};
 use super::evaluate::Fired;
+use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, PassEffects, Subject};
 use super::policy::Approval;
+use super::respond::asked;
 use super::turn::{Place, Turn, pass_effects};
 use super::{Advice, Waiting};
 
@@ -38,6 +41,8 @@ pub(super) struct Request {
     pub(super) deadline: Option<Timestamp>,
     pub(super) given: Given,
     pub(super) advice: Vec<Advice>,
+    /// The input as it should read, where an extension changed it.
+    pub(super) modified_input: Option<String>,
 }
 
 /// Whether a gate stands beside a checkpoint that does not stop the agent.
@@ -72,6 +77,7 @@ impl Turn<'_> {
             questions,
             guidance: checkpoint.guidance.clone(),
             effects: pass_effects(checkpoint),
+            respondent: checkpoint.respondent,
             force_sync: checkpoint.force_sync_trace,
             span_id: self.new_span(),
         };
@@ -85,16 +91,29 @@ impl Turn<'_> {
 
     /// A policy's wish for approval as a gate.
     pub(super) fn raise_approval(&mut self, approval: &OwnedApproval) -> Raised {
+        let (atlas_id, policy_id) = (approval.atlas_id.clone(), approval.policy_id.clone());
+        let reason = approval.reason.clone();
+        let origin = if approval.overrides {
+            Origin::Override {
+                atlas_id,
+                policy_id,
+                reason,
+            }
+        } else {
+            Origin::Approval {
+                atlas_id,
+                policy_id,
+                reason,
+            }
+        };
         let gate = Gate {
-            origin: Origin::Approval {
-                atlas_id: approval.atlas_id.clone(),
-                policy_id: approval.policy_id.clone(),
-                reason: approval.reason.clone(),
-            },
+            origin,
             why: approval.why.clone(),
             questions: justification().into_iter().collect(),
             guidance: None,
             effects: PassEffects::default(),
+            // An approver is never the agent.
+            respondent: Respondent::Operator,
             force_sync: true,
             span_id: self.new_span(),
         };
@@ -120,11 +139,15 @@ impl Turn<'_> {
         };
         let here = place.below(raised.gate.span_id.clone());
         self.record_triggered(place, &raised, &trigger_data(subject));
+        self.expire_guidance(
+            &place.session,
+            &[&fired.checkpoint.id, fired.checkpoint.kind],
+        );
         let mut given = Given::default();
         if fired.checkpoint.mode == CheckpointMode::Advisory {
             let mut effects = raised.gate.effects.clone();
             let inject = std::mem::take(&mut effects.inject);
-            if beside == Beside::Gate {
+            if beside == Beside::Gate || !fired.certain {
                 effects.unlock.clear();
                 effects.allow = Patterns::default();
             }
@@ -132,8 +155,19 @@ impl Turn<'_> {
             if let Some(session) = self.state().sessions.get_mut(&place.session) {
                 session.apply(&fired.atlas_id, &fired.checkpoint.id, effects);
             }
-            let guidance = fired.checkpoint.guidance.as_ref();
-            given = self.give(&here, fired.checkpoint.kind, &inject, guidance);
+            given = self.give(
+                &here,
+                &Gift {
+                    atlas: Some(&fired.atlas_id),
+                    from: &fired.checkpoint.id,
+                    kind: fired.checkpoint.kind,
+                    trigger: called_by(fired.checkpoint.kind),
+                    contexts: &inject,
+                    guidance: fired.checkpoint.guidance.as_ref(),
+                    size: Size::Budgeted,
+                },
+            );
+            self.state().caches.new_generation();
         }
         let completed = CheckpointCompleted {
             checkpoint_id: fired.checkpoint.id.clone(),
@@ -144,7 +178,7 @@ impl Turn<'_> {
                 .iter()
                 .map(|c| c.context_id.clone())
                 .collect(),
-            action_taken: Some("continue".to_owned()),
+            action_taken: Some(if fired.modified { "modify" } else { "continue" }.to_owned()),
             block_reason: None,
         };
         self.record_below(&here, completed);
@@ -189,19 +223,27 @@ impl Turn<'_> {
             deadline,
             invalid_attempts: 0,
             joined: 0,
+            answered: BTreeMap::new(),
             trace_id: request.place.trace_id,
             span_id: request.place.span_id,
         };
+        // Who is asked itself has its reply, and comes back with the answers.
+        let asked = ask.and_then(|ask| Some((ask, asked(&held)?)));
+        let askers = ask.filter(|_| asked.is_none());
         let waiting = Waiting {
             held: Arc::new(held),
             given: request.given,
             advice: request.advice,
-            askers: ask.into_iter().collect(),
+            modified_input: request.modified_input,
+            askers: askers.into_iter().collect(),
         };
         self.persist(StateKind::Held, id.as_str(), Some(&waiting));
         self.state().held.insert(id.clone(), waiting);
         self.push(Effect::SetDeadline(id.clone(), deadline));
         self.push(Effect::Held(id.clone()));
+        if let Some((ask, asked)) = asked {
+            self.reply(ask, Reply::Asked(asked));
+        }
         Some(id)
     }
 
@@ -239,6 +281,10 @@ pub(super) struct OwnedFired {
     pub(super) atlas_id: String,
     pub(super) checkpoint: crate::atlas::compiled::Checkpoint,
     pub(super) why: String,
+    /// Whether it is known to fire, or only cannot be ruled out: then it grants nothing.
+    pub(super) certain: bool,
+    /// Whether its handler changed the input.
+    pub(super) modified: bool,
 }
 
 impl OwnedFired {
@@ -258,16 +304,21 @@ impl From<Fired<'_>> for OwnedFired {
             atlas_id: fired.atlas.id.clone(),
             checkpoint: fired.checkpoint.clone(),
             why: fired.why,
+            certain: fired.certain,
+            modified: false,
         }
     }
 }
 
 /// An approval, free of the engine it was found in.
+#[derive(Clone, Debug)]
 pub(super) struct OwnedApproval {
     pub(super) atlas_id: String,
     pub(super) policy_id: String,
     pub(super) reason: String,
     pub(super) why: String,
+    /// Whether it overrules a denial.
+    pub(super) overrides: bool,
 }
 
 impl From<Approval<'_>> for OwnedApproval {
@@ -277,7 +328,18 @@ impl From<Approval<'_>> for OwnedApproval {
             policy_id: approval.policy_id.to_owned(),
             reason: approval.reason.to_owned(),
             why: approval.why,
+            overrides: false,
         }
+    }
+}
+
+/// What calls for the contexts of a checkpoint of this type, for the record.
+pub(super) fn called_by(kind: &str) -> &'static str {
+    match kind {
+        "session_start" => "always",
+        "keyword_match" | "action_pre" | "action_post" | "custom" => "on_match",
+        "risk_threshold" => "risk_based",
+        _ => "on_demand",
     }
 }
 

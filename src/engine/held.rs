@@ -1,12 +1,13 @@
 //! A request that waits for a person: what was asked, which gates stand in its way, what they ask.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
+use crate::atlas::Atlas;
 use crate::atlas::compiled::Question;
-use crate::atlas::document::{GuidanceBlock, RiskTier};
+use crate::atlas::document::{GuidanceBlock, Respondent, RiskTier};
 use crate::base::canon::{canonical, exact};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -43,6 +44,9 @@ pub struct Held {
     pub invalid_attempts: u32,
     /// How often the same request was asked again while held.
     pub joined: u32,
+    /// What the agent itself answered, by index of the gate, as it was recorded.
+    #[serde(default)]
+    pub answered: BTreeMap<usize, Map<String, Value>>,
     /// The operation its records belong to.
     pub trace_id: TraceId,
     /// The span its records hang under.
@@ -106,6 +110,19 @@ pub struct ActionCall {
     pub tier_source: TierSource,
 }
 
+impl ActionCall {
+    /// A request for an action, with its tier.
+    pub(super) fn of(atlases: &[Atlas], action: &str, params: &Value) -> Self {
+        let (tier, tier_source) = super::evaluate::tier(atlases, action, params);
+        Self {
+            action: action.to_owned(),
+            params: exact(params),
+            tier,
+            tier_source,
+        }
+    }
+}
+
 /// Who says how risky an action is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -129,6 +146,9 @@ pub struct Gate {
     pub guidance: Option<GuidanceBlock>,
     /// What passing it does.
     pub effects: PassEffects,
+    /// Who may answer.
+    #[serde(default)]
+    pub respondent: Respondent,
     /// Whether its records must be durable at once.
     pub force_sync: bool,
     /// The span its records hang under.
@@ -161,6 +181,15 @@ pub enum Origin {
         /// Why it wants it.
         reason: String,
     },
+    /// A policy that denies, and that an operator may overrule.
+    Override {
+        /// The Atlas it is from.
+        atlas_id: String,
+        /// The policy.
+        policy_id: String,
+        /// Why it denies.
+        reason: String,
+    },
 }
 
 impl Origin {
@@ -169,7 +198,7 @@ impl Origin {
     pub fn id(&self) -> &str {
         match self {
             Self::Checkpoint { checkpoint_id, .. } => checkpoint_id,
-            Self::Approval { policy_id, .. } => policy_id,
+            Self::Approval { policy_id, .. } | Self::Override { policy_id, .. } => policy_id,
         }
     }
 
@@ -177,16 +206,19 @@ impl Origin {
     #[must_use]
     pub fn atlas_id(&self) -> &str {
         match self {
-            Self::Checkpoint { atlas_id, .. } | Self::Approval { atlas_id, .. } => atlas_id,
+            Self::Checkpoint { atlas_id, .. }
+            | Self::Approval { atlas_id, .. }
+            | Self::Override { atlas_id, .. } => atlas_id,
         }
     }
 
-    /// The checkpoint's type, as TRACE names it; a policy's is `approval`.
+    /// The checkpoint's type, as TRACE names it; a policy's is `approval` or `override`.
     #[must_use]
     pub fn kind(&self) -> &str {
         match self {
             Self::Checkpoint { kind, .. } => kind,
             Self::Approval { .. } => "approval",
+            Self::Override { .. } => "override",
         }
     }
 }

@@ -11,13 +11,15 @@ use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
 
 use super::command::{
-    ActionRequest, AskId, Denied, DenyCode, EndSession, Given, Outcome, Reply, SessionStarted,
-    StartSession, StateKind,
+    ActionRequest, AskId, Command, Denied, DenyCode, EndSession, Given, Outcome, Reply,
+    SessionStarted, StartSession, StateKind,
 };
 use super::context::Cause;
 use super::evaluate;
 use super::gate::{Beside, OwnedFired, Raised, Request, SESSION_START, start_params};
+use super::hear::Stop;
 use super::held::{Subject, request_hash};
+use super::respond::asked;
 use super::session::{Entry, Session};
 use super::turn::{Place, Turn};
 
@@ -57,10 +59,12 @@ impl Turn<'_> {
         );
         let place = session_place(&session);
         self.state().sessions.insert(start.session.clone(), session);
-        self.record(&place, started_record(&self.engine.atlases, start));
+        let initial = self.always_given();
+        let record = started_record(&self.engine.atlases, start, initial);
+        self.record(&place, record);
         let given = self.enter(&start.session, &place);
-        let held = self.entry_gate(&start.session).into_iter().collect();
-        self.reply(ask, Reply::Started(SessionStarted { held, given }));
+        let started = self.started(&start.session, given);
+        self.reply(ask, started);
     }
 
     /// A session that started before: the agent, or this process, came back.
@@ -70,16 +74,36 @@ impl Turn<'_> {
         let known = self.state().sessions.get_mut(session);
         let given = known.map(|known| std::mem::take(&mut known.owed));
         self.touch(session);
+        self.started(session, given.unwrap_or_default())
+    }
+
+    /// What an agent is told whose session is open: what holds it, and what it is asked itself.
+    fn started(&self, session: &SessionId, given: Given) -> Reply {
+        let gate = self.entry_gate(session);
+        let waiting = gate
+            .as_ref()
+            .and_then(|gate| self.engine.state.held.get(gate));
         Reply::Started(SessionStarted {
-            held: self.entry_gate(session).into_iter().collect(),
-            given: given.unwrap_or_default(),
+            asked: waiting.and_then(|it| asked(&it.held)).into_iter().collect(),
+            held: gate.into_iter().collect(),
+            given,
         })
     }
 
     /// Runs the checkpoints of a session's start.
     fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
         let mut given = self.give_on(place, Cause::Start);
-        let fired = self.start_checkpoints(session, &BTreeSet::new());
+        let mut fired = self.start_checkpoints(session, &BTreeSet::new());
+        let handled = self.handle_fired(place, &mut fired);
+        given.extend(handled.given);
+        if let Some(stop) = handled.stop {
+            if stop.said {
+                self.refuse_entry(session, stop.reason);
+                return given;
+            }
+            // What could not be heard is an operator's to decide.
+            raise_stop(&mut fired, stop);
+        }
         let mut raised = Vec::new();
         for fired in &fired {
             match fired.checkpoint.mode {
@@ -102,7 +126,8 @@ impl Turn<'_> {
     ///
     /// What was decided under others does not count: it starts anew, and loses what gates gave it.
     /// What gates took from it, and a refusal, stay.
-    pub(super) fn renew(&mut self, session: &SessionId) {
+    /// Gives whether that was so.
+    pub(super) fn renew(&mut self, session: &SessionId) -> bool {
         if let Some(gate) = self.entry_gate(session)
             && !self.engine.state.held.contains_key(&gate)
         {
@@ -112,14 +137,14 @@ impl Turn<'_> {
         let atlas_hash = self.engine.atlas_hash;
         let known = self.engine.state.sessions.get(session);
         if known.is_none_or(|known| known.atlas_hash == atlas_hash) {
-            return;
+            return false;
         }
         let pending = known.map(|known| known.pending.clone()).unwrap_or_default();
         for gate in self.entry_gate(session).into_iter().chain(pending) {
             self.withdraw(&gate, Outcome::Voided, ATLAS_CHANGED);
         }
         let Some(known) = self.state().sessions.get_mut(session) else {
-            return;
+            return false;
         };
         known.atlas_hash = atlas_hash;
         known.unlocked.clear();
@@ -131,6 +156,14 @@ impl Turn<'_> {
             let given = self.enter(session, &place);
             self.owe(session, given);
         }
+        true
+    }
+
+    fn refuse_entry(&mut self, session: &SessionId, reason: String) {
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            known.entry = Entry::Refused { reason };
+        }
+        self.touch(session);
     }
 
     /// Keeps what a session was given until there is an answer that it can go with.
@@ -181,7 +214,14 @@ impl Turn<'_> {
             return Vec::new();
         };
         let fired = evaluate::session_start(&self.engine.atlases, known, owed, self.now);
-        fired.into_iter().map(Into::into).collect()
+        let mut fired: Vec<OwnedFired> = fired.into_iter().map(Into::into).collect();
+        for fired in &mut fired {
+            // What was a gate when it fired stays one.
+            if owed.contains(&fired.checkpoint.id) {
+                fired.checkpoint.mode = CheckpointMode::Blocking;
+            }
+        }
+        fired
     }
 
     fn hold_entry(&mut self, session: &SessionId, place: &Place, raised: Vec<Raised>) {
@@ -203,6 +243,7 @@ impl Turn<'_> {
                 deadline: None,
                 given: Given::default(),
                 advice: Vec::new(),
+                modified_input: None,
             };
             self.hold(None, request, raised);
             // Not held after all (too much is): then nobody can be asked, and nothing is open.
@@ -259,6 +300,8 @@ impl Turn<'_> {
         for (hash, _) in dropped {
             self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
         }
+        let ended = &end.session;
+        self.state().resolutions.retain(|it| it.session != *ended);
         for key in self.state().usage.forget(&end.session) {
             self.persist::<()>(StateKind::Usage, &key, None);
         }
@@ -300,7 +343,7 @@ impl Turn<'_> {
     /// Takes up what waited for a start gate that was passed.
     pub(super) fn release_parked(&mut self, session: &SessionId) {
         for (ask, request) in self.state().parked.remove(session).unwrap_or_default() {
-            self.judge_action(ask, request);
+            self.take_up(Command::RequestAction(ask, request));
         }
     }
 
@@ -323,6 +366,14 @@ impl Turn<'_> {
             format!("there is no session `{session}`")
         };
         self.reply(ask, Reply::Denied(session_denied(reason)));
+    }
+}
+
+/// Makes a gate of the checkpoint whose handler stops the agent.
+pub(super) fn raise_stop(fired: &mut [OwnedFired], stop: Stop) {
+    if let Some(fired) = fired.get_mut(stop.index) {
+        fired.checkpoint.mode = CheckpointMode::Blocking;
+        fired.why = stop.reason;
     }
 }
 
@@ -361,13 +412,17 @@ pub(super) fn session_place(session: &Session) -> Place {
     }
 }
 
-fn started_record(atlases: &[Atlas], start: &StartSession) -> StartedRecord {
+fn started_record(
+    atlases: &[Atlas],
+    start: &StartSession,
+    initial_contexts: Vec<String>,
+) -> StartedRecord {
     StartedRecord {
         agent_type: start.agent.clone(),
         agent_version: start.agent_version.clone(),
         wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
         atlas_ids: atlases.iter().map(|atlas| atlas.id.clone()).collect(),
-        initial_contexts: Vec::new(),
+        initial_contexts,
         intent: start.intent.clone(),
         environment: Environment {
             platform: std::env::consts::OS.to_owned(),

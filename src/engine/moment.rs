@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
+use crate::atlas::compiled::Checkpoint;
 use crate::atlas::document::CheckpointMode;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -18,19 +19,33 @@ use super::command::{Accepted, AskId, ContextRequest, DenyCode, ErrorReport, Giv
 use super::context::Cause;
 use super::evaluate::{self, Occasion};
 use super::gate::{Beside, OwnedFired, Raised, Request};
+use super::give::{Gift, Size};
 use super::held::{Moment, Subject, request_hash};
-use super::lifecycle::session_place;
+use super::lifecycle::{raise_stop, session_place};
 use super::session::{Beat, Entry, Unpassed};
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
     /// An agent was given input.
     pub(super) fn input(&mut self, ask: AskId, input: &Input) {
-        let Some(place) = self.moment_place(ask, &input.session) else {
+        if self.live(&input.session).is_none() {
+            self.deny_session(ask, &input.session);
             return;
-        };
-        let occasion = Occasion::Input(&input.text);
-        let fired = self.fired_on(&input.session, occasion);
+        }
+        if let Some((code, reason)) = self.hear_input(Some(ask), input) {
+            self.deny(ask, code, reason);
+        }
+    }
+
+    /// Takes input in. Gives why it is refused, if it is at once.
+    pub(super) fn hear_input(
+        &mut self,
+        ask: Option<AskId>,
+        input: &Input,
+    ) -> Option<(DenyCode, String)> {
+        let place = self.place_in(&input.session)?;
+        let fired = self.fired_on(&input.session, Occasion::Input(&input.text));
+        let (mut fired, dropped) = self.within_budget(fired, |fired| fired.checkpoint.mode);
         let hash = Digest::of(&input.text);
         let record = InputReceived {
             input_hash: hash.to_string(),
@@ -39,14 +54,36 @@ impl Turn<'_> {
             checkpoints_triggered: fired.iter().map(|f| f.checkpoint.id.clone()).collect(),
         };
         self.record(&place, record);
+        for dropped in &dropped {
+            self.record_skipped(&place, dropped, "max_checkpoints_per_input is used up");
+        }
+        let handled = self.handle_fired(&place, &mut fired);
+        if let Some(stop) = handled.stop {
+            // Nothing is handed over for input that is not taken.
+            return Some((DenyCode::Extension, stop.reason));
+        }
         let given = self.give_on(&place, Cause::Input(&input.text));
         self.owe(&input.session, given);
+        self.owe(&input.session, handled.given);
         let moment = Moment {
             kind: "keyword_match".to_owned(),
             label: "input".to_owned(),
             data: json!({ "input_hash": hash.to_string() }),
         };
-        self.happen(Some(ask), &place, moment, &fired);
+        self.happen(ask, &place, moment, &fired, handled.input);
+        None
+    }
+
+    /// Runs the checkpoints of something that did happen, with their handlers. What a handler would
+    /// stop is held for an operator.
+    fn occur(&mut self, ask: Option<AskId>, place: &Place, moment: Moment, fired: Vec<OwnedFired>) {
+        let mut fired = fired;
+        let handled = self.handle_fired(place, &mut fired);
+        if let Some(stop) = handled.stop {
+            raise_stop(&mut fired, stop);
+        }
+        self.owe(&place.session, handled.given);
+        self.happen(ask, place, moment, &fired, None);
     }
 
     /// An agent reports an error.
@@ -68,13 +105,14 @@ impl Turn<'_> {
             stack_trace: None,
         };
         self.record(&place, record);
+        self.expire_guidance(&report.session, &["error_occurred"]);
         let fired = self.fired_on(&report.session, Occasion::Error);
         let moment = Moment {
             kind: "error_occurred".to_owned(),
             label: "error".to_owned(),
             data: json!({ "error_type": report.error_type }),
         };
-        self.happen(Some(ask), &place, moment, &fired);
+        self.occur(Some(ask), &place, moment, fired);
     }
 
     /// An agent asks for context, or for a checkpoint by its name.
@@ -101,25 +139,38 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
-        let given = self.give(&place, "explicit_request", &request.hints, None);
+        self.expire_guidance(&request.session, &["explicit_request"]);
+        let given = self.give(
+            &place,
+            &Gift {
+                atlas: None,
+                from: "explicit_request",
+                kind: "explicit_request",
+                trigger: "on_demand",
+                contexts: &request.hints,
+                guidance: None,
+                size: Size::Budgeted,
+            },
+        );
         self.owe(&request.session, given);
         let moment = Moment {
             kind: "explicit_request".to_owned(),
             label: "context".to_owned(),
             data: json!({ "checkpoint": request.checkpoint }),
         };
-        self.happen(Some(ask), &place, moment, &fired);
+        self.occur(Some(ask), &place, moment, fired);
     }
 
     /// An action has run.
     pub(super) fn after_action(&mut self, place: &Place, action: &str) {
+        self.expire_guidance(&place.session, &["action_post"]);
         let fired = self.fired_on(&place.session, Occasion::Done(action));
         let moment = Moment {
             kind: "action_post".to_owned(),
             label: format!("after {action}"),
             data: json!({ "action_id": action }),
         };
-        self.happen(None, place, moment, &fired);
+        self.occur(None, place, moment, fired);
     }
 
     /// A session is about to end. Nothing can hold it any more.
@@ -129,7 +180,9 @@ impl Turn<'_> {
             label: "session_end".to_owned(),
             data: json!({}),
         });
-        for fired in self.fired_on(session, Occasion::SessionEnd) {
+        let mut fired = self.fired_on(session, Occasion::SessionEnd);
+        self.handle_fired(place, &mut fired);
+        for fired in fired {
             self.apply_passing(place, &fired, &subject, Beside::Nothing);
         }
     }
@@ -143,7 +196,7 @@ impl Turn<'_> {
         let place = session_place(known);
         for unpassed in std::mem::take(&mut known.unpassed) {
             let fired = self.by_name(&unpassed.checkpoints);
-            self.happen(None, &place, unpassed.moment, &fired);
+            self.happen(None, &place, unpassed.moment, &fired, None);
         }
         let due = self.fired_on(session, Occasion::Beat);
         if due.is_empty() {
@@ -167,12 +220,19 @@ impl Turn<'_> {
             label: "interval".to_owned(),
             data: json!({}),
         };
-        self.happen(None, &place, moment, &due);
+        self.occur(None, &place, moment, due);
     }
 
     /// Runs the checkpoints of a moment: those that do not stop the agent take effect, the others
     /// are held. Whoever asked is told at once, or when it is decided.
-    fn happen(&mut self, ask: Option<AskId>, place: &Place, moment: Moment, fired: &[OwnedFired]) {
+    fn happen(
+        &mut self,
+        ask: Option<AskId>,
+        place: &Place,
+        moment: Moment,
+        fired: &[OwnedFired],
+        modified_input: Option<String>,
+    ) {
         let subject = Subject::Moment(moment.clone());
         let mut given = Given::default();
         let mut raised: Vec<Raised> = Vec::new();
@@ -186,14 +246,14 @@ impl Turn<'_> {
                 CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
                 CheckpointMode::Advisory | CheckpointMode::Observational => {
                     given.extend(self.apply_passing(place, fired, &subject, beside));
-                    if fired.checkpoint.mode == CheckpointMode::Advisory {
+                    if fired.certain && fired.checkpoint.mode == CheckpointMode::Advisory {
                         advice.push(fired.advice());
                     }
                 }
             }
         }
         if raised.is_empty() {
-            self.accept(ask, &place.session, given);
+            self.accept_modified(ask, &place.session, given, modified_input);
             return;
         }
         let checkpoints: BTreeSet<_> = raised
@@ -208,6 +268,7 @@ impl Turn<'_> {
             deadline: None,
             given,
             advice,
+            modified_input,
         };
         let gate = self.hold(ask, request, raised);
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
@@ -225,6 +286,17 @@ impl Turn<'_> {
 
     /// Tells whoever asked that it was taken in, with what the session is owed.
     pub(super) fn accept(&mut self, ask: Option<AskId>, session: &SessionId, given: Given) {
+        self.accept_modified(ask, session, given, None);
+    }
+
+    /// The same, with the input as it should read.
+    pub(super) fn accept_modified(
+        &mut self,
+        ask: Option<AskId>,
+        session: &SessionId,
+        given: Given,
+        modified_input: Option<String>,
+    ) {
         self.owe(session, given);
         let Some(ask) = ask else { return };
         let known = self.state().sessions.get_mut(session);
@@ -232,7 +304,11 @@ impl Turn<'_> {
             .map(|known| std::mem::take(&mut known.owed))
             .unwrap_or_default();
         self.touch(session);
-        self.reply(ask, Reply::Accepted(Accepted { given }));
+        let accepted = Accepted {
+            given,
+            modified_input,
+        };
+        self.reply(ask, Reply::Accepted(accepted));
     }
 
     /// Goes on with what waited, when nothing stands before the session any more.
@@ -247,8 +323,31 @@ impl Turn<'_> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
-        let fired = evaluate::on(&self.engine.atlases, known, occasion, self.now);
+        let customs = self.customs(&self.answers);
+        let fired = evaluate::on(&self.engine.atlases, known, occasion, customs, self.now);
         fired.into_iter().map(Into::into).collect()
+    }
+
+    /// What fired on one input and fits its budget, and what does not: the least important of those
+    /// that hold nobody.
+    pub(super) fn within_budget<F>(
+        &self,
+        fired: Vec<F>,
+        mode: impl Fn(&F) -> CheckpointMode,
+    ) -> (Vec<F>, Vec<F>) {
+        let budgets = self.engine.atlases.iter().filter_map(|atlas| {
+            let budget = atlas.budget.as_ref()?;
+            budget.max_checkpoints_per_input
+        });
+        let most = budgets.min().unwrap_or(u64::MAX);
+        let mut passing = 0;
+        fired.into_iter().partition(|fired| {
+            if mode(fired) == CheckpointMode::Blocking {
+                return true;
+            }
+            passing += 1;
+            passing <= most
+        })
     }
 
     fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFired> {
@@ -258,8 +357,14 @@ impl Turn<'_> {
                 if checkpoints.contains(&checkpoint.id) {
                     found.push(OwnedFired {
                         atlas_id: atlas.id.clone(),
-                        checkpoint: checkpoint.clone(),
+                        checkpoint: Checkpoint {
+                            // What was a gate when it fired stays one.
+                            mode: CheckpointMode::Blocking,
+                            ..checkpoint.clone()
+                        },
                         why: "it was not passed when it fired".to_owned(),
+                        certain: true,
+                        modified: false,
                     });
                 }
             }
@@ -269,10 +374,14 @@ impl Turn<'_> {
 
     /// Where the records of a moment hang; `None` when there is no such session, and that is told.
     fn moment_place(&mut self, ask: AskId, session: &SessionId) -> Option<Place> {
-        let Some(known) = self.live(session) else {
+        if self.live(session).is_none() {
             self.deny_session(ask, session);
-            return None;
-        };
+        }
+        self.place_in(session)
+    }
+
+    fn place_in(&mut self, session: &SessionId) -> Option<Place> {
+        let known = self.live(session)?;
         let root = session_place(known);
         self.renew(session);
         Some(Place {

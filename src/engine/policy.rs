@@ -1,10 +1,13 @@
 //! What policies make of an action: denials, approvals, limits and defaults. Reads state, changes none.
 
 use crate::atlas::Atlas;
+use crate::atlas::compiled::Policy;
 use crate::atlas::document::{DefaultDecision, PolicyKind, UnknownActions};
 
 use super::command::DenyCode;
-use super::evaluate::{Case, Denial, denial, known, unknown_action};
+use super::deny::{Denial, denial, known, unknown_action};
+use super::evaluate::Case;
+use super::gate::OwnedApproval;
 use super::usage::{AppliedLimit, key};
 
 /// What the policies say.
@@ -74,30 +77,52 @@ pub(super) struct DenyingPolicy<'a> {
     pub(super) denial: Denial,
 }
 
+/// The policy that denies an action: one that is final, rather than one an operator may overrule.
 pub(super) fn denying_policy<'a>(case: Case<'a, '_>) -> Option<DenyingPolicy<'a>> {
     let Case { atlases, call, .. } = case;
     let action = call.action.as_str();
-    let policies = atlases.iter().flat_map(|atlas| &atlas.policies);
-    let denying = policies
-        .filter(|policy| policy.kind == PolicyKind::Deny && case.holds(policy.when.as_ref()));
-    denying
-        .filter_map(|policy| Some((policy, policy.actions.first_match(action)?)))
-        .map(|(policy, pattern)| {
-            let reason = if policy.reason.is_empty() {
-                format!("policy `{}` denies `{action}`", policy.id)
-            } else {
-                format!(
-                    "policy `{}` denies `{action}`: {}",
-                    policy.id, policy.reason
-                )
-            };
-            DenyingPolicy {
-                policy_id: &policy.id,
-                rule: pattern.as_str(),
-                denial: denial(&policy.id, DenyCode::Policy, reason, None),
-            }
-        })
-        .next()
+    let policies = atlases
+        .iter()
+        .flat_map(|atlas| atlas.policies.iter().map(move |policy| (atlas, policy)));
+    let denying = policies.filter(|(atlas, policy)| {
+        policy.kind == PolicyKind::Deny
+            && case.holds(policy.when.as_ref())
+            && !overridden(case, atlas, policy)
+    });
+    let (atlas, policy, pattern) = denying
+        .filter_map(|(atlas, policy)| Some((atlas, policy, policy.actions.first_match(action)?)))
+        .min_by_key(|(_, policy, _)| policy.overridable)?;
+    let reason = if policy.reason.is_empty() {
+        format!("policy `{}` denies `{action}`", policy.id)
+    } else {
+        format!(
+            "policy `{}` denies `{action}`: {}",
+            policy.id, policy.reason
+        )
+    };
+    let overrides = policy.overridable.then(|| OwnedApproval {
+        atlas_id: atlas.id.clone(),
+        policy_id: policy.id.clone(),
+        reason: reason.clone(),
+        why: format!("deny: `{action}` matches `{pattern}`; it may be overruled"),
+        overrides: true,
+    });
+    Some(DenyingPolicy {
+        policy_id: &policy.id,
+        rule: pattern.as_str(),
+        denial: Denial {
+            overrides,
+            ..denial(&policy.id, DenyCode::Policy, reason, None)
+        },
+    })
+}
+
+fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
+    policy.overridable
+        && !case.overridden.is_empty()
+        && case
+            .overridden
+            .contains(&format!("{}/{}", atlas.id, policy.id))
 }
 
 /// What the policies come to, in agreement with what happens: what is denied by default is not

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use crate::atlas::compiled::{Atlas, Capability};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{ExecutionId, GateId, SessionId, SpanId, TraceId};
+use crate::base::id::{CountedIds, ExecutionId, GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::pattern::{Pattern, Patterns};
 
-use super::command::Given;
+use super::command::{Given, GivenGuidance};
 use super::held::{Moment, PassEffects};
 
 /// One agent session.
@@ -40,8 +40,11 @@ pub struct Session {
     pub allowed: Vec<Patterns>,
     /// Actions that gates denied, with the gate.
     pub denied: Vec<(String, Patterns)>,
-    /// Contexts it was handed.
-    pub contexts: BTreeSet<String>,
+    /// Contexts it was handed, each with its Atlas, and when.
+    pub contexts: BTreeMap<String, Timestamp>,
+    /// Guidance that holds, in the order given.
+    #[serde(default)]
+    pub guidance: Vec<GivenGuidance>,
     /// What gates gave it and it was not told yet: it goes with the next answer.
     #[serde(default)]
     pub owed: Given,
@@ -140,7 +143,8 @@ impl Session {
             locked: BTreeSet::new(),
             allowed: Vec::new(),
             denied: Vec::new(),
-            contexts: BTreeSet::new(),
+            contexts: BTreeMap::new(),
+            guidance: Vec::new(),
             owed: Given::default(),
             pending: BTreeSet::new(),
             unpassed: Vec::new(),
@@ -149,6 +153,30 @@ impl Session {
             actions: 0,
             events: 0,
         }
+    }
+
+    /// A session that is only imagined.
+    #[must_use]
+    pub fn imagined(
+        id: SessionId,
+        agent: String,
+        intent: Option<String>,
+        atlas_hash: Digest,
+        now: Timestamp,
+    ) -> Self {
+        let mut ids = CountedIds::default();
+        let spans = (ids.next().into(), ids.next().into());
+        Self::new(id, agent, intent, spans, atlas_hash, now)
+    }
+
+    /// The contexts it was handed.
+    #[must_use]
+    pub fn context_ids(&self) -> BTreeSet<String> {
+        let names = self
+            .contexts
+            .keys()
+            .filter_map(|key| key.rsplit('/').next());
+        names.map(str::to_owned).collect()
     }
 
     /// Whether the session lacks `capability` of `atlas`. A lock beats an unlock.

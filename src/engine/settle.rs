@@ -7,6 +7,7 @@ use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{CheckpointBlocked, CheckpointCompleted, Durability};
 
 use super::command::{AskId, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply, StateKind};
+use super::decide::overridden_by;
 use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
 use super::session::{Entry, Unpassed};
@@ -54,6 +55,7 @@ impl Turn<'_> {
             gate: held.id.clone(),
             expires_at: self.now.plus(PERMIT_LIFETIME),
             given,
+            overrides: overridden_by(held),
             trace_id: held.trace_id.clone(),
             span_id: held.span_id.clone(),
         };

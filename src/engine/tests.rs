@@ -96,6 +96,7 @@ impl Bench {
             action: action.to_owned(),
             params,
             deadline: None,
+            resolution: None,
         };
         self.ask(|ask| Command::RequestAction(ask, request))
     }

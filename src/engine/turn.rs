@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use crate::atlas::compiled::Checkpoint;
-use crate::atlas::document::GuidanceBlock;
 use crate::base::clock::Timestamp;
 use crate::base::id::{SessionId, SpanId, TraceId};
-use crate::trace::event::{ContextInjected, Draft, Durability, Payload};
+use crate::trace::event::{Draft, Durability, Payload};
 
-use super::command::{
-    AskId, Denied, DenyCode, Effect, Given, GivenContext, Reply, StateChange, StateKind,
-};
+use super::command::{AskId, Command, Denied, DenyCode, Effect, Reply, StateChange, StateKind};
+use super::evaluate::{Case, NOTHING_OVERRIDDEN};
+use super::held::ActionCall;
+use super::session::Session;
+use super::suspend::Answers;
 use super::{Engine, State};
 
 /// One command being handled.
@@ -19,6 +20,10 @@ pub(super) struct Turn<'a> {
     pub(super) now: Timestamp,
     effects: Vec<Effect>,
     touched: BTreeSet<SessionId>,
+    /// Bytes of context handed over by this command, for the budget.
+    pub(super) handed_bytes: u64,
+    /// What extensions said about the command that is carried out.
+    pub(super) answers: Answers,
 }
 
 /// Where a record hangs in the span tree.
@@ -49,6 +54,41 @@ impl<'a> Turn<'a> {
             now,
             effects: Vec::new(),
             touched: BTreeSet::new(),
+            handed_bytes: 0,
+            answers: Answers::default(),
+        }
+    }
+
+    /// Carries a command out.
+    pub(super) fn dispatch(&mut self, command: Command) {
+        match command {
+            Command::StartSession(ask, start) => self.start_session(ask, &start),
+            Command::EndSession(ask, end) => self.end_session(ask, end),
+            Command::RequestAction(ask, request) => self.request_action(ask, request),
+            Command::CompleteAction(ask, completed) => self.complete_action(ask, completed),
+            Command::Input(ask, input) => self.input(ask, &input),
+            Command::ReportError(ask, report) => self.report_error(ask, &report),
+            Command::RequestContext(ask, request) => self.request_context(ask, &request),
+            Command::AskerLeft(ask) => self.asker_left(ask),
+            Command::Decide(ask, decide) => self.decide(ask, &decide),
+            Command::Answer(ask, answer) => self.answer(ask, &answer),
+            Command::Resolve(ask, resolve) => self.resolve(ask, &resolve),
+            Command::Consult(ask, consult) => self.consult(ask, &consult),
+            Command::DeadlineReached(gate) => self.deadline_reached(&gate),
+            Command::Returned(id, returned) => self.returned(id, returned),
+        }
+    }
+
+    /// What an action of a session is judged by.
+    pub(super) fn case<'s>(&'s self, session: &'s Session, call: &'s ActionCall) -> Case<'s, 's> {
+        Case {
+            atlases: &self.engine.atlases,
+            usage: &self.engine.state.usage,
+            customs: self.customs(&self.answers),
+            overridden: NOTHING_OVERRIDDEN,
+            session,
+            call,
+            now: self.now,
         }
     }
 
@@ -151,85 +191,6 @@ impl<'a> Turn<'a> {
         body: Option<&T>,
     ) {
         self.effects.push(state_change(kind, key, body));
-    }
-
-    /// Hands over the contexts and the guidance of checkpoints that took effect, each context once
-    /// a session, and records it.
-    pub(super) fn give(
-        &mut self,
-        place: &Place,
-        kind: &str,
-        contexts: &[String],
-        guidance: Option<&GuidanceBlock>,
-    ) -> Given {
-        self.give_as(place, kind, "on_demand", contexts, guidance)
-    }
-
-    /// Hands over contexts and guidance, and records what called for them.
-    pub(super) fn give_as(
-        &mut self,
-        place: &Place,
-        kind: &str,
-        trigger: &str,
-        contexts: &[String],
-        guidance: Option<&GuidanceBlock>,
-    ) -> Given {
-        let mut given = Given {
-            contexts: Vec::new(),
-            guidance: guidance.cloned().into_iter().collect(),
-        };
-        let mut atlas_ids = BTreeSet::new();
-        for id in contexts {
-            let found = self.engine.atlases.iter().find_map(|atlas| {
-                let context = atlas.contexts.get(id)?;
-                Some((atlas.id.clone(), context.content.clone()))
-            });
-            let Some((atlas_id, content)) = found else {
-                continue;
-            };
-            let Some(session) = self.engine.state.sessions.get_mut(&place.session) else {
-                continue;
-            };
-            if session.contexts.insert(id.clone()) {
-                atlas_ids.insert(atlas_id);
-                given.contexts.push(GivenContext {
-                    context_id: id.clone(),
-                    content,
-                });
-            }
-        }
-        if !given.contexts.is_empty() {
-            let size: usize = given
-                .contexts
-                .iter()
-                .map(|context| context.content.len())
-                .sum();
-            let record = ContextInjected {
-                context_ids: given
-                    .contexts
-                    .iter()
-                    .map(|c| c.context_id.clone())
-                    .collect(),
-                atlas_ids: atlas_ids.into_iter().collect(),
-                total_size_bytes: size as u64,
-                trigger: trigger.to_owned(),
-                checkpoint_type: Some(kind.to_owned()),
-                cache_hit: false,
-            };
-            self.record_below(place, record);
-        }
-        given
-    }
-}
-
-impl Given {
-    /// Adds what another checkpoint gave.
-    pub(super) fn extend(&mut self, more: Self) {
-        self.contexts.extend(more.contexts);
-        self.guidance.extend(more.guidance);
-        // Stable: what weighs the same stays in the order it was given.
-        self.guidance
-            .sort_by_key(|guidance| std::cmp::Reverse(guidance.priority));
     }
 }
 

@@ -10,7 +10,7 @@ use crate::base::id::SessionId;
 use crate::engine::command::{
     ActionCompleted, ActionRequest, Denied, EndSession, FinalStatus, StartSession,
 };
-use crate::runtime::Agents;
+use crate::runtime::{Agents, Requested};
 
 /// Who asks for what.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -104,8 +104,9 @@ impl Agent {
                 action: step.action.clone(),
                 params: numbered(&step.params, number),
                 deadline: None,
+                resolution: None,
             };
-            let Ok(allowed) = agents.request_action(request).await else {
+            let Ok(Requested::Allowed(allowed)) = agents.request_action(request).await else {
                 continue;
             };
             let completed = ActionCompleted {

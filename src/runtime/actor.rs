@@ -10,6 +10,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::Snapshots;
 use super::chains::Chains;
 use super::message::Message;
+use super::outside::Outside;
 use super::snapshot::{ChainState, ChainVerdict, Seat, Snapshot, StoreState};
 use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Clock, Timestamp};
@@ -18,6 +19,7 @@ use crate::engine::Engine;
 use crate::engine::command::{
     AskId, Command, Denied, DenyCode, Effect, Refused, Reply, StateChange, StateKind,
 };
+use crate::engine::extension::{CallId, Returned};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::verify::Checked;
@@ -40,6 +42,7 @@ pub(super) struct Actor {
     /// Whether something changed since the newest picture was made.
     changed: bool,
     poison: Option<String>,
+    outside: Outside,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
@@ -57,6 +60,7 @@ impl Actor {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seat: Seat,
+        outside: Outside,
     ) -> Self {
         let mut actor = Self {
             engine,
@@ -71,6 +75,7 @@ impl Actor {
             picture_pending: false,
             changed: false,
             poison: None,
+            outside,
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
         let first = actor.picture();
@@ -101,6 +106,7 @@ impl Actor {
                 }
                 message = inbox.recv() => match message {
                     Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
+                    Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
                     Some(Message::Checked(checked)) => self.checked(checked),
                     Some(Message::Stop(done)) => {
                         self.drain().await;
@@ -128,6 +134,16 @@ impl Actor {
         self.waiting.insert(ask, reply);
         let effects = self.engine.handle(command, self.clock.now());
         self.carry_out(effects).await;
+    }
+
+    /// An extension answered. Without a record nothing may come of it.
+    async fn returned(&mut self, id: CallId, returned: Returned) {
+        if self.poison.is_none() {
+            self.notice_who_left().await;
+            let command = Command::Returned(id, returned);
+            let effects = self.engine.handle(command, self.clock.now());
+            self.carry_out(effects).await;
+        }
     }
 
     async fn notice_who_left(&mut self) {
@@ -174,6 +190,7 @@ impl Actor {
                 }
                 Effect::Reply(ask, reply) => replies.push((ask, reply)),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
+                Effect::CallOut(call) => self.outside.ask(call),
                 Effect::Held(_) | Effect::Settled(_) => {}
             }
         }
@@ -245,6 +262,9 @@ impl Actor {
                 | Reply::Accepted(_)
                 | Reply::Allowed(_)
                 | Reply::Denied(_)
+                | Reply::Asked(_)
+                | Reply::Resolved(_)
+                | Reply::Consulted(_)
                 | Reply::Completed => Reply::Denied(denied(&what)),
             };
             self.tell(vec![(ask, refusal)]);
@@ -354,8 +374,12 @@ fn unavailable(command: &Command, what: &str) -> Reply {
         | Command::Input(..)
         | Command::ReportError(..)
         | Command::RequestContext(..)
+        | Command::Answer(..)
+        | Command::Resolve(..)
+        | Command::Consult(..)
         | Command::AskerLeft(_)
-        | Command::DeadlineReached(_) => Reply::Denied(denied(what)),
+        | Command::DeadlineReached(_)
+        | Command::Returned(..) => Reply::Denied(denied(what)),
     }
 }
 

@@ -4,9 +4,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::message::{AskIds, Message};
 use crate::engine::command::{
-    Accepted, ActionCompleted, ActionRequest, Allowed, AskId, Command, ContextRequest, Denied,
-    DenyCode, EndSession, ErrorReport, Input, Reply, SessionStarted, StartSession,
+    Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Command,
+    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Input, InvalidAnswers, Reply,
+    Resolve, SessionStarted, StartSession,
 };
+use crate::engine::resolve::Resolution;
 
 /// The agents' way in: asks, and never decides.
 ///
@@ -49,9 +51,35 @@ impl Agents {
     ///
     /// # Errors
     /// When it is denied. Whatever goes wrong, it is denied.
-    pub async fn request_action(&self, request: ActionRequest) -> Result<Allowed, Denied> {
+    pub async fn request_action(&self, request: ActionRequest) -> Result<Requested, Denied> {
         match self.ask(|ask| Command::RequestAction(ask, request)).await {
-            Reply::Allowed(allowed) => Ok(allowed),
+            Reply::Allowed(allowed) => Ok(Requested::Allowed(allowed)),
+            Reply::Asked(asked) => Ok(Requested::Asked(asked)),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Answers what the agent itself was asked. When an operator has to answer as well, this waits
+    /// for that.
+    ///
+    /// # Errors
+    /// When it is denied.
+    pub async fn answer(&self, answer: Answer) -> Result<Answered, Denied> {
+        match self.ask(|ask| Command::Answer(ask, answer)).await {
+            Reply::Allowed(allowed) => Ok(Answered::Allowed(allowed)),
+            Reply::Accepted(accepted) => Ok(Answered::Accepted(accepted)),
+            Reply::Invalid(invalid) => Ok(Answered::Invalid(invalid)),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Asks what the agent may do now.
+    ///
+    /// # Errors
+    /// When there is no such session, or its input is refused.
+    pub async fn resolve(&self, resolve: Resolve) -> Result<Resolution, Denied> {
+        match self.ask(|ask| Command::Resolve(ask, resolve)).await {
+            Reply::Resolved(resolution) => Ok(*resolution),
             other => Err(denied_by(other)),
         }
     }
@@ -117,6 +145,26 @@ impl Agents {
     }
 }
 
+/// What came of asking for an action that was not denied.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Requested {
+    /// It may run, once.
+    Allowed(Allowed),
+    /// It is held, and some of what is asked is the agent's to answer.
+    Asked(Asked),
+}
+
+/// What came of an agent's own answers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answered {
+    /// The action may run, once.
+    Allowed(Allowed),
+    /// What was held beside actions is no longer, as far as the agent is concerned.
+    Accepted(Accepted),
+    /// The answers break rules; the request is still held.
+    Invalid(InvalidAnswers),
+}
+
 fn stopped() -> Reply {
     Reply::Denied(Denied {
         code: DenyCode::Unavailable,
@@ -134,6 +182,9 @@ fn denied_by(reply: Reply) -> Denied {
         | Reply::Ended
         | Reply::Accepted(_)
         | Reply::Allowed(_)
+        | Reply::Asked(_)
+        | Reply::Resolved(_)
+        | Reply::Consulted(_)
         | Reply::Completed
         | Reply::Decided(_)
         | Reply::Invalid(_)

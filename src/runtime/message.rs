@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::oneshot;
 
 use crate::engine::command::{AskId, Command, Reply};
+use crate::engine::extension::{CallId, Returned};
 use crate::trace::verify::Checked;
 
 /// A message to the actor.
@@ -17,6 +18,8 @@ pub(super) enum Message {
         command: Command,
         reply: oneshot::Sender<Reply>,
     },
+    /// An extension answered, or did not.
+    Returned(CallId, Returned),
     /// All chains were checked.
     Checked(Result<Vec<Checked>, String>),
     /// Finish what is under way and stop.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cra_core::base::clock::{Boxed, Clock};
 use cra_core::base::id::{CountedIds, SessionId};
 use cra_core::engine::command::{DenyCode, Outcome, Refused, Reply, Ruling};
+use cra_core::runtime::extension::Registry;
 use cra_core::runtime::snapshot::Access;
 use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
 use cra_core::runtime::{Parts, RecordedSession, Runtime, StartError};
@@ -379,6 +380,7 @@ fn parts(store: Arc<dyn Store>) -> Parts {
         ids: Box::new(CountedIds::default()),
         operator: "op-1".to_owned(),
         access: Access::Write,
+        extensions: Registry::default(),
     }
 }
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::ManualClock;
 use cra_core::engine::command::{
-    ActionCompleted, Allowed, Denied, EndSession, FinalStatus, Input, InputSource, Outcome, Reply,
-    Ruling,
+    ActionCompleted, Denied, EndSession, FinalStatus, Input, InputSource, Outcome, Reply, Ruling,
 };
 use cra_core::engine::held::{Held, Subject};
+use cra_core::runtime::Requested;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -72,7 +72,7 @@ struct World {
     bench: Bench,
     sessions: Vec<String>,
     started: u64,
-    asking: Vec<(Asked, JoinHandle<Result<Allowed, Denied>>)>,
+    asking: Vec<(Asked, JoinHandle<Result<Requested, Denied>>)>,
     /// How often the operator passed exactly this, and how often it was allowed.
     passed: BTreeMap<Asked, u64>,
     allowed: BTreeMap<Asked, u64>,
@@ -304,7 +304,7 @@ impl World {
         self.asking = waiting;
         let done: Vec<(Asked, JoinHandle<_>)> = done;
         for (asked, task) in done {
-            if let Ok(Ok(allowed)) = task.await {
+            if let Ok(Ok(Requested::Allowed(allowed))) = task.await {
                 let free = !self.stopped.contains(&asked.0) || self.freed.contains(&asked.0);
                 assert!(free, "{asked:?} ran past a gate before its whole session");
                 let completed = ActionCompleted {

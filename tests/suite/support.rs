@@ -12,6 +12,7 @@ use cra_core::base::clock::{Clock, ManualClock, Timestamp};
 use cra_core::base::id::CountedIds;
 use cra_core::engine::command::{ActionRequest, Decide, Reply, Ruling, StartSession};
 use cra_core::engine::held::Held;
+use cra_core::runtime::extension::Registry;
 use cra_core::runtime::snapshot::{Access, Snapshot};
 use cra_core::runtime::{Parts, Runtime};
 use cra_core::store::Store;
@@ -72,6 +73,7 @@ impl Bench {
             )),
             operator: "op-1".to_owned(),
             access: Access::Write,
+            extensions: Registry::default(),
         });
         Self {
             runtime: runtime.await.unwrap(),
@@ -121,6 +123,7 @@ pub(crate) fn request(session: &str, action: &str, params: Value) -> ActionReque
         action: action.to_owned(),
         params,
         deadline: None,
+        resolution: None,
     }
 }
 

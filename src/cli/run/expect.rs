@@ -66,6 +66,11 @@ pub(super) fn decision(noted: &Noted) -> String {
             format!("invalid: {}", rules.join(", "))
         }
         Some(Reply::Refused(refused)) => format!("refused: {refused}"),
+        Some(Reply::Asked(asked)) => format!("asked at {}", asked.gate),
+        Some(Reply::Resolved(resolution)) => {
+            format!("resolved: {} allowed", resolution.allowed.len())
+        }
+        Some(Reply::Consulted(_)) => "consulted".to_owned(),
     }
 }
 
@@ -89,6 +94,9 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)
+            | Reply::Asked(_)
+            | Reply::Resolved(_)
+            | Reply::Consulted(_)
             | Reply::Completed,
         ) => None,
         None => noted.misfit.as_ref().map(|_| "refused"),

@@ -22,6 +22,7 @@ use crate::engine::command::{
     ActionRequest, AskId, Command, Decide, Decided, Denied, Effect, EndSession, Reply, Ruling,
     StartSession,
 };
+use crate::engine::extension::Returned;
 use crate::engine::held::{Held, Subject};
 
 /// When every scenario begins: 2026-01-01T00:00:00Z, a Thursday.
@@ -152,6 +153,7 @@ impl Stage {
             action: action.to_owned(),
             params: params.clone(),
             deadline: None,
+            resolution: None,
         };
         self.asked.insert(AskId(self.asks + 1), action.to_owned());
         self.ask(|ask| Command::RequestAction(ask, request), noted);
@@ -205,10 +207,12 @@ impl Stage {
     }
 
     fn tell(&mut self, command: Command, asker: Option<AskId>, noted: &mut Noted) {
+        let mut unheard = Vec::new();
         for effect in self.engine.handle(command, self.now) {
             match effect {
                 Effect::Record(draft) => noted.records.push(draft.payload.event_type()),
                 Effect::Persist(_) => {}
+                Effect::CallOut(call) => unheard.push(call.id),
                 Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
                 Effect::Held(gate) => {
@@ -221,6 +225,13 @@ impl Stage {
                 }
                 Effect::Settled(decided) => noted.settled.push(decided),
             }
+        }
+        for call in unheard {
+            let returned = Returned {
+                outcome: Err("there are no extensions in a scenario".to_owned()),
+                took: Duration::ZERO,
+            };
+            self.tell(Command::Returned(call, returned), asker, noted);
         }
     }
 

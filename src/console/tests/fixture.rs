@@ -1,6 +1,6 @@
 //! Sample data.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +68,7 @@ pub(super) fn gate(id: &str, kind: &str, why: &str, questions: Vec<Question>) ->
         questions,
         guidance: None,
         effects: PassEffects::default(),
+        respondent: crate::atlas::document::Respondent::Operator,
         force_sync: true,
         span_id: "span-1".parse().unwrap(),
     }
@@ -99,6 +100,7 @@ pub(super) fn held(id: &str, action: &str, tier: RiskTier, age: u64, left: u64) 
         opened_at: Timestamp::from_micros(now().micros() - i64::try_from(age).unwrap() * 1_000_000),
         deadline: now().plus(Duration::from_secs(left)),
         invalid_attempts: 0,
+        answered: BTreeMap::new(),
         joined: 0,
         trace_id: "trace-1".parse().unwrap(),
         span_id: "span-0".parse().unwrap(),

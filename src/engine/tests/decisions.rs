@@ -223,6 +223,7 @@ fn the_askers_own_deadline_counts_when_it_is_earlier() {
         action: "ticket.delete".to_owned(),
         params: json!({}),
         deadline: Some(bench.now.plus(Duration::from_secs(20))),
+        resolution: None,
     };
     let ask = bench.ask(|ask| Command::RequestAction(ask, request));
     bench.advance(20);

@@ -167,7 +167,7 @@ fn a_reported_error_is_recorded_and_can_hand_over_guidance() {
     let mut bench = with("trigger: {type: error_occurred}, guidance: {content: try again later}");
     let report = bench.error();
     assert_eq!(
-        bench.accepted(report).guidance[0].content,
+        bench.accepted(report).guidance[0].block.content,
         "try again later"
     );
     assert_eq!(
@@ -185,7 +185,7 @@ fn context_comes_when_it_is_asked_for() {
     let ask = bench.context(&["tips", "unknown"], None);
     let given = bench.accepted(ask);
     assert_eq!(given.contexts[0].content, "take care");
-    assert_eq!(given.guidance[0].content, "as you asked");
+    assert_eq!(given.guidance[0].block.content, "as you asked");
     assert_eq!(
         bench.payloads("context_requested")[0],
         json!({
@@ -302,7 +302,7 @@ checkpoints:
     let given = &bench.allowed(ask).given.guidance;
     let texts: Vec<_> = given
         .iter()
-        .map(|guidance| guidance.content.as_str())
+        .map(|guidance| guidance.block.content.as_str())
         .collect();
     assert_eq!(texts, ["heavy", "light"]);
 }

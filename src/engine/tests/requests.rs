@@ -302,7 +302,7 @@ actions: [{action_id: work}, {action_id: watched}]
     let work = bench.request("s-1", "work", json!({}));
     let given = &bench.allowed(work).given;
     assert_eq!(given.contexts[0].content, "take care");
-    assert_eq!(given.guidance[0].content, "slowly");
+    assert_eq!(given.guidance[0].block.content, "slowly");
     let extra = bench.request("s-1", "extra.use", json!({}));
     bench.allowed(extra);
     // A context is handed over once a session.

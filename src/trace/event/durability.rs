@@ -25,6 +25,7 @@ impl Payload {
             | Self::ActionCompleted(_)
             | Self::CheckpointTriggered(_)
             | Self::CheckpointCompleted(_)
+            | Self::CheckpointSkipped(_)
             | Self::CheckpointResponse(_)
             | Self::CheckpointPassed(_)
             | Self::CheckpointBlocked(_)

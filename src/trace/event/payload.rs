@@ -321,6 +321,19 @@ payloads! {
         block_reason: Option<String>,
     }
 
+    /// A checkpoint, or a part of it, was left out because too much was going on.
+    CheckpointSkipped = "checkpoint_skipped" {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// Its type.
+        checkpoint_type: String,
+        /// Which budget was used up.
+        reason: String,
+        /// Contexts that were not handed over.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        dropped_contexts: Vec<String>,
+    }
+
     /// A checkpoint was answered.
     CheckpointResponse = "checkpoint_response" {
         /// The checkpoint.

@@ -31,6 +31,9 @@ impl GateDialog {
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)
+            | Reply::Asked(_)
+            | Reply::Resolved(_)
+            | Reply::Consulted(_)
             | Reply::Completed => {
                 self.step = Step::Editing;
                 self.notice = Some("the answer was not one to a decision; look again".to_owned());

@@ -164,7 +164,7 @@ pub(crate) fn records(held: &Held) -> Vec<&'static str> {
         let name = match &gate.origin {
             Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => "risk_verified",
             Origin::Checkpoint { .. } => continue,
-            Origin::Approval { .. } => "policy_override",
+            Origin::Approval { .. } | Origin::Override { .. } => "policy_override",
         };
         if !names.contains(&name) {
             names.push(name);

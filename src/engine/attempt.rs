@@ -1,0 +1,286 @@
+//! Attempts that were judged: forbidden, let run, or held.
+
+use std::collections::BTreeSet;
+
+use crate::atlas::document::{CheckpointMode, RiskTier};
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::{ExecutionId, GateId, SessionId};
+use crate::base::limits::{MAX_HELD, MAX_HELD_PER_SESSION, MAX_RUNNING_PER_SESSION};
+use crate::trace::event::{CheckpointPassed, Durability, RiskDetected};
+
+use super::Permit;
+use super::command::{Allowed, AskId, DenyCode, Given, Reply, StateKind};
+use super::context::Cause;
+use super::deny::Denial;
+use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request};
+use super::held::{ActionCall, Subject, TierSource};
+use super::policy;
+use super::session::Running;
+use super::turn::{Place, Turn};
+
+/// An attempt that nothing forbids: what may still stand in its way is gates.
+pub(super) struct Attempt {
+    pub(super) call: ActionCall,
+    pub(super) subject: Subject,
+    pub(super) hash: Digest,
+    pub(super) place: Place,
+    pub(super) deadline: Option<Timestamp>,
+    pub(super) fired: Vec<OwnedFired>,
+    pub(super) approvals: Vec<OwnedApproval>,
+    pub(super) given: Given,
+    /// Whether a permit for it overrules a denial: then it is used up whatever else stands there.
+    pub(super) overruled: bool,
+}
+
+/// What an agent can do about a denial that an operator may overrule.
+pub(super) const OVERRULE: &str =
+    "an operator can overrule this for exactly this request; ask again when that has happened";
+
+impl Turn<'_> {
+    /// Denies an attempt. Where an operator may overrule the denial, it is put up for that; nobody
+    /// waits for it.
+    pub(super) fn forbid(&mut self, ask: AskId, mut attempt: Attempt, denial: Denial) {
+        let Denial {
+            by,
+            mut denied,
+            overrides,
+        } = denial;
+        let overridable = overrides.is_some();
+        self.block_as(
+            &attempt.place,
+            &attempt.call,
+            &by,
+            &denied.reason,
+            overridable,
+        );
+        if let Some(overrides) = overrides
+            && self.overload(&attempt.place.session).is_none()
+        {
+            attempt.approvals.insert(0, overrides);
+            let raised = self.raise_all(&attempt.fired, &attempt.approvals);
+            let request = Request {
+                subject: attempt.subject,
+                hash: attempt.hash,
+                place: attempt.place,
+                deadline: None,
+                given: Given::default(),
+                advice: Vec::new(),
+                modified_input: None,
+            };
+            denied.gate = self.hold(None, request, raised);
+            denied.help = Some(OVERRULE.to_owned());
+        }
+        self.reply(ask, Reply::Denied(denied));
+    }
+
+    /// Does what handlers of the fired checkpoints want, then goes on.
+    pub(super) fn hear_handlers(&mut self, ask: AskId, mut attempt: Attempt) {
+        let handled = self.handle_fired(&attempt.place, &mut attempt.fired);
+        if let Some(stop) = handled.stop {
+            let fired = attempt.fired.get(stop.index);
+            let by = fired.map_or_else(String::new, |fired| fired.checkpoint.id.clone());
+            self.block(&attempt.place, &attempt.call, &by, &stop.reason);
+            self.deny(ask, DenyCode::Extension, stop.reason);
+            return;
+        }
+        attempt.approvals.extend(handled.approvals);
+        attempt.given = handled.given;
+        self.pass_or_hold(ask, attempt);
+    }
+
+    /// The denials that a permit for exactly this request overrules.
+    pub(super) fn permitted_overrides(&self, hash: Digest) -> BTreeSet<String> {
+        let permit = self.engine.state.permits.get(&hash);
+        let good = permit.filter(|permit| {
+            permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now
+        });
+        good.map(|permit| permit.overrides.clone())
+            .unwrap_or_default()
+    }
+
+    /// Lets an attempt run when no gate is in its way or a permit opens them all; else holds it.
+    fn pass_or_hold(&mut self, ask: AskId, attempt: Attempt) {
+        let Attempt {
+            call,
+            subject,
+            hash,
+            place,
+            deadline,
+            fired,
+            approvals,
+            mut given,
+            overruled,
+        } = attempt;
+        let blocking = |fired: &&OwnedFired| fired.checkpoint.mode == CheckpointMode::Blocking;
+        let gated =
+            fired.iter().any(|fired| blocking(&fired)) || !approvals.is_empty() || overruled;
+        let permit = gated.then(|| self.take_permit(hash)).flatten();
+        let beside = if gated && permit.is_none() {
+            Beside::Gate
+        } else {
+            Beside::Nothing
+        };
+        for fired in fired.iter().filter(|fired| !blocking(fired)) {
+            given.extend(self.apply_passing(&place, fired, &subject, beside));
+        }
+        if !gated {
+            let allowed = self.allow(&place, &call, given);
+            self.reply(ask, Reply::Allowed(allowed));
+            return;
+        }
+        if let Some(permit) = permit {
+            let checkpoints = fired.iter().filter(blocking).map(|it| &it.checkpoint.id);
+            let policies = approvals.iter().map(|approval| &approval.policy_id);
+            self.run_by_permit(
+                ask,
+                &place,
+                &call,
+                checkpoints.chain(policies),
+                permit,
+                given,
+            );
+            return;
+        }
+        if let Some(reason) = self.overload(&place.session) {
+            self.block(&place, &call, "overload", &reason);
+            self.deny(ask, DenyCode::Overload, reason);
+            return;
+        }
+        if call.tier >= RiskTier::High {
+            self.record_below(&place, risk_detected(&call));
+        }
+        let raised = self.raise_all(&fired, &approvals);
+        let advisory = |fired: &&OwnedFired| {
+            fired.certain && fired.checkpoint.mode == CheckpointMode::Advisory
+        };
+        let request = Request {
+            subject,
+            hash,
+            place,
+            deadline,
+            given,
+            advice: fired
+                .iter()
+                .filter(advisory)
+                .map(OwnedFired::advice)
+                .collect(),
+            modified_input: None,
+        };
+        self.hold(Some(ask), request, raised);
+    }
+
+    /// The gates of an attempt, in the order they are asked.
+    fn raise_all(&mut self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> Vec<Raised> {
+        let mut raised = Vec::new();
+        for fired in fired {
+            if fired.checkpoint.mode == CheckpointMode::Blocking {
+                raised.push(self.raise_checkpoint(fired));
+            }
+        }
+        raised.extend(
+            approvals
+                .iter()
+                .map(|approval| self.raise_approval(approval)),
+        );
+        raised
+    }
+
+    /// Lets a request run that was approved while its asker was away.
+    fn run_by_permit<'g>(
+        &mut self,
+        ask: AskId,
+        place: &Place,
+        call: &ActionCall,
+        gates: impl Iterator<Item = &'g String>,
+        permit: Permit,
+        mut given: Given,
+    ) {
+        for gate in gates {
+            self.record_permitted(place, gate, &permit.gate);
+        }
+        given.extend(permit.given);
+        let allowed = self.allow(place, call, given);
+        self.reply(ask, Reply::Allowed(allowed));
+    }
+
+    /// Takes the permit for exactly this request under exactly these Atlases, if there is one.
+    fn take_permit(&mut self, hash: Digest) -> Option<Permit> {
+        let permit = self.state().permits.remove(&hash)?;
+        self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
+        let good = permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now;
+        good.then_some(permit)
+    }
+
+    /// Records that a gate stands open because the request was passed before, held as `held`.
+    fn record_permitted(&mut self, place: &Place, gate: &str, held: &GateId) {
+        let passed = CheckpointPassed {
+            checkpoint_id: gate.to_owned(),
+            unlocked_capabilities: Vec::new(),
+            injected_contexts: Vec::new(),
+            passed_by: format!("the permit of {held}"),
+        };
+        let span = self.new_span();
+        self.record_as(&place.below(span), passed, Durability::Sync);
+    }
+
+    /// Notes that an action may run now, and what for.
+    pub(super) fn allow(&mut self, place: &Place, call: &ActionCall, new: Given) -> Allowed {
+        let session = self.engine.state.sessions.get(&place.session);
+        let limits = session.map(|session| policy::limits(self.case(session, call)));
+        let now = self.now;
+        let counted = self
+            .state()
+            .usage
+            .count(&limits.unwrap_or_default(), call, now);
+        for (key, spent) in counted {
+            self.persist(StateKind::Usage, &key, Some(&spent));
+        }
+        let execution: ExecutionId = self.engine.ids.next().into();
+        let running = Running {
+            action: call.action.clone(),
+            trace_id: place.trace_id.clone(),
+            span_id: place.span_id.clone(),
+            since: self.now,
+        };
+        let called = self.give_on(place, Cause::Run(call));
+        let mut given = Given::default();
+        if let Some(session) = self.state().sessions.get_mut(&place.session) {
+            given = std::mem::take(&mut session.owed);
+            session.actions += 1;
+            while session.running.len() >= MAX_RUNNING_PER_SESSION {
+                // Identifiers are in the order of time.
+                session.running.pop_first();
+            }
+            session.running.insert(execution.clone(), running);
+        }
+        self.touch(&place.session);
+        given.extend(new);
+        given.extend(called);
+        Allowed { execution, given }
+    }
+
+    /// Why no more can be held, if so.
+    fn overload(&self, session: &SessionId) -> Option<String> {
+        let held = &self.engine.state.held;
+        let own = held.values().filter(|it| it.held.session == *session);
+        if own.count() >= MAX_HELD_PER_SESSION {
+            return Some(format!(
+                "{MAX_HELD_PER_SESSION} requests of this session are held"
+            ));
+        }
+        (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
+    }
+}
+
+fn risk_detected(call: &ActionCall) -> RiskDetected {
+    RiskDetected {
+        risk_tier: call.tier.as_str().to_owned(),
+        trigger: match call.tier_source {
+            TierSource::Declared => "declared by the Atlas".to_owned(),
+            TierSource::Detected => "detected from the words of the request".to_owned(),
+        },
+        action_type: Some(call.action.clone()),
+        recommended_action: "verify".to_owned(),
+    }
+}

@@ -1,0 +1,160 @@
+//! What need not be worked out twice: bounded, short-lived, and never a reason to let something run.
+//!
+//! An agent is let run by judging its request anew, every time. Approvals and limits are not in here.
+
+use std::collections::BTreeMap;
+
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::limits::MAX_CACHED;
+
+use super::consult::PolicyAnswer;
+use super::evaluate::KeywordFiring;
+
+/// The engine's caches.
+#[derive(Debug, Default)]
+pub(super) struct Caches {
+    /// Counts up whenever what was worked out may no longer be so: a lock, an unlock, an override.
+    generation: u64,
+    contexts: Cache<String, ()>,
+    keywords: Cache<Digest, Vec<KeywordFiring>>,
+    policies: Cache<Digest, PolicyAnswer>,
+}
+
+impl Caches {
+    /// What was worked out before says nothing any more.
+    pub(super) fn new_generation(&mut self) {
+        self.generation += 1;
+    }
+
+    /// Forgets everything.
+    pub(super) fn clear(&mut self) {
+        self.new_generation();
+        self.contexts.entries.clear();
+        self.keywords.entries.clear();
+        self.policies.entries.clear();
+    }
+
+    /// Forgets a context.
+    pub(super) fn forget_context(&mut self, id: &str) {
+        let ending = format!("/{id}");
+        self.contexts
+            .entries
+            .retain(|key, _| !key.ends_with(&ending));
+    }
+
+    /// Whether a context was handed to anybody while it is valid.
+    pub(super) fn has_context(&self, key: &str, now: Timestamp) -> bool {
+        // A context's text does not depend on what a session may do: every generation has the same.
+        let entry = self.contexts.entries.get(key);
+        entry.is_some_and(|entry| entry.until > now)
+    }
+
+    pub(super) fn keep_context(&mut self, key: String, until: Timestamp) {
+        self.contexts.put(key, (), until, self.generation);
+    }
+
+    /// What keywords were found in an input.
+    #[expect(dead_code, reason = "input is looked at anew for now")]
+    pub(super) fn keywords(&self, input: Digest, now: Timestamp) -> Option<&Vec<KeywordFiring>> {
+        self.keywords.get(&input, now, self.generation)
+    }
+
+    #[expect(dead_code, reason = "input is looked at anew for now")]
+    pub(super) fn keep_keywords(
+        &mut self,
+        input: Digest,
+        found: Vec<KeywordFiring>,
+        until: Timestamp,
+    ) {
+        self.keywords.put(input, found, until, self.generation);
+    }
+
+    /// What policies said about a request.
+    pub(super) fn policy(&self, request: Digest, now: Timestamp) -> Option<&PolicyAnswer> {
+        self.policies.get(&request, now, self.generation)
+    }
+
+    pub(super) fn keep_policy(&mut self, request: Digest, said: PolicyAnswer, until: Timestamp) {
+        self.policies.put(request, said, until, self.generation);
+    }
+}
+
+/// A bounded map whose entries go out of date.
+#[derive(Debug)]
+struct Cache<K, V> {
+    entries: BTreeMap<K, Entry<V>>,
+}
+
+#[derive(Debug)]
+struct Entry<V> {
+    value: V,
+    until: Timestamp,
+    generation: u64,
+}
+
+impl<K, V> Default for Cache<K, V> {
+    fn default() -> Self {
+        Self {
+            entries: BTreeMap::new(),
+        }
+    }
+}
+
+impl<K: Ord + Clone, V> Cache<K, V> {
+    fn get(&self, key: &K, now: Timestamp, generation: u64) -> Option<&V> {
+        let entry = self.entries.get(key)?;
+        (entry.until > now && entry.generation == generation).then_some(&entry.value)
+    }
+
+    /// Keeps a value. When full, what goes out of date first makes room.
+    fn put(&mut self, key: K, value: V, until: Timestamp, generation: u64) {
+        if self.entries.len() >= MAX_CACHED && !self.entries.contains_key(&key) {
+            let first = self.entries.iter().min_by_key(|(_, entry)| entry.until);
+            if let Some(first) = first.map(|(key, _)| key.clone()) {
+                self.entries.remove(&first);
+            }
+        }
+        self.entries.insert(
+            key,
+            Entry {
+                value,
+                until,
+                generation,
+            },
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn at(seconds: u64) -> Timestamp {
+        let start: Timestamp = "2026-01-01T00:00:00.000000Z".parse().unwrap();
+        start.plus(Duration::from_secs(seconds))
+    }
+
+    #[test]
+    fn entries_go_out_of_date_and_with_their_generation() {
+        let mut cache = Cache::default();
+        cache.put("a", 1, at(10), 0);
+        assert_eq!(cache.get(&"a", at(9), 0), Some(&1));
+        assert_eq!(cache.get(&"a", at(10), 0), None);
+        assert_eq!(cache.get(&"a", at(9), 1), None);
+    }
+
+    #[test]
+    fn a_full_cache_drops_what_goes_out_of_date_first() {
+        let mut cache = Cache::default();
+        for index in 0..MAX_CACHED as u64 {
+            cache.put(index, (), at(index + 10), 0);
+        }
+        cache.put(u64::MAX, (), at(1), 0);
+        assert_eq!(cache.entries.len(), MAX_CACHED);
+        assert_eq!(cache.get(&0, at(0), 0), None);
+        assert_eq!(cache.get(&1, at(0), 0), Some(&()));
+    }
+}

@@ -1,0 +1,277 @@
+//! What askers are told.
+
+use serde::{Deserialize, Serialize};
+
+use crate::atlas::compiled::Question;
+use crate::atlas::document::{GuidanceBlock, RiskTier};
+use crate::base::clock::Timestamp;
+use crate::base::id::{ExecutionId, GateId, SessionId};
+use crate::engine::consult::Consulted;
+use crate::engine::held::Held;
+use crate::engine::resolve::Resolution;
+
+/// What an asker is told.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reply {
+    /// The session is open.
+    Started(SessionStarted),
+    /// The session is closed.
+    Ended,
+    /// Input, an error or a request for context was taken in.
+    Accepted(Accepted),
+    /// The action may run, once.
+    Allowed(Allowed),
+    /// It may not.
+    Denied(Denied),
+    /// It is held, and some of what is asked is the agent's to answer.
+    Asked(Asked),
+    /// What the agent may do.
+    Resolved(Box<Resolution>),
+    /// The answer to a question that changes nothing.
+    Consulted(Consulted),
+    /// The result was noted.
+    Completed,
+    /// The operator's decision was taken.
+    Decided(Decided),
+    /// The operator's answers break rules; the request is still held.
+    Invalid(InvalidAnswers),
+    /// The operator's decision was not taken.
+    Refused(Refused),
+}
+
+/// A session is open.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionStarted {
+    /// Gates that hold its actions until an operator passes them.
+    pub held: Vec<GateId>,
+    /// What is the agent's to answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<Asked>,
+    /// Texts handed to the agent.
+    pub given: Given,
+}
+
+/// What an agent is asked itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// The held request.
+    pub gate: GateId,
+    /// The gates that are the agent's to answer.
+    pub gates: Vec<AskedGate>,
+    /// When silence denies it.
+    pub deadline: Timestamp,
+    /// Whether an operator has to answer as well.
+    pub operator: bool,
+}
+
+/// A gate that is an agent's to answer.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct AskedGate {
+    /// The checkpoint.
+    pub checkpoint_id: String,
+    /// What has to be answered.
+    pub questions: Vec<Question>,
+    /// What the steward says about it.
+    pub guidance: Option<GuidanceBlock>,
+}
+
+/// Something beside an action was taken in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// Texts handed to the agent.
+    pub given: Given,
+    /// The input as it should read, where an extension changed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modified_input: Option<String>,
+}
+
+/// What an agent is given along with an answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// Contexts, by identifier.
+    pub contexts: Vec<GivenContext>,
+    /// Guidance, the weightiest first.
+    pub guidance: Vec<GivenGuidance>,
+    /// Checkpoints whose guidance no longer holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withdrawn: Vec<String>,
+}
+
+/// Guidance handed to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenGuidance {
+    /// The checkpoint that gives it.
+    pub checkpoint_id: String,
+    /// What it says.
+    pub block: GuidanceBlock,
+}
+
+/// A context handed to an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenContext {
+    /// Its identifier.
+    pub context_id: String,
+    /// Its text.
+    pub content: String,
+}
+
+/// An action may run, once.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// This run; named again when it is completed.
+    pub execution: ExecutionId,
+    /// Texts handed to the agent.
+    pub given: Given,
+}
+
+/// An action may not run, or a request cannot be taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Denied {
+    /// Why, for programs.
+    pub code: DenyCode,
+    /// Why, for people.
+    pub reason: String,
+    /// What can be done about it.
+    pub help: Option<String>,
+    /// The gate it was held at, if it was.
+    pub gate: Option<GateId>,
+}
+
+/// Why something is denied, for programs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DenyCode {
+    /// The session does not exist, or has ended, or exists already.
+    Session,
+    /// The request itself cannot be read.
+    BadRequest,
+    /// No Atlas knows the action.
+    UnknownAction,
+    /// A policy denies it.
+    Policy,
+    /// An extension says no, or could not be heard.
+    Extension,
+    /// The resolution it relies on does not cover it.
+    Resolution,
+    /// A passed gate denies it.
+    DeniedAction,
+    /// A capability is locked and no gate unlocks it.
+    CapabilityLocked,
+    /// The parameters break the action's schema.
+    Parameters,
+    /// A rate limit or budget is used up.
+    Limit,
+    /// An operator refused.
+    Refused,
+    /// An answer broke a rule that says so.
+    InvalidAnswer,
+    /// Nobody answered in time.
+    Expired,
+    /// The asker left, or its session ended.
+    Withdrawn,
+    /// The Atlases changed while it was held.
+    Changed,
+    /// Too much is held already.
+    Overload,
+    /// The console cannot record, so it cannot allow.
+    Unavailable,
+}
+
+/// How a held request ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Decided {
+    /// Which.
+    pub gate: GateId,
+    /// When.
+    pub at: Timestamp,
+    /// How.
+    pub outcome: Outcome,
+    /// The operator, where one decided.
+    pub by: Option<String>,
+    /// The reason or justification.
+    pub detail: String,
+    /// The session that asked.
+    pub session: SessionId,
+    /// The agent that asked.
+    pub agent: String,
+    /// The action asked for, or `session_start`.
+    pub action: String,
+    /// How risky it was.
+    pub tier: RiskTier,
+}
+
+/// How a held request can end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// An operator let it pass.
+    Passed,
+    /// An operator refused it.
+    Denied,
+    /// Nobody answered.
+    Expired,
+    /// The asker took it back.
+    Withdrawn,
+    /// The Atlases changed under it.
+    Voided,
+}
+
+impl Outcome {
+    /// The outcome's name in records and on the screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Denied => "denied",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+            Self::Voided => "voided",
+        }
+    }
+}
+
+/// Answers that break rules.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct InvalidAnswers {
+    /// The request as it is held now, with one more invalid attempt.
+    pub held: Box<Held>,
+    /// What is wrong: gate, question, rules.
+    pub problems: Vec<Problem>,
+}
+
+/// What is wrong with one answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// Index of the gate in `Held::gates`.
+    pub gate: usize,
+    /// The question.
+    pub question: String,
+    /// The rules that are not kept.
+    pub rules: Vec<String>,
+}
+
+/// Why an operator's decision was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(rename_all = "snake_case")]
+pub enum Refused {
+    /// It is not held.
+    #[error("{0} is not held")]
+    NotHeld(GateId),
+    /// It ended before this decision came.
+    #[error("{} was {} at {}{}", .0.gate, .0.outcome.as_str(), .0.at.time_of_day(),
+        .0.by.as_ref().map(|by| format!(" by {by}")).unwrap_or_default())]
+    AlreadySettled(Box<Decided>),
+    /// It is not the request the operator saw.
+    #[error("the request changed since it was shown; look at it again")]
+    RequestChanged,
+    /// The Atlases it was judged under are no longer the loaded ones.
+    #[error("the Atlas changed since this was asked; it can only be denied")]
+    AtlasChanged,
+    /// A refusal without a reason.
+    #[error("a reason is needed to deny a request of this tier")]
+    ReasonMissing,
+    /// The record could not be made durable.
+    #[error("it could not be recorded, so it does not count: {0}")]
+    Unavailable(String),
+}

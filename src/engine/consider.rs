@@ -1,0 +1,279 @@
+//! Which extensions have a say in a command.
+
+use crate::atlas::compiled::{Checkpoint, CustomTrigger, Trigger};
+use crate::atlas::condition::{Facts, Truth};
+use crate::base::id::SessionId;
+
+use super::command::{ActionRequest, Command, Input, StartSession};
+use super::customs::{CustomFiring, Customs, key};
+use super::evaluate::{self, Case, Fired, Occasion};
+use super::extension::{
+    Action, AgentInput, CallQuestion, CheckpointContext, Extensions, SessionState,
+};
+use super::hear::hear;
+use super::held::{ActionCall, request_hash};
+use super::session::{Entry, Session};
+use super::suspend::{About, Answers, Needed};
+use super::turn::Turn;
+
+/// What extensions are told about: who, and what for.
+struct Scene<'s> {
+    session: &'s Session,
+    input: Option<AgentInput>,
+    action: Option<Action>,
+}
+
+impl Turn<'_> {
+    /// The extensions that have to be asked before `command` can be carried out. Triggers are asked
+    /// at the same time; handlers one after the other, because each sees what the one before left.
+    pub(super) fn needed(&self, command: &Command, answers: &Answers) -> Vec<Needed> {
+        if self.engine.extensions == Extensions::default() {
+            return Vec::new();
+        }
+        match command {
+            Command::StartSession(_, start) => self.needed_at_start(start, answers),
+            Command::RequestAction(_, request) => self.needed_for_action(request, answers),
+            Command::Input(_, input) => {
+                let told = Some(told_input(input));
+                self.needed_on(&input.session, Occasion::Input(&input.text), told, answers)
+            }
+            Command::CompleteAction(_, completed) => {
+                let session = self.live(&completed.session);
+                let running = session.and_then(|it| it.running.get(&completed.execution));
+                let Some(action) = running.map(|running| running.action.clone()) else {
+                    return Vec::new();
+                };
+                self.needed_on(&completed.session, Occasion::Done(&action), None, answers)
+            }
+            Command::ReportError(_, report) => {
+                self.needed_on(&report.session, Occasion::Error, None, answers)
+            }
+            Command::RequestContext(_, request) => {
+                let named = request.checkpoint.as_deref();
+                let occasion = named.map_or(Occasion::Context, Occasion::Named);
+                self.needed_on(&request.session, occasion, None, answers)
+            }
+            Command::EndSession(_, end) => {
+                self.needed_on(&end.session, Occasion::SessionEnd, None, answers)
+            }
+            Command::Decide(_, decide) => self.needed_for_decision(decide, answers),
+            Command::Answer(_, answer) => self.needed_for_answer(answer, answers),
+            Command::Resolve(_, resolve) => {
+                let Some(text) = &resolve.input else {
+                    return Vec::new();
+                };
+                let told = Some(AgentInput {
+                    content: text.clone(),
+                    source: "user".to_owned(),
+                });
+                self.needed_on(&resolve.session, Occasion::Input(text), told, answers)
+            }
+            Command::Consult(..)
+            | Command::AskerLeft(_)
+            | Command::DeadlineReached(_)
+            | Command::Returned(..) => Vec::new(),
+        }
+    }
+
+    fn needed_at_start(&self, start: &StartSession, answers: &Answers) -> Vec<Needed> {
+        if self.live(&start.session).is_some() {
+            return Vec::new();
+        }
+        let hash = self.engine.atlas_hash;
+        let session = Session::imagined(
+            start.session.clone(),
+            start.agent.clone(),
+            start.intent.clone(),
+            hash,
+            self.now,
+        );
+        let owed = std::collections::BTreeSet::new();
+        let fired = evaluate::session_start(&self.engine.atlases, &session, &owed, self.now);
+        let scene = Scene {
+            session: &session,
+            input: None,
+            action: None,
+        };
+        self.next_handler(&fired, &scene, answers)
+    }
+
+    fn needed_on(
+        &self,
+        session: &SessionId,
+        occasion: Occasion<'_>,
+        input: Option<AgentInput>,
+        answers: &Answers,
+    ) -> Vec<Needed> {
+        let Some(session) = self.live(session) else {
+            return Vec::new();
+        };
+        let scene = Scene {
+            session,
+            input,
+            action: None,
+        };
+        let customs = self.customs(answers);
+        if let Occasion::Input(_) = occasion {
+            let facts = evaluate::occasion_facts(session, occasion, self.now);
+            let asked = self.triggers(&scene, customs, &facts, |trigger| trigger.on_input);
+            if !asked.is_empty() {
+                return asked;
+            }
+        }
+        let mut fired = evaluate::on(&self.engine.atlases, session, occasion, customs, self.now);
+        if let Occasion::Input(_) = occasion {
+            (fired, _) = self.within_budget(fired, |fired| fired.checkpoint.mode);
+        }
+        self.next_handler(&fired, &scene, answers)
+    }
+
+    fn needed_for_action(&self, request: &ActionRequest, answers: &Answers) -> Vec<Needed> {
+        let Some(session) = self.live(&request.session) else {
+            return Vec::new();
+        };
+        // What stands before the whole session comes first; the request is taken up again then.
+        let waits = session.entry != Entry::Open
+            || !session.pending.is_empty()
+            || !session.unpassed.is_empty()
+            || session.atlas_hash != self.engine.atlas_hash;
+        let hash = request_hash(&request.session, &request.action, &request.params);
+        let mut held = self.engine.state.held.values();
+        if waits || held.any(|waiting| waiting.held.request_hash == hash) {
+            return Vec::new();
+        }
+        let customs = self.customs(answers);
+        let beats = evaluate::on(
+            &self.engine.atlases,
+            session,
+            Occasion::Beat,
+            customs,
+            self.now,
+        );
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
+        let scene = Scene {
+            session,
+            input: None,
+            action: Some(Action::of(&call)),
+        };
+        let needed = self.next_handler(&beats, &scene, answers);
+        if !needed.is_empty() {
+            return needed;
+        }
+        let case = Case {
+            customs,
+            ..self.case(session, &call)
+        };
+        let facts = case.facts();
+        let asked = self.triggers(&scene, customs, &facts, |trigger| trigger.on_action);
+        if !asked.is_empty() {
+            return asked;
+        }
+        let found = evaluate::action(case);
+        if found.denial.is_some() {
+            return Vec::new();
+        }
+        self.next_handler(&found.fired, &scene, answers)
+    }
+
+    /// The custom triggers whose extension has to be asked.
+    fn triggers(
+        &self,
+        scene: &Scene<'_>,
+        customs: Customs<'_>,
+        facts: &Facts<'_>,
+        looks: fn(&CustomTrigger) -> bool,
+    ) -> Vec<Needed> {
+        let mut needed = Vec::new();
+        for atlas in &self.engine.atlases {
+            for checkpoint in &atlas.checkpoints {
+                let Trigger::Custom(trigger) = &checkpoint.trigger else {
+                    continue;
+                };
+                let when = checkpoint.when.as_ref();
+                let may =
+                    looks(trigger) && when.is_none_or(|when| when.evaluate(facts) != Truth::False);
+                if may && let CustomFiring::Ask = customs.firing(atlas, checkpoint, trigger, facts)
+                {
+                    needed.push(Needed {
+                        key: key(atlas, checkpoint, &trigger.trigger_id, About::Trigger),
+                        question: CallQuestion::Trigger {
+                            params: trigger.params.clone(),
+                        },
+                        context: self.context(scene, checkpoint, None, &trigger.trigger_id),
+                    });
+                }
+            }
+        }
+        needed
+    }
+
+    fn next_handler(
+        &self,
+        fired: &[Fired<'_>],
+        scene: &Scene<'_>,
+        answers: &Answers,
+    ) -> Vec<Needed> {
+        let checkpoints = fired.iter().map(|it| (it.atlas.id.as_str(), it.checkpoint));
+        let heard = hear(self, answers, checkpoints);
+        let Some((index, handler)) = heard.next else {
+            return Vec::new();
+        };
+        let Some(next) = fired.get(index) else {
+            return Vec::new();
+        };
+        vec![Needed {
+            key: key(next.atlas, next.checkpoint, &handler, About::Handler),
+            question: CallQuestion::Handler,
+            context: self.context(scene, next.checkpoint, heard.input, &next.why),
+        }]
+    }
+
+    fn context(
+        &self,
+        scene: &Scene<'_>,
+        checkpoint: &Checkpoint,
+        modified: Option<String>,
+        trigger: &str,
+    ) -> CheckpointContext {
+        let mut input = scene.input.clone();
+        if let (Some(input), Some(text)) = (&mut input, modified) {
+            input.content = text;
+        }
+        CheckpointContext {
+            checkpoint_type: checkpoint.kind.to_owned(),
+            checkpoint_id: checkpoint.id.clone(),
+            trigger: trigger.to_owned(),
+            input,
+            action: scene.action.clone(),
+            session: self.session_state(scene.session),
+            cache: scene.session.context_ids(),
+        }
+    }
+
+    /// What an extension is told of a session.
+    pub(super) fn session_state(&self, session: &Session) -> SessionState {
+        let atlases = self.engine.atlases.iter();
+        SessionState {
+            id: session.id.clone(),
+            agent: session.agent.clone(),
+            intent: session.intent.clone(),
+            actions: session.actions,
+            atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
+        }
+    }
+
+    /// What is known about custom triggers, with these answers.
+    pub(super) fn customs<'s>(&'s self, answers: &'s Answers) -> Customs<'s> {
+        Customs {
+            extensions: &self.engine.extensions,
+            answers,
+        }
+    }
+}
+
+fn told_input(input: &Input) -> AgentInput {
+    AgentInput {
+        content: input.text.clone(),
+        source: input.source.as_str().to_owned(),
+    }
+}

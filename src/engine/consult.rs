@@ -1,0 +1,227 @@
+//! Questions that change nothing and let nothing run: what would policies say, which contexts are there.
+//!
+//! Answers may come from a cache, because nobody is let run by them: that is judged anew every time.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::atlas::document::InjectMode;
+use crate::base::id::SessionId;
+
+use super::command::{AskId, DenyCode, GivenContext, Reply};
+use super::evaluate;
+use super::extension::PolicyWord;
+use super::held::{ActionCall, request_hash};
+use super::turn::Turn;
+
+/// A question that changes nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Consult {
+    /// Contexts that a text, or hints, call for.
+    Contexts {
+        /// The session.
+        session: SessionId,
+        /// What is looked for.
+        query: String,
+        /// Only those that are handed over in this way.
+        mode: Option<InjectMode>,
+        /// Words to look for beside the query.
+        hints: Vec<String>,
+    },
+    /// Contexts by identifier.
+    ContextsById {
+        /// The session.
+        session: SessionId,
+        /// Which.
+        ids: Vec<String>,
+    },
+    /// What policies say about an action.
+    Policy {
+        /// The session.
+        session: SessionId,
+        /// The action.
+        action: String,
+        /// Its parameters.
+        params: Value,
+    },
+}
+
+impl Consult {
+    /// The session that asks.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        match self {
+            Self::Contexts { session, .. }
+            | Self::ContextsById { session, .. }
+            | Self::Policy { session, .. } => session,
+        }
+    }
+}
+
+/// The answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Consulted {
+    /// Contexts.
+    Contexts(Vec<GivenContext>),
+    /// What policies say.
+    Policy(PolicyAnswer),
+}
+
+/// What policies say about an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyAnswer {
+    /// The word.
+    pub decision: PolicyWord,
+    /// Why.
+    pub reason: String,
+    /// The policy that decides.
+    pub policy_id: String,
+    /// Whether this was worked out before, and not anew.
+    pub cached: bool,
+}
+
+impl Turn<'_> {
+    pub(super) fn consult(&mut self, ask: AskId, consult: &Consult) {
+        if self.live(consult.session()).is_none() {
+            self.deny_session(ask, consult.session());
+            return;
+        }
+        let answer = match consult {
+            Consult::Contexts {
+                query, mode, hints, ..
+            } => Consulted::Contexts(self.contexts_for(query, *mode, hints)),
+            Consult::ContextsById { ids, .. } => Consulted::Contexts(self.contexts_by_id(ids)),
+            Consult::Policy {
+                session,
+                action,
+                params,
+            } => {
+                let Some(answer) = self.policy_for(session, action, params) else {
+                    self.deny(ask, DenyCode::BadRequest, "the request cannot be judged");
+                    return;
+                };
+                Consulted::Policy(answer)
+            }
+        };
+        self.reply(ask, Reply::Consulted(answer));
+    }
+
+    /// Contexts of a mode, or those that a text or hints call for; the weightiest first.
+    fn contexts_for(
+        &self,
+        query: &str,
+        mode: Option<InjectMode>,
+        hints: &[String],
+    ) -> Vec<GivenContext> {
+        let mut found = Vec::new();
+        for atlas in &self.engine.atlases {
+            for injection in &atlas.injections {
+                let of_mode = mode.is_none_or(|mode| mode == injection.mode);
+                let texts = std::iter::once(query).chain(hints.iter().map(String::as_str));
+                let keywords = injection.keywords.as_ref();
+                let called = keywords.is_some_and(|keywords| {
+                    texts
+                        .into_iter()
+                        .any(|text| !keywords.find(text).is_empty())
+                });
+                // Asking for a way of handing over asks for all that is handed over so.
+                let wanted = called
+                    || (mode.is_some() && mode != Some(InjectMode::OnMatch))
+                    || hints.contains(&injection.context_id);
+                if of_mode
+                    && wanted
+                    && let Some(context) = atlas.contexts.get(&injection.context_id)
+                {
+                    found.push((injection.priority, context));
+                }
+            }
+        }
+        // Stable: ties stay in the order of the Atlases, then as written.
+        found.sort_by_key(|(priority, _)| std::cmp::Reverse(*priority));
+        let contexts = found.into_iter().map(|(_, context)| GivenContext {
+            context_id: context.context_id.clone(),
+            content: context.content.clone(),
+        });
+        contexts.collect()
+    }
+
+    fn contexts_by_id(&self, ids: &[String]) -> Vec<GivenContext> {
+        let find = |id: &String| {
+            let mut atlases = self.engine.atlases.iter();
+            let context = atlases.find_map(|atlas| atlas.contexts.get(id))?;
+            Some(GivenContext {
+                context_id: id.clone(),
+                content: context.content.clone(),
+            })
+        };
+        ids.iter().filter_map(find).collect()
+    }
+
+    fn policy_for(
+        &mut self,
+        session: &SessionId,
+        action: &str,
+        params: &Value,
+    ) -> Option<PolicyAnswer> {
+        let hash = request_hash(session, action, params);
+        let now = self.now;
+        if let Some(known) = self.engine.state.caches.policy(hash, now) {
+            return Some(PolicyAnswer {
+                cached: true,
+                ..known.clone()
+            });
+        }
+        let known = self.live(session)?;
+        let call = ActionCall::of(&self.engine.atlases, action, params);
+        let found = evaluate::action(self.case(known, &call));
+        let (decision, reason) = match &found.denial {
+            Some(denial) => (PolicyWord::Deny, denial.denied.reason.clone()),
+            None => match found.approvals.first() {
+                Some(approval) => (PolicyWord::RequireApproval, approval.reason.to_owned()),
+                None => (PolicyWord::Allow, String::new()),
+            },
+        };
+        let policy_id = match &found.denial {
+            Some(denial) => denial.by.clone(),
+            None => found.policy.policy_id.to_owned(),
+        };
+        // A spent limit comes back by itself: it must not be remembered as a denial.
+        let lasting = super::policy::limits(self.case(known, &call)).is_empty();
+        let answer = PolicyAnswer {
+            decision,
+            reason,
+            policy_id,
+            cached: false,
+        };
+        if lasting {
+            let ttl = self.engine.cache_ttl(|cache| cache.policy_ttl_seconds);
+            let until = now.plus(ttl);
+            self.state().caches.keep_policy(hash, answer.clone(), until);
+        }
+        Some(answer)
+    }
+}
+
+impl super::Engine {
+    /// How long something may be remembered: as long as the strictest Atlas says.
+    pub(super) fn cache_ttl(
+        &self,
+        seconds: fn(&crate::atlas::document::CacheConfig) -> u64,
+    ) -> Duration {
+        let all = self.atlases.iter().map(|atlas| seconds(&atlas.cache));
+        Duration::from_secs(all.min().unwrap_or_default())
+    }
+
+    /// Whether extensions took longer for one command than advice may.
+    pub(super) fn is_late(&self, took: Duration) -> bool {
+        let budgets = self.atlases.iter().filter_map(|atlas| {
+            let budget = atlas.budget.as_ref()?;
+            budget.max_checkpoint_time_ms
+        });
+        let most = budgets.min();
+        most.is_some_and(|most| took >= Duration::from_millis(most))
+    }
+}

@@ -1,0 +1,101 @@
+//! Whether custom triggers fire: by their condition, and by what their extension says.
+
+use crate::atlas::compiled::{Atlas, Checkpoint, CustomTrigger};
+use crate::atlas::condition::{Facts, Truth};
+use crate::base::text::one_line;
+
+use super::extension::Extensions;
+use super::suspend::{About, Answers, CallKey};
+
+/// What is known about custom triggers.
+#[derive(Clone, Copy)]
+pub(super) struct Customs<'s> {
+    pub(super) extensions: &'s Extensions,
+    pub(super) answers: &'s Answers,
+}
+
+/// Whether a custom trigger fires.
+pub(super) enum CustomFiring {
+    Fires {
+        why: String,
+        /// Whether that is known, or only cannot be ruled out.
+        certain: bool,
+    },
+    Not {
+        wanted: String,
+        actual: String,
+    },
+    /// Its extension has to be asked.
+    Ask,
+}
+
+impl Customs<'_> {
+    /// Whether a custom trigger fires. Its condition and its extension both have to say so; what
+    /// neither of them can tell counts as firing.
+    pub(super) fn firing(
+        &self,
+        atlas: &Atlas,
+        checkpoint: &Checkpoint,
+        trigger: &CustomTrigger,
+        facts: &Facts<'_>,
+    ) -> CustomFiring {
+        let name = &trigger.trigger_id;
+        let truth = trigger.when.as_ref().map(|when| when.evaluate(facts));
+        if truth == Some(Truth::False) {
+            return CustomFiring::Not {
+                wanted: format!("custom trigger `{name}`"),
+                actual: "its condition does not hold".to_owned(),
+            };
+        }
+        let told = truth != Some(Truth::Unknown);
+        if !self.extensions.triggers.contains(name) {
+            let why = if truth.is_some() {
+                format!("custom: the condition of `{name}` holds")
+            } else {
+                format!("custom: no extension is called `{name}`, so it counts as fired")
+            };
+            let certain = truth == Some(Truth::True);
+            return CustomFiring::Fires { why, certain };
+        }
+        let key = key(atlas, checkpoint, name, About::Trigger);
+        let Some(returned) = self.answers.get(&key) else {
+            return CustomFiring::Ask;
+        };
+        match returned.yes_no() {
+            Ok(said) if said.yes => CustomFiring::Fires {
+                why: with_reason(&format!("custom: `{name}` fires"), said.reason.as_deref()),
+                certain: told,
+            },
+            Ok(said) => CustomFiring::Not {
+                wanted: format!("custom trigger `{name}`"),
+                actual: with_reason("it does not fire", said.reason.as_deref()),
+            },
+            Err(fault) => CustomFiring::Fires {
+                why: format!("custom: `{name}` could not tell, so it counts as fired: {fault}"),
+                certain: false,
+            },
+        }
+    }
+}
+
+fn with_reason(text: &str, reason: Option<&str>) -> String {
+    match reason {
+        Some(reason) => format!("{text}: {}", one_line(reason)),
+        None => text.to_owned(),
+    }
+}
+
+/// What an extension is asked on behalf of a checkpoint.
+pub(super) fn key(
+    atlas: &Atlas,
+    checkpoint: &Checkpoint,
+    extension: &str,
+    about: About,
+) -> CallKey {
+    CallKey {
+        atlas_id: atlas.id.clone(),
+        checkpoint_id: checkpoint.id.clone(),
+        extension: extension.to_owned(),
+        about,
+    }
+}

@@ -1,0 +1,249 @@
+//! What agents are handed: contexts and guidance, how long they hold, and how much fits.
+
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+use crate::atlas::Atlas;
+use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
+use crate::base::id::SessionId;
+use crate::trace::event::{CheckpointSkipped, ContextInjected};
+
+use super::command::{Given, GivenContext, GivenGuidance};
+use super::session::Session;
+use super::turn::{Place, Turn};
+
+/// Something to hand over, and what calls for it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gift<'g> {
+    /// The Atlas whose contexts are meant; any of them when absent.
+    pub(super) atlas: Option<&'g str>,
+    /// The checkpoint that gives, or what else calls for it.
+    pub(super) from: &'g str,
+    /// Its type.
+    pub(super) kind: &'g str,
+    /// `always`, `on_match`, `on_demand` or `risk_based`.
+    pub(super) trigger: &'g str,
+    /// Contexts, by identifier.
+    pub(super) contexts: &'g [String],
+    /// Guidance.
+    pub(super) guidance: Option<&'g GuidanceBlock>,
+    /// Whether there may be too much of it.
+    pub(super) size: Size,
+}
+
+/// Whether what is handed over may be too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Size {
+    /// It counts against the budget, and is dropped where it does not fit.
+    Budgeted,
+    /// It belongs to a gate, which no budget may starve.
+    Free,
+}
+
+/// A context that is about to be handed over.
+struct Found {
+    atlas_id: String,
+    context: GivenContext,
+    cached: bool,
+}
+
+impl Turn<'_> {
+    /// Hands over contexts, each once a session while it is valid, and guidance; and records it.
+    pub(super) fn give(&mut self, place: &Place, gift: &Gift<'_>) -> Given {
+        let mut given = Given::default();
+        if let Some(block) = gift.guidance {
+            given.guidance.push(GivenGuidance {
+                checkpoint_id: gift.from.to_owned(),
+                block: block.clone(),
+            });
+            self.guide(&place.session, gift.from, block);
+        }
+        let mut found = Vec::new();
+        let mut dropped = Vec::new();
+        for id in gift.contexts {
+            let Some(context) = self.context_for(&place.session, gift, id) else {
+                continue;
+            };
+            let size = context.context.content.len() as u64;
+            if gift.size == Size::Budgeted && !self.fits(size) {
+                dropped.push(id.clone());
+                continue;
+            }
+            self.handed_bytes += size;
+            self.note_handed(&place.session, &context);
+            found.push(context);
+        }
+        if !found.is_empty() {
+            let record = injected(gift, &found);
+            self.record_below(place, record);
+        }
+        if !dropped.is_empty() {
+            let record = CheckpointSkipped {
+                checkpoint_id: gift.from.to_owned(),
+                checkpoint_type: gift.kind.to_owned(),
+                reason: "max_context_injection_size is used up".to_owned(),
+                dropped_contexts: dropped,
+            };
+            self.record_below(place, record);
+        }
+        given.contexts = found.into_iter().map(|found| found.context).collect();
+        given
+    }
+
+    /// A context that exists and that the session does not have, or no longer.
+    fn context_for(&self, session: &SessionId, gift: &Gift<'_>, id: &str) -> Option<Found> {
+        let mine = |atlas: &&Atlas| gift.atlas.is_none_or(|wanted| wanted == atlas.id);
+        let atlas = self
+            .engine
+            .atlases
+            .iter()
+            .filter(mine)
+            .find(|atlas| atlas.contexts.contains_key(id))?;
+        let content = &atlas.contexts.get(id)?.content;
+        let session = self.engine.state.sessions.get(session)?;
+        let handed = session.contexts.get(&context_key(&atlas.id, id));
+        let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
+        if handed.is_some_and(|at| self.now.since(*at) < valid) {
+            return None;
+        }
+        let cached = self
+            .engine
+            .state
+            .caches
+            .has_context(&context_key(&atlas.id, id), self.now);
+        Some(Found {
+            atlas_id: atlas.id.clone(),
+            context: GivenContext {
+                context_id: id.to_owned(),
+                content: content.clone(),
+            },
+            cached,
+        })
+    }
+
+    fn note_handed(&mut self, session: &SessionId, found: &Found) {
+        let key = context_key(&found.atlas_id, &found.context.context_id);
+        let now = self.now;
+        let ttl = self.engine.cache_ttl(|cache| cache.context_ttl_seconds);
+        self.state().caches.keep_context(key.clone(), now.plus(ttl));
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            known.contexts.insert(key, now);
+        }
+        self.touch(session);
+    }
+
+    /// Whether so much more context fits into what one command may hand over.
+    pub(super) fn fits(&self, size: u64) -> bool {
+        let budgets = self.engine.atlases.iter().filter_map(|atlas| {
+            let budget = atlas.budget.as_ref()?;
+            budget.max_context_injection_size
+        });
+        let most = budgets.min();
+        most.is_none_or(|most| self.handed_bytes.saturating_add(size) <= most)
+    }
+
+    /// Puts guidance in force, and what it replaces out of it.
+    fn guide(&mut self, session: &SessionId, from: &str, block: &GuidanceBlock) {
+        let system = |block: &GuidanceBlock| block.format == GuidanceFormat::SystemInstruction;
+        let appends = block.append.unwrap_or(!system(block));
+        let again = |earlier: &GivenGuidance| earlier.checkpoint_id == from;
+        if appends {
+            // Said again it holds once.
+            if let Some(known) = self.state().sessions.get_mut(session) {
+                known.guidance.retain(|earlier| !again(earlier));
+            }
+        } else {
+            self.withdraw_guidance(session, |earlier| {
+                again(earlier) || system(&earlier.block) == system(block)
+            });
+        }
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            known.owed.withdrawn.retain(|gone| gone != from);
+            known.guidance.push(GivenGuidance {
+                checkpoint_id: from.to_owned(),
+                block: block.clone(),
+            });
+        }
+        self.touch(session);
+    }
+
+    /// Puts guidance out of force that was to hold until one of these: checkpoints or types.
+    pub(super) fn expire_guidance(&mut self, session: &SessionId, after: &[&str]) {
+        self.withdraw_guidance(session, |given| {
+            let until = given.block.expires_after.as_deref();
+            until.is_some_and(|until| after.iter().any(|name| same_name(until, name)))
+        });
+    }
+
+    /// Puts guidance out of force. What the agent was told, it is told to forget.
+    fn withdraw_guidance(&mut self, session: &SessionId, gone: impl Fn(&GivenGuidance) -> bool) {
+        let Some(known) = self.state().sessions.get_mut(session) else {
+            return;
+        };
+        if !known.guidance.iter().any(&gone) {
+            return;
+        }
+        for given in known.guidance.extract_if(.., |given| gone(given)) {
+            let before = known.owed.guidance.len();
+            known.owed.guidance.retain(|owed| *owed != given);
+            let told = known.owed.guidance.len() == before;
+            if told && !known.owed.withdrawn.contains(&given.checkpoint_id) {
+                known.owed.withdrawn.push(given.checkpoint_id);
+            }
+        }
+        self.touch(session);
+    }
+}
+
+impl Given {
+    /// Adds what another checkpoint gave.
+    pub(super) fn extend(&mut self, more: Self) {
+        self.contexts.extend(more.contexts);
+        self.withdrawn.extend(more.withdrawn);
+        self.guidance.extend(more.guidance);
+        // Stable: what weighs the same stays in the order it was given. Instructions at system level
+        // weigh more than anything else.
+        self.guidance.sort_by_key(|given| {
+            let system = given.block.format == GuidanceFormat::SystemInstruction;
+            (Reverse(system), Reverse(given.block.priority))
+        });
+    }
+}
+
+impl Session {
+    /// Forgets that a context was handed over, so that it is handed over again; all without a name.
+    pub(super) fn forget_context(&mut self, id: Option<&str>) {
+        self.contexts
+            .retain(|key, _| id.is_some_and(|id| !key.ends_with(&format!("/{id}"))));
+    }
+}
+
+/// What a context is remembered under: one Atlas's is not another's.
+pub(super) fn context_key(atlas_id: &str, context_id: &str) -> String {
+    format!("{atlas_id}/{context_id}")
+}
+
+/// Whether `until`, as a steward writes it, names `name`: `session-end` is `session_end`.
+fn same_name(until: &str, name: &str) -> bool {
+    let plain = |text: &str| text.replace('-', "_");
+    let trigger = match name {
+        "keyword_match" => "keyword",
+        "capability_gate" => "capability_access",
+        other => other,
+    };
+    plain(until) == plain(name) || plain(until) == trigger
+}
+
+fn injected(gift: &Gift<'_>, found: &[Found]) -> ContextInjected {
+    let ids = found.iter().map(|found| found.context.context_id.clone());
+    let atlases: BTreeSet<_> = found.iter().map(|found| found.atlas_id.clone()).collect();
+    let sizes = found.iter().map(|found| found.context.content.len() as u64);
+    ContextInjected {
+        context_ids: ids.collect(),
+        atlas_ids: atlases.into_iter().collect(),
+        total_size_bytes: sizes.sum(),
+        trigger: gift.trigger.to_owned(),
+        checkpoint_type: Some(gift.kind.to_owned()),
+        cache_hit: found.iter().all(|found| found.cached),
+    }
+}

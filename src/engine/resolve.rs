@@ -1,0 +1,337 @@
+//! The answer to "what may I do now": every action an agent could ask for, with what stands in its way.
+//!
+//! Asking draws on no limit and lets nothing run. What an agent does with the answer is judged when it
+//! does it; an answer that is too old, or another session's, is no reason to run anything.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::atlas::compiled::Limit;
+use crate::atlas::document::CheckpointMode;
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::{GateId, SessionId};
+use crate::base::limits::{MAX_RESOLUTIONS, RESOLUTION_LIFETIME};
+
+use super::command::{
+    ActionRequest, AskId, DenyCode, GivenContext, GivenGuidance, Input, InputSource, Reply, Resolve,
+};
+use super::evaluate::{self, Case, Evaluation};
+use super::gate::SESSION_START;
+use super::held::ActionCall;
+use super::session::Entry;
+use super::turn::Turn;
+
+/// What an agent may do now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Resolution {
+    /// Its identifier: a request that relies on it names it.
+    pub id: String,
+    /// The session it is for.
+    pub session: SessionId,
+    /// The Atlases it was made under.
+    pub atlas_ids: Vec<String>,
+    /// Actions that would run at once.
+    pub allowed: Vec<String>,
+    /// Actions that would be denied, and why.
+    pub denied: Vec<DeniedAction>,
+    /// What stands between an agent and actions that are neither.
+    pub constraints: Vec<Constraint>,
+    /// Contexts that come with it.
+    pub contexts: Vec<GivenContext>,
+    /// Guidance that holds.
+    pub guidance: Vec<GivenGuidance>,
+    /// Gates that hold the whole session until an operator passes them.
+    pub held: Vec<GateId>,
+    /// When it was made.
+    pub issued_at: Timestamp,
+    /// When it can no longer be relied on.
+    pub expires_at: Timestamp,
+    /// The same in seconds from when it was made.
+    pub ttl_seconds: u64,
+}
+
+/// An action that would be denied.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeniedAction {
+    /// The action.
+    pub action: String,
+    /// What denies it.
+    pub policy_id: String,
+    /// Why.
+    pub reason: String,
+    /// Whether an operator may overrule.
+    pub override_available: bool,
+}
+
+/// Something that stands between an agent and an action.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraint {
+    /// The action.
+    pub action: String,
+    /// What kind of thing.
+    pub kind: ConstraintKind,
+    /// The checkpoint or policy.
+    pub by: String,
+    /// What it wants, for people.
+    pub detail: String,
+}
+
+/// What can stand between an agent and an action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ConstraintKind {
+    /// A gate of the whole session.
+    Session,
+    /// A gate of the action.
+    Gate,
+    /// An operator's approval.
+    Approval,
+    /// So many runs in a while.
+    RateLimit,
+    /// A budget.
+    Budget,
+    /// The shape of its parameters.
+    Parameters,
+}
+
+/// What is remembered of a resolution.
+#[derive(Clone, Debug)]
+pub(super) struct Issued {
+    id: String,
+    pub(super) session: SessionId,
+    atlas_hash: Digest,
+    expires_at: Timestamp,
+    actions: BTreeSet<String>,
+}
+
+impl Turn<'_> {
+    pub(super) fn resolve(&mut self, ask: AskId, resolve: &Resolve) {
+        if self.live(&resolve.session).is_none() {
+            self.deny_session(ask, &resolve.session);
+            return;
+        }
+        self.renew(&resolve.session);
+        self.reenter(&resolve.session);
+        if let Some(text) = &resolve.input {
+            let input = Input {
+                session: resolve.session.clone(),
+                text: text.clone(),
+                source: InputSource::User,
+            };
+            if let Some((code, reason)) = self.hear_input(None, &input) {
+                self.deny(ask, code, reason);
+                return;
+            }
+        }
+        let Some(mut resolution) = self.resolution(resolve) else {
+            return;
+        };
+        if let Some(session) = self.state().sessions.get_mut(&resolve.session) {
+            let owed = std::mem::take(&mut session.owed);
+            resolution.contexts = owed.contexts;
+            resolution.guidance.clone_from(&session.guidance);
+        }
+        self.touch(&resolve.session);
+        self.remember(&resolution);
+        self.reply(ask, Reply::Resolved(Box::new(resolution)));
+    }
+
+    fn resolution(&mut self, resolve: &Resolve) -> Option<Resolution> {
+        let id = self.new_span().to_string();
+        let session = self.live(&resolve.session)?;
+        let held = match &session.entry {
+            Entry::Held(gate) => vec![gate.clone()],
+            Entry::Open | Entry::Lapsed { .. } | Entry::Refused { .. } => Vec::new(),
+        };
+        let held: Vec<_> = held
+            .into_iter()
+            .chain(session.pending.iter().cloned())
+            .collect();
+        let mut resolution = Resolution {
+            id,
+            session: resolve.session.clone(),
+            atlas_ids: self.engine.atlases.iter().map(|it| it.id.clone()).collect(),
+            allowed: Vec::new(),
+            denied: Vec::new(),
+            constraints: Vec::new(),
+            contexts: Vec::new(),
+            guidance: Vec::new(),
+            held,
+            issued_at: self.now,
+            expires_at: self.now.plus(RESOLUTION_LIFETIME),
+            ttl_seconds: RESOLUTION_LIFETIME.as_secs(),
+        };
+        let asked = resolve.actions.iter();
+        let mut actions: Vec<_> = asked
+            .map(|it| (it.action.clone(), Some(&it.params)))
+            .collect();
+        if actions.is_empty() {
+            actions = self
+                .known_actions()
+                .into_iter()
+                .map(|it| (it, None))
+                .collect();
+        }
+        for (action, params) in actions {
+            let params_known = params.is_some();
+            let call = ActionCall::of(
+                &self.engine.atlases,
+                &action,
+                params.unwrap_or(&Value::Null),
+            );
+            let case = self.case(session, &call);
+            let found = evaluate::action(case);
+            resolution.add(case, &found, params_known, &session.entry);
+        }
+        Some(resolution)
+    }
+
+    /// Every action that the Atlases know by name.
+    fn known_actions(&self) -> BTreeSet<String> {
+        let mut known = BTreeSet::new();
+        for atlas in &self.engine.atlases {
+            known.extend(atlas.actions.keys().cloned());
+            let listed = atlas.capabilities.iter().flat_map(|it| it.actions.iter());
+            let literal = listed.filter(|pattern| pattern.is_literal());
+            known.extend(literal.map(|pattern| pattern.as_str().to_owned()));
+        }
+        known
+    }
+
+    fn remember(&mut self, resolution: &Resolution) {
+        let actions = resolution.allowed.iter().cloned();
+        let held = resolution.constraints.iter().map(|it| it.action.clone());
+        let issued = Issued {
+            id: resolution.id.clone(),
+            session: resolution.session.clone(),
+            atlas_hash: self.engine.atlas_hash,
+            expires_at: resolution.expires_at,
+            actions: actions.chain(held).collect(),
+        };
+        let now = self.now;
+        let all = &mut self.state().resolutions;
+        all.retain(|earlier| earlier.expires_at > now);
+        let own = all.iter().filter(|it| it.session == issued.session).count();
+        if own >= MAX_RESOLUTIONS
+            && let Some(oldest) = all.iter().position(|it| it.session == issued.session)
+        {
+            all.remove(oldest);
+        }
+        all.push(issued);
+    }
+
+    /// Why a request may not rely on the resolution it names.
+    pub(super) fn resolution_fault(&self, request: &ActionRequest) -> Option<String> {
+        let id = request.resolution.as_ref()?;
+        let shown = crate::base::text::one_line(id);
+        let mut all = self.engine.state.resolutions.iter();
+        let own = |it: &&Issued| it.id == *id && it.session == request.session;
+        let Some(issued) = all.find(own) else {
+            return Some(format!("resolution `{shown}` is not one of this session"));
+        };
+        if issued.expires_at <= self.now {
+            return Some(format!("resolution `{shown}` has expired"));
+        }
+        if issued.atlas_hash != self.engine.atlas_hash {
+            return Some(format!("resolution `{shown}` was made under another Atlas"));
+        }
+        let listed = issued.actions.contains(&request.action);
+        (!listed).then(|| format!("resolution `{shown}` does not list `{}`", request.action))
+    }
+
+    /// Refuses a request that relies on a resolution it may not rely on.
+    pub(super) fn refuse_resolution(&mut self, ask: AskId, request: &ActionRequest) -> bool {
+        let Some(reason) = self.resolution_fault(request) else {
+            return false;
+        };
+        let reason = format!("{reason}; resolve again, or ask without one");
+        self.refuse_action(ask, request, DenyCode::Resolution, "resolution", reason);
+        true
+    }
+}
+
+impl Resolution {
+    fn add(
+        &mut self,
+        case: Case<'_, '_>,
+        found: &Evaluation<'_>,
+        params_known: bool,
+        entry: &Entry,
+    ) {
+        let action = case.call.action.clone();
+        let before = self.constraints.len();
+        let mut constrain = |kind, by: &str, detail: &str| {
+            self.constraints.push(Constraint {
+                action: action.clone(),
+                kind,
+                by: by.to_owned(),
+                detail: detail.to_owned(),
+            });
+        };
+        if let Some(denial) = &found.denial {
+            let open = denial.denied.code == DenyCode::Parameters && !params_known;
+            if !open {
+                self.denied.push(DeniedAction {
+                    action,
+                    policy_id: denial.by.clone(),
+                    reason: denial.denied.reason.clone(),
+                    override_available: denial.overrides.is_some(),
+                });
+                return;
+            }
+            constrain(
+                ConstraintKind::Parameters,
+                "parameters_schema",
+                "its parameters have a schema",
+            );
+        }
+        if *entry != Entry::Open || !case.session.pending.is_empty() {
+            constrain(
+                ConstraintKind::Session,
+                SESSION_START,
+                "a gate stands before the session",
+            );
+        }
+        for fired in &found.fired {
+            if fired.checkpoint.mode == CheckpointMode::Blocking {
+                constrain(ConstraintKind::Gate, &fired.checkpoint.id, &fired.why);
+            }
+        }
+        for approval in &found.approvals {
+            constrain(
+                ConstraintKind::Approval,
+                approval.policy_id,
+                approval.reason,
+            );
+        }
+        if self.constraints.len() == before {
+            self.allowed.push(action);
+        }
+        // A limit that is not spent keeps nothing from running now; it is told, and the action allowed.
+        self.add_limits(case);
+    }
+
+    fn add_limits(&mut self, case: Case<'_, '_>) {
+        for applied in super::policy::limits(case) {
+            let (kind, detail) = match &applied.limit {
+                Limit::Rate {
+                    max_calls, window, ..
+                } => (
+                    ConstraintKind::RateLimit,
+                    format!("{max_calls} runs in {} s", window.as_secs()),
+                ),
+                Limit::Budget { limit, .. } => (ConstraintKind::Budget, format!("{limit} in all")),
+            };
+            let by = applied.key.split('/').nth(1).unwrap_or_default().to_owned();
+            self.constraints.push(Constraint {
+                action: case.call.action.clone(),
+                kind,
+                by,
+                detail,
+            });
+        }
+    }
+}

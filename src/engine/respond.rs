@@ -1,0 +1,146 @@
+//! What agents answer themselves, where their steward lets them. Approving is never among it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::atlas::document::Respondent;
+
+use super::command::{Answer, AskId, Asked, AskedGate, DenyCode, Given, StateKind};
+use super::decide::By;
+use super::held::{Gate, Held, Subject};
+use super::judge::{Unanswered, judge_gates};
+use super::suspend::{Answers, Needed};
+use super::turn::Turn;
+
+/// How an agent's own answers are marked in the record.
+const METHOD: &str = "agent";
+
+impl Turn<'_> {
+    /// An agent answers what is its to answer. Whatever else stands in the way stays there.
+    pub(super) fn answer(&mut self, ask: AskId, answer: &Answer) {
+        self.deadline_reached(&answer.gate);
+        let held = match self.answerable(answer) {
+            Ok(held) => held,
+            Err((code, reason)) => {
+                self.deny(ask, code, reason);
+                return;
+            }
+        };
+        let name = format!("agent {}", held.agent);
+        let by = By {
+            name: &name,
+            method: METHOD,
+        };
+        let judged = judge_gates(self, &held, Unanswered::LeftOpen, |_, gate| {
+            answer.answers.get(gate.origin.id())
+        });
+        self.record_responses(&held, &judged, by);
+        if !judged.block.is_empty() {
+            self.block_for_answers(ask, &held, by, &judged.block);
+            return;
+        }
+        if !judged.retry.is_empty() {
+            self.try_again(ask, &held, by, judged.retry);
+            return;
+        }
+        let mut held = (*held).clone();
+        for (index, gate) in judged.gates.iter().enumerate() {
+            if let (Some(judged), Some(gate)) = (gate, held.gates.get(index).cloned()) {
+                let kept = self.recordable(&gate, &judged.answers);
+                held.answered.insert(index, kept);
+            }
+        }
+        self.take_answers(ask, held, by);
+    }
+
+    /// The held request that an agent wants to answer, if it may.
+    fn answerable(&self, answer: &Answer) -> Result<Arc<Held>, (DenyCode, String)> {
+        let waiting = self.engine.state.held.get(&answer.gate);
+        let waiting = waiting.filter(|waiting| waiting.held.session == answer.session);
+        let Some(waiting) = waiting else {
+            let reason = format!("`{}` is not held for this session", answer.gate);
+            return Err((DenyCode::BadRequest, reason));
+        };
+        let held = &waiting.held;
+        if held.atlas_hash != self.engine.atlas_hash {
+            let reason = "the Atlas changed since this was asked; ask again".to_owned();
+            return Err((DenyCode::Changed, reason));
+        }
+        let open: BTreeSet<_> = open_gates(held).map(|(_, gate)| gate.origin.id()).collect();
+        if let Some(other) = answer.answers.keys().find(|id| !open.contains(id.as_str())) {
+            let other = crate::base::text::one_line(other);
+            let reason = format!("`{other}` is not the agent's to answer here");
+            return Err((DenyCode::BadRequest, reason));
+        }
+        if answer.answers.is_empty() {
+            let reason = "answers are wanted, by checkpoint and question".to_owned();
+            return Err((DenyCode::BadRequest, reason));
+        }
+        Ok(Arc::clone(held))
+    }
+
+    /// Goes on with what an agent has answered: it passes when nothing else is open.
+    fn take_answers(&mut self, ask: AskId, held: Held, by: By<'_>) {
+        let complete = held.answered.len() == held.gates.len();
+        let waits = matches!(held.subject, Subject::Action(_) | Subject::Moment(_));
+        let held = Arc::new(held);
+        let Some(waiting) = self.state().held.get_mut(&held.id) else {
+            return;
+        };
+        waiting.held = Arc::clone(&held);
+        if waits {
+            waiting.askers.push(ask);
+        }
+        let waiting = waiting.clone();
+        self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
+        if complete {
+            let judged = judge_gates(self, &held, Unanswered::LeftOpen, |_, _| None);
+            self.pass_or_refuse(&held, by, &judged);
+        }
+        if !waits {
+            self.accept(Some(ask), &held.session, Given::default());
+        }
+    }
+
+    /// The extensions that have to judge an agent's answers.
+    pub(super) fn needed_for_answer(&self, answer: &Answer, answers: &Answers) -> Vec<Needed> {
+        let Ok(held) = self.answerable(answer) else {
+            return Vec::new();
+        };
+        self.validators(&held, answers, |_, gate| {
+            answer.answers.get(gate.origin.id())
+        })
+    }
+}
+
+/// The gates that an agent may answer and has not.
+fn open_gates(held: &Held) -> impl Iterator<Item = (usize, &Gate)> {
+    let gates = held.gates.iter().enumerate();
+    gates.filter(|(index, gate)| {
+        let agents = match gate.respondent {
+            Respondent::Operator => false,
+            Respondent::Agent | Respondent::Either => true,
+        };
+        agents && !held.answered.contains_key(index)
+    })
+}
+
+/// What an agent is asked, if anything is its to answer.
+pub(super) fn asked(held: &Held) -> Option<Asked> {
+    let gates: Vec<_> = open_gates(held)
+        .map(|(_, gate)| AskedGate {
+            checkpoint_id: gate.origin.id().to_owned(),
+            questions: gate.questions.clone(),
+            guidance: gate.guidance.clone(),
+        })
+        .collect();
+    (!gates.is_empty()).then(|| Asked {
+        gate: held.id.clone(),
+        gates,
+        deadline: held.deadline,
+        operator: open_gates(held).count() + held.answered.len() < held.gates.len(),
+    })
+}
+
+/// Answers by question.
+pub(super) type ByQuestion = BTreeMap<String, serde_json::Value>;

@@ -1,0 +1,213 @@
+//! Commands that wait for extensions.
+//!
+//! Before a command is carried out, it is looked at: are there extensions that have a say in it? If so
+//! it waits until they have answered, and is then carried out as if it had come just then, with their
+//! answers at hand. Nothing is recorded and nothing changes before that, so nothing is half done when
+//! the process ends meanwhile. What a session sends later waits behind it: a fast request must not
+//! overtake the input whose gate would have held it.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use crate::base::id::SessionId;
+use crate::base::limits::{MAX_EXTENSION_BYTES, MAX_HELD_PER_SESSION, MAX_PARAMS_DEPTH};
+
+use super::action::is_deeper;
+use super::command::{AskId, Command, DenyCode, Effect};
+use super::extension::{Call, CallId, CallQuestion, CheckpointContext, Returned};
+use super::turn::Turn;
+
+/// What extensions answered, by what they were asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Answers(BTreeMap<CallKey, Returned>);
+
+impl Answers {
+    pub(super) fn get(&self, key: &CallKey) -> Option<&Returned> {
+        self.0.get(key)
+    }
+
+    /// How long they took in all.
+    pub(super) fn took(&self) -> Duration {
+        self.0.values().map(|returned| returned.took).sum()
+    }
+}
+
+/// What is asked: which extension, on behalf of which checkpoint, about what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct CallKey {
+    pub(super) atlas_id: String,
+    pub(super) checkpoint_id: String,
+    pub(super) extension: String,
+    pub(super) about: About,
+}
+
+/// What an extension is asked about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum About {
+    /// Whether a trigger fires.
+    Trigger,
+    /// What to do at a checkpoint.
+    Handler,
+    /// Whether the answer to this question is good.
+    Answer(String),
+}
+
+/// A question that has to be put.
+pub(super) struct Needed {
+    pub(super) key: CallKey,
+    pub(super) question: CallQuestion,
+    pub(super) context: CheckpointContext,
+}
+
+/// Everything that waits for extensions.
+#[derive(Debug, Default)]
+pub(super) struct Suspension {
+    /// Commands that wait for answers.
+    waiting: Vec<Suspended>,
+    /// Commands of sessions that wait behind one of those, in the order they came.
+    behind: BTreeMap<SessionId, VecDeque<Command>>,
+    calls_made: u64,
+}
+
+#[derive(Debug)]
+struct Suspended {
+    command: Command,
+    /// The session whose later commands wait behind it. A decision keeps nobody waiting.
+    session: Option<SessionId>,
+    answers: Answers,
+    open: BTreeMap<CallId, CallKey>,
+}
+
+impl Suspension {
+    fn holds(&self, session: &SessionId) -> bool {
+        let mut waiting = self.waiting.iter();
+        waiting.any(|it| it.session.as_ref() == Some(session))
+    }
+}
+
+impl Turn<'_> {
+    /// Carries a command out, as soon as the extensions that have a say in it have answered.
+    pub(super) fn take_up(&mut self, command: Command) {
+        let session = command.session().cloned();
+        if let Some(session) = session
+            && self.engine.state.suspension.holds(&session)
+        {
+            self.wait_behind(session, command);
+            return;
+        }
+        self.attempt(command, Answers::default());
+    }
+
+    /// An extension answered, or did not.
+    pub(super) fn returned(&mut self, id: CallId, mut returned: Returned) {
+        let waiting = &mut self.state().suspension.waiting;
+        let Some(index) = waiting.iter().position(|it| it.open.contains_key(&id)) else {
+            return;
+        };
+        if let Some(fault) = answer_fault(&returned) {
+            returned.outcome = Err(fault);
+        }
+        let Some(suspended) = waiting.get_mut(index) else {
+            return;
+        };
+        if let Some(key) = suspended.open.remove(&id) {
+            suspended.answers.0.insert(key, returned);
+        }
+        if !suspended.open.is_empty() {
+            return;
+        }
+        let suspended = waiting.remove(index);
+        self.attempt(suspended.command, suspended.answers);
+        if let Some(session) = suspended.session {
+            self.go_on_behind(&session);
+        }
+    }
+
+    /// Whoever asked is gone: what it asked for and is not yet under way is dropped.
+    pub(super) fn drop_suspended(&mut self, ask: AskId) {
+        let suspension = &mut self.state().suspension;
+        let asks =
+            |command: &Command| matches!(command, Command::RequestAction(it, _) if *it == ask);
+        let dropped: Vec<_> = suspension
+            .waiting
+            .extract_if(.., |it| asks(&it.command))
+            .collect();
+        for behind in suspension.behind.values_mut() {
+            behind.retain(|command| !asks(command));
+        }
+        for session in dropped.into_iter().filter_map(|it| it.session) {
+            self.go_on_behind(&session);
+        }
+    }
+
+    fn attempt(&mut self, command: Command, answers: Answers) {
+        let needed = self.needed(&command, &answers);
+        if needed.is_empty() {
+            let before = std::mem::replace(&mut self.answers, answers);
+            self.dispatch(command);
+            self.answers = before;
+            return;
+        }
+        let mut open = BTreeMap::new();
+        for Needed {
+            key,
+            question,
+            context,
+        } in needed
+        {
+            let suspension = &mut self.state().suspension;
+            suspension.calls_made += 1;
+            let id = CallId(suspension.calls_made);
+            let name = key.extension.clone();
+            open.insert(id, key);
+            self.push(Effect::CallOut(Call {
+                id,
+                name,
+                question,
+                context,
+            }));
+        }
+        let session = command.session().cloned();
+        self.state().suspension.waiting.push(Suspended {
+            command,
+            session,
+            answers,
+            open,
+        });
+    }
+
+    fn wait_behind(&mut self, session: SessionId, command: Command) {
+        let behind = self.state().suspension.behind.entry(session).or_default();
+        if behind.len() < MAX_HELD_PER_SESSION {
+            behind.push_back(command);
+        } else if let Some(ask) = command.ask() {
+            let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
+            self.deny(ask, DenyCode::Overload, reason);
+        }
+    }
+
+    /// Takes up what waited behind a command that is no longer suspended.
+    fn go_on_behind(&mut self, session: &SessionId) {
+        while !self.engine.state.suspension.holds(session) {
+            let behind = self.state().suspension.behind.get_mut(session);
+            let Some(next) = behind.and_then(VecDeque::pop_front) else {
+                self.state().suspension.behind.remove(session);
+                return;
+            };
+            self.attempt(next, Answers::default());
+        }
+    }
+}
+
+/// Why an answer cannot be used, whatever it says.
+fn answer_fault(returned: &Returned) -> Option<String> {
+    let answer = returned.outcome.as_ref().ok()?;
+    if is_deeper(answer, MAX_PARAMS_DEPTH) {
+        return Some(format!(
+            "its answer is nested more than {MAX_PARAMS_DEPTH} levels deep"
+        ));
+    }
+    let size = answer.to_string().len();
+    (size > MAX_EXTENSION_BYTES)
+        .then(|| format!("its answer has {size} bytes, more than {MAX_EXTENSION_BYTES}"))
+}

@@ -1,0 +1,258 @@
+//! Extensions: what a steward's Atlas can have asked beyond its own rules, and who answers.
+//!
+//! Every kind of extension is the same to the engine: a question goes out, an answer comes back, always
+//! and within its time. An extension that is slow, wrong or gone never lets anything run: no answer
+//! counts against the agent, and never keeps other agents waiting.
+//!
+//! Code that is part of this process is registered in a [`Registry`]: single checkpoint types, handlers
+//! and validators, or a [`CheckpointPlugin`] with several of them.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
+use crate::base::clock::Boxed;
+use crate::base::limits::{EXTENSION_TIMEOUT, MAX_CALLS_OUT};
+use crate::engine::extension::{Call, CallQuestion, Extensions};
+
+mod client;
+mod plugin;
+
+pub use client::Client;
+pub use plugin::{
+    AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Evaluator,
+    HandlerContext, HandlerFn,
+};
+
+/// Something that can be asked.
+pub trait Extension: Send + Sync {
+    /// Answers a question, as JSON. `client` can be asked back; what it answers lets nothing run.
+    fn call<'a>(&'a self, call: &'a Call, client: Client) -> Boxed<'a, Result<Value, String>>;
+}
+
+/// What an extension can be asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// Whether a custom trigger fires.
+    Trigger,
+    /// What to do at a checkpoint.
+    Handler,
+    /// Whether an answer is good.
+    Validator,
+}
+
+impl Role {
+    /// The role's name in configuration.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Trigger => "trigger",
+            Self::Handler => "handler",
+            Self::Validator => "validator",
+        }
+    }
+
+    fn of(question: &CallQuestion) -> Self {
+        match question {
+            CallQuestion::Trigger { .. } => Self::Trigger,
+            CallQuestion::Handler => Self::Handler,
+            CallQuestion::Validator { .. } => Self::Validator,
+        }
+    }
+}
+
+/// Why an extension cannot be registered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RegisterError {
+    /// There is one of that name already.
+    #[error("there is a {} called `{name}` already", role.as_str())]
+    Taken {
+        /// What it can be asked.
+        role: Role,
+        /// The name.
+        name: String,
+    },
+}
+
+/// All extensions, by what they can be asked and by name.
+#[derive(Clone, Default)]
+pub struct Registry {
+    entries: BTreeMap<(Role, String), Entry>,
+    /// Handlers of every checkpoint of a type, in the order they were registered.
+    by_type: BTreeMap<String, Vec<String>>,
+    /// Priorities of checkpoint types that have one of their own.
+    priorities: BTreeMap<String, i64>,
+    plugins: Vec<Arc<dyn CheckpointPlugin>>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    extension: Arc<dyn Extension>,
+    timeout: Duration,
+}
+
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.entries.keys()).finish()
+    }
+}
+
+impl Registry {
+    /// Registers an extension for what it can be asked, with the time it has to answer.
+    ///
+    /// # Errors
+    /// When there is one of that name.
+    pub fn register(
+        &mut self,
+        role: Role,
+        name: &str,
+        extension: Arc<dyn Extension>,
+        timeout: Duration,
+    ) -> Result<(), RegisterError> {
+        let key = (role, name.to_owned());
+        if self.entries.contains_key(&key) {
+            let name = name.to_owned();
+            return Err(RegisterError::Taken { role, name });
+        }
+        self.entries.insert(key, Entry { extension, timeout });
+        Ok(())
+    }
+
+    /// Has a registered handler asked at every checkpoint of a type.
+    pub fn handle_type(&mut self, checkpoint_type: &str, handler: &str) {
+        let handlers = self.by_type.entry(checkpoint_type.to_owned()).or_default();
+        if !handlers.iter().any(|it| it == handler) {
+            handlers.push(handler.to_owned());
+        }
+    }
+
+    /// Registers a checkpoint type: custom triggers of its name fire when it says so, and its handler
+    /// is asked where a checkpoint names no other.
+    ///
+    /// # Errors
+    /// When there is one of that name.
+    pub fn register_checkpoint_type(
+        &mut self,
+        definition: CheckpointTypeDefinition,
+    ) -> Result<(), RegisterError> {
+        let name = definition.name.clone();
+        if let Some(priority) = definition.default_priority {
+            self.priorities.insert(name.clone(), priority);
+        }
+        let handler = definition.default_handler.clone();
+        self.register(
+            Role::Trigger,
+            &name,
+            Arc::new(definition),
+            EXTENSION_TIMEOUT,
+        )?;
+        match handler {
+            Some(handler) => self.register_handler(&name, handler),
+            None => Ok(()),
+        }
+    }
+
+    /// Registers a handler.
+    ///
+    /// # Errors
+    /// When there is one of that name.
+    pub fn register_handler(
+        &mut self,
+        name: &str,
+        handler: Arc<dyn CheckpointHandler>,
+    ) -> Result<(), RegisterError> {
+        let handler = Arc::new(plugin::Handling(handler));
+        self.register(Role::Handler, name, handler, EXTENSION_TIMEOUT)
+    }
+
+    /// Registers a validator of answers.
+    ///
+    /// # Errors
+    /// When there is one of that name.
+    pub fn register_validator(
+        &mut self,
+        name: &str,
+        validator: Arc<dyn AnswerValidator>,
+    ) -> Result<(), RegisterError> {
+        let validator = Arc::new(plugin::Validating(validator));
+        self.register(Role::Validator, name, validator, EXTENSION_TIMEOUT)
+    }
+
+    /// Registers everything that a plugin brings.
+    ///
+    /// # Errors
+    /// When a name is taken.
+    pub fn register_plugin(
+        &mut self,
+        plugin: Arc<dyn CheckpointPlugin>,
+    ) -> Result<(), RegisterError> {
+        for definition in plugin.checkpoint_types() {
+            self.register_checkpoint_type(definition)?;
+        }
+        for (index, (checkpoint_type, handler)) in plugin.handlers().into_iter().enumerate() {
+            let name = format!("{}.{}", plugin.name(), index + 1);
+            self.register_handler(&name, handler)?;
+            self.handle_type(&checkpoint_type, &name);
+        }
+        for (name, validator) in plugin.validators() {
+            self.register_validator(&name, validator)?;
+        }
+        self.plugins.push(plugin);
+        Ok(())
+    }
+
+    /// What there is, for the engine.
+    #[must_use]
+    pub fn table(&self) -> Extensions {
+        let of = |role: Role| {
+            let names = self.entries.keys().filter(move |(it, _)| *it == role);
+            names.map(|(_, name)| name.clone()).collect()
+        };
+        Extensions {
+            triggers: of(Role::Trigger),
+            handlers: of(Role::Handler),
+            validators: of(Role::Validator),
+            by_type: self.by_type.clone(),
+        }
+    }
+
+    /// The plugins, for the record.
+    pub fn plugins(&self) -> impl Iterator<Item = &Arc<dyn CheckpointPlugin>> {
+        self.plugins.iter()
+    }
+
+    /// Lets registered types and plugins have their say about a manifest before it is proven.
+    pub fn configure(&self, manifest: &mut AtlasManifest) {
+        for checkpoint in &mut manifest.checkpoints {
+            if let CheckpointTrigger::Custom { trigger_id, .. } = &checkpoint.trigger
+                && checkpoint.priority.is_none()
+            {
+                checkpoint.priority = self.priorities.get(trigger_id).copied();
+            }
+        }
+        for plugin in &self.plugins {
+            let config = manifest.checkpoint_config.take().unwrap_or_default();
+            manifest.checkpoint_config = Some(plugin.configure_checkpoints(config));
+        }
+    }
+
+    /// Puts a question to its extension. There is always an answer, and in time.
+    pub(super) async fn ask(self, call: Call, client: Client) -> Result<Value, String> {
+        let key = (Role::of(&call.question), call.name.clone());
+        let Some(entry) = self.entries.get(&key) else {
+            return Err(format!("there is no {} called `{}`", key.0.as_str(), key.1));
+        };
+        let answer = entry.extension.call(&call, client);
+        match tokio::time::timeout(entry.timeout, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(format!("no answer within {} ms", entry.timeout.as_millis())),
+        }
+    }
+}
+
+/// How many questions may be under way at once.
+pub(super) const CALLS_OUT: usize = MAX_CALLS_OUT;
