@@ -12,12 +12,19 @@ use crate::atlas::load_str;
 use crate::base::id::CountedIds;
 use crate::base::limits::PERMIT_LIFETIME;
 
+mod agents;
+mod consultations;
 mod decisions;
 mod explanations;
+mod extensions;
+mod guidance;
+mod handlers;
 mod limits;
 mod moments;
+mod overrides;
 mod policies;
 mod requests;
+mod resolutions;
 mod restarts;
 mod several;
 
@@ -193,6 +200,26 @@ impl Bench {
             Reply::Decided(decided) => decided.outcome,
             other => panic!("not decided: {other:?}"),
         }
+    }
+
+    /// Questions to extensions, in the order they were put.
+    fn calls(&self) -> Vec<extension::Call> {
+        let calls = self.effects.iter().filter_map(|effect| match effect {
+            Effect::CallOut(call) => Some(call.clone()),
+            _ => None,
+        });
+        calls.collect()
+    }
+
+    /// Answers the question that was put last.
+    fn returns(&mut self, answer: Value) {
+        self.returned(Ok(answer), Duration::ZERO);
+    }
+
+    fn returned(&mut self, outcome: Result<Value, String>, took: Duration) {
+        let call = self.calls().pop().expect("nobody was asked");
+        let returned = extension::Returned { outcome, took };
+        self.tell(Command::Returned(call.id, returned));
     }
 
     /// Names of the events recorded so far.

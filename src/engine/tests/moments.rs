@@ -14,7 +14,7 @@ fn with(checkpoint: &str) -> Bench {
 }
 
 impl Bench {
-    fn input(&mut self, text: &str) -> AskId {
+    pub(super) fn input(&mut self, text: &str) -> AskId {
         let input = Input {
             session: "s-1".parse().unwrap(),
             text: text.to_owned(),
@@ -23,14 +23,14 @@ impl Bench {
         self.ask(|ask| Command::Input(ask, input))
     }
 
-    fn accepted(&self, ask: AskId) -> &Given {
+    pub(super) fn accepted(&self, ask: AskId) -> &Given {
         match self.reply(ask) {
             Reply::Accepted(accepted) => &accepted.given,
             other => panic!("not accepted: {other:?}"),
         }
     }
 
-    fn error(&mut self) -> AskId {
+    pub(super) fn error(&mut self) -> AskId {
         let report = ErrorReport {
             session: "s-1".parse().unwrap(),
             error_type: "timeout".to_owned(),
@@ -40,7 +40,7 @@ impl Bench {
         self.ask(|ask| Command::ReportError(ask, report))
     }
 
-    fn context(&mut self, hints: &[&str], checkpoint: Option<&str>) -> AskId {
+    pub(super) fn context(&mut self, hints: &[&str], checkpoint: Option<&str>) -> AskId {
         let request = ContextRequest {
             session: "s-1".parse().unwrap(),
             query: None,
@@ -50,7 +50,7 @@ impl Bench {
         self.ask(|ask| Command::RequestContext(ask, request))
     }
 
-    fn run(&mut self, action: &str) -> AskId {
+    pub(super) fn run(&mut self, action: &str) -> AskId {
         let ask = self.request("s-1", action, json!({}));
         let execution = self.allowed(ask).execution.clone();
         let completed = ActionCompleted {

@@ -1,0 +1,123 @@
+//! Questions that change nothing, and what is remembered of them.
+
+use super::*;
+use crate::atlas::document::InjectMode;
+use crate::engine::consult::{Consult, Consulted, PolicyAnswer};
+use crate::engine::extension::PolicyWord;
+
+const ATLAS: &str = "\
+cache_config: {policy_ttl_seconds: 60, keyword_ttl_seconds: 10, context_ttl_seconds: 300}
+context_blocks:
+  - {context_id: basics, content: be polite, inject_mode: always}
+  - {context_id: refunds, content: 30 days, inject_mode: on_match, keywords: [refund]}
+policies:
+  - {policy_id: never, type: deny, actions: [wipe], reason: too much}
+  - {policy_id: few, type: rate_limit, actions: [read], max_calls: 1, window_seconds: 60}
+checkpoints:
+  - {checkpoint_id: g, trigger: {type: interactive}, deny_actions: [talk]}
+actions: [{action_id: read}, {action_id: wipe}, {action_id: talk}]
+";
+
+fn bench() -> Bench {
+    let mut bench = Bench::new(&[&atlas(ATLAS)]);
+    bench.start("s-1");
+    bench
+}
+
+impl Bench {
+    fn consult(&mut self, consult: Consult) -> Consulted {
+        let ask = self.ask(|ask| Command::Consult(ask, consult));
+        match self.reply(ask) {
+            Reply::Consulted(consulted) => consulted.clone(),
+            other => panic!("not consulted: {other:?}"),
+        }
+    }
+
+    fn policy(&mut self, action: &str) -> PolicyAnswer {
+        let consult = Consult::Policy {
+            session: "s-1".parse().unwrap(),
+            action: action.to_owned(),
+            params: json!({}),
+        };
+        match self.consult(consult) {
+            Consulted::Policy(answer) => answer,
+            Consulted::Contexts(_) => panic!(),
+        }
+    }
+
+    fn found(&mut self, query: &str, mode: Option<InjectMode>, hints: &[&str]) -> Vec<String> {
+        let consult = Consult::Contexts {
+            session: "s-1".parse().unwrap(),
+            query: query.to_owned(),
+            mode,
+            hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
+        };
+        match self.consult(consult) {
+            Consulted::Contexts(found) => found.into_iter().map(|it| it.context_id).collect(),
+            Consulted::Policy(_) => panic!(),
+        }
+    }
+}
+
+// covers A20
+#[test]
+fn contexts_are_found_by_way_by_hint_and_by_name_and_policies_are_asked() {
+    let mut bench = bench();
+    assert_eq!(
+        bench.found("hello", Some(InjectMode::Always), &[]),
+        ["basics"]
+    );
+    assert_eq!(bench.found("a refund", None, &[]), ["refunds"]);
+    assert_eq!(bench.found("hello", None, &["refund"]), ["refunds"]);
+    assert_eq!(bench.found("hello", None, &[]), Vec::<String>::new());
+    let by_id = Consult::ContextsById {
+        session: "s-1".parse().unwrap(),
+        ids: vec!["refunds".to_owned(), "none".to_owned()],
+    };
+    let Consulted::Contexts(found) = bench.consult(by_id) else {
+        panic!()
+    };
+    assert_eq!(found[0].content, "30 days");
+    assert_eq!(found.len(), 1);
+    let said = bench.policy("wipe");
+    assert_eq!(said.decision, PolicyWord::Deny);
+    assert!(said.reason.contains("too much"), "{}", said.reason);
+    assert_eq!(bench.policy("talk").decision, PolicyWord::Allow);
+}
+
+// covers A29, A30
+#[test]
+fn what_policies_said_is_remembered_for_a_while_and_never_lets_anything_run() {
+    let mut bench = bench();
+    assert!(!bench.policy("talk").cached);
+    assert!(bench.policy("talk").cached);
+    bench.advance(60);
+    assert!(!bench.policy("talk").cached, "it is out of date");
+    // A checkpoint takes something away: what was said before says nothing any more.
+    bench.context(&[], Some("g"));
+    let said = bench.policy("talk");
+    assert!(!said.cached);
+    assert_eq!(said.decision, PolicyWord::Deny);
+    let run = bench.request("s-1", "talk", json!({}));
+    assert_eq!(bench.denied(run).code, DenyCode::DeniedAction);
+}
+
+#[test]
+fn a_limit_is_never_remembered() {
+    let mut bench = bench();
+    assert_eq!(bench.policy("read").decision, PolicyWord::Allow);
+    let ask = bench.request("s-1", "read", json!({}));
+    bench.allowed(ask);
+    assert_eq!(bench.policy("read").decision, PolicyWord::Deny);
+    bench.advance(60);
+    assert_eq!(bench.policy("read").decision, PolicyWord::Allow);
+}
+
+#[test]
+fn asking_records_nothing() {
+    let mut bench = bench();
+    let before = bench.records().len();
+    bench.found("a refund", None, &[]);
+    bench.policy("wipe");
+    assert_eq!(bench.records().len(), before);
+}

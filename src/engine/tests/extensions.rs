@@ -1,0 +1,276 @@
+//! Custom triggers and validators: asked, heard, and never trusted further than they answer.
+
+use super::*;
+use crate::engine::extension::{CallQuestion, Extensions};
+
+fn table(triggers: &[&str], handlers: &[&str], validators: &[&str]) -> Extensions {
+    let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    Extensions {
+        triggers: names(triggers),
+        handlers: names(handlers),
+        validators: names(validators),
+        by_type: BTreeMap::new(),
+    }
+}
+
+fn bench(checkpoint: &str, extensions: Extensions) -> Bench {
+    let body = format!(
+        "capabilities: [{{capability_id: extra, actions: [b]}}]\n\
+         actions: [{{action_id: a, risk_tier: low}}, {{action_id: b, risk_tier: low}}]\n\
+         checkpoints: [{{checkpoint_id: g, {checkpoint}}}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.engine.set_extensions(extensions);
+    bench.start("s-1");
+    bench
+}
+
+const MOOD: &str = "trigger: {type: custom, trigger_id: mood, params: {threshold: -0.5}, on: [action]}, mode: blocking";
+
+#[test]
+fn a_custom_trigger_is_asked_before_anything_is_recorded() {
+    let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
+    let before = bench.records().len();
+    let ask = bench.request("s-1", "a", json!({"x": 1}));
+    assert!(bench.waits(ask));
+    assert_eq!(bench.records().len(), before);
+    let call = &bench.calls()[0];
+    assert_eq!(call.name, "mood");
+    let CallQuestion::Trigger { params } = &call.question else {
+        panic!()
+    };
+    assert_eq!(params["threshold"], json!(-0.5));
+    let told = call.to_json();
+    assert_eq!(
+        told["action"],
+        json!({"type": "a", "params": {"x": 1}, "risk_tier": "low"})
+    );
+    assert_eq!(told["session"]["id"], json!("s-1"));
+    bench.returns(json!({"triggered": false, "reason": "all is well"}));
+    bench.allowed(ask);
+    // The same answer twice, or one to no question, changes nothing.
+    bench.returns(json!(true));
+    assert_eq!(bench.held_ids(), Vec::<String>::new());
+}
+
+#[test]
+fn a_trigger_that_fires_or_cannot_tell_holds_the_request() {
+    for (outcome, told) in [
+        (Ok(json!(true)), "fires"),
+        (Ok(json!({"triggered": true, "reason": "angry"})), "angry"),
+        (Ok(json!("yes")), "could not tell"),
+        (
+            Err("no answer within 5 ms".to_owned()),
+            "no answer within 5 ms",
+        ),
+    ] {
+        let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
+        let ask = bench.request("s-1", "a", json!({}));
+        bench.returned(outcome, Duration::ZERO);
+        assert!(bench.waits(ask));
+        assert_eq!(bench.held_ids(), ["c-1"]);
+        let why = bench.held("c-1").gates[0].why.clone();
+        assert!(why.contains(told), "{why}");
+        bench.pass("c-1");
+        bench.allowed(ask);
+    }
+}
+
+#[test]
+fn a_trigger_nobody_knows_counts_as_fired_unless_its_condition_decides() {
+    let mut unknown = bench(MOOD, Extensions::default());
+    let ask = unknown.request("s-1", "a", json!({}));
+    assert!(unknown.waits(ask));
+    assert_eq!(unknown.calls(), []);
+    let when =
+        "trigger: {type: custom, trigger_id: big, when: {path: params.n, gt: 10}}, mode: blocking";
+    let mut decided = bench(when, Extensions::default());
+    let small = decided.request("s-1", "a", json!({"n": 1}));
+    decided.allowed(small);
+    let big = decided.request("s-1", "a", json!({"n": 11}));
+    assert!(decided.waits(big));
+    let unclear = decided.request("s-1", "a", json!({"n": "many"}));
+    assert!(
+        decided.waits(unclear),
+        "what cannot be told counts against the agent"
+    );
+    // With an extension both have to say so, and it is not asked where the condition says no.
+    let mut both = bench(when, table(&["big"], &[], &[]));
+    let small = both.request("s-1", "a", json!({"n": 1}));
+    both.allowed(small);
+    let big = both.request("s-1", "a", json!({"n": 11}));
+    both.returns(json!(false));
+    both.allowed(big);
+}
+
+#[test]
+fn advice_whose_trigger_could_not_tell_takes_away_and_grants_nothing() {
+    let advice = "trigger: {type: custom, trigger_id: mood, on: [action]}, \
+                  unlock_capabilities: [extra], deny_actions: [c]";
+    let mut unclear = bench(advice, table(&["mood"], &[], &[]));
+    let ask = unclear.request("s-1", "a", json!({}));
+    unclear.returned(Err("gone".to_owned()), Duration::ZERO);
+    unclear.allowed(ask);
+    let session = &unclear.engine.sessions()[0];
+    assert!(session.unlocked.is_empty());
+    assert!(session.denial_of("c").is_some());
+    let mut clear = bench(advice, table(&["mood"], &[], &[]));
+    clear.request("s-1", "a", json!({}));
+    clear.returns(json!(true));
+    assert_eq!(clear.engine.sessions()[0].unlocked.len(), 1);
+}
+
+#[test]
+fn what_a_session_sends_later_waits_behind_what_is_being_asked_about() {
+    let on_input = "trigger: {type: custom, trigger_id: mood, on: [input]}, mode: blocking";
+    let mut bench = bench(on_input, table(&["mood"], &[], &[]));
+    bench.start("s-2");
+    let said = bench.input("grr");
+    let action = bench.request("s-1", "a", json!({}));
+    let other = bench.request("s-2", "a", json!({}));
+    bench.allowed(other);
+    assert!(bench.waits(action), "it would have overtaken the gate");
+    bench.returns(json!(true));
+    assert!(bench.waits(said) && bench.waits(action));
+    bench.pass("c-1");
+    bench.accepted(said);
+    bench.allowed(action);
+}
+
+#[test]
+fn a_request_whose_asker_left_is_dropped_and_what_waited_behind_it_goes_on() {
+    let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
+    let left = bench.request("s-1", "a", json!({}));
+    let next = bench.request("s-1", "a", json!({"n": 2}));
+    assert_eq!(bench.calls().len(), 1);
+    bench.tell(Command::AskerLeft(left));
+    assert_eq!(bench.calls().len(), 2);
+    bench.returns(json!(false));
+    bench.allowed(next);
+    assert!(bench.waits(left));
+    assert_eq!(bench.engine.sessions()[0].actions, 1);
+}
+
+#[test]
+fn a_session_cannot_pile_up_more_than_it_may_behind_a_slow_extension() {
+    use crate::base::limits::MAX_HELD_PER_SESSION;
+    let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
+    for n in 0..=MAX_HELD_PER_SESSION {
+        bench.request("s-1", "a", json!({"n": n}));
+    }
+    let more = bench.request("s-1", "a", json!({"n": -1}));
+    assert_eq!(bench.denied(more).code, DenyCode::Overload);
+}
+
+#[test]
+fn what_waited_for_the_start_gate_is_asked_about_when_it_is_passed() {
+    let body = format!(
+        "actions: [{{action_id: a, risk_tier: low}}]\ncheckpoints: [\
+         {{checkpoint_id: hello, trigger: {{type: session_start}}, mode: blocking}}, \
+         {{checkpoint_id: g, {MOOD}}}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.engine.set_extensions(table(&["mood"], &[], &[]));
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    assert_eq!(bench.calls(), []);
+    bench.pass("c-1");
+    assert!(bench.waits(ask));
+    bench.returns(json!(true));
+    assert_eq!(bench.held_ids(), ["c-2"]);
+    bench.refuse("c-2", "no");
+    bench.denied(ask);
+}
+
+fn validated(on_invalid: &str, extensions: Extensions) -> Bench {
+    let gate = format!(
+        "trigger: {{type: action_pre, patterns: [a]}}, mode: blocking, questions: [\
+         {{question_id: ticket, question: Which?, on_invalid: {on_invalid}, \
+           validation: {{min_length: 3, custom_validator: is-ticket}}}}]"
+    );
+    let mut bench = bench(&gate, extensions);
+    bench.request("s-1", "a", json!({}));
+    bench
+}
+
+fn problems(bench: &Bench, ask: AskId) -> Vec<String> {
+    match bench.reply(ask) {
+        Reply::Invalid(invalid) => invalid.problems[0].rules.clone(),
+        other => panic!("not invalid: {other:?}"),
+    }
+}
+
+// covers B10
+#[test]
+fn a_validator_judges_what_keeps_every_other_rule() {
+    let mut bench = validated("retry", table(&[], &[], &["is-ticket"]));
+    let short = bench.answer("c-1", json!([{"ticket": "x"}]));
+    assert_eq!(bench.calls(), [], "a rule is broken already");
+    problems(&bench, short);
+    let wrong = bench.answer("c-1", json!([{"ticket": "T-404"}]));
+    assert!(bench.waits(wrong));
+    let CallQuestion::Validator { question, answer } = bench.calls()[0].question.clone() else {
+        panic!()
+    };
+    assert_eq!((question.as_str(), answer), ("ticket", json!("T-404")));
+    bench.returns(json!({"valid": false, "reason": "no such ticket"}));
+    assert_eq!(
+        problems(&bench, wrong),
+        ["no such ticket (validator `is-ticket`)"]
+    );
+    let right = bench.answer("c-1", json!([{"ticket": "T-1"}]));
+    bench.returns(json!(true));
+    assert_eq!(bench.outcome(right), Outcome::Passed);
+}
+
+#[test]
+fn a_validator_that_cannot_be_heard_never_lets_an_answer_pass() {
+    for on_invalid in ["retry", "warn_and_continue", "log_and_continue"] {
+        let mut failing = validated(on_invalid, table(&[], &[], &["is-ticket"]));
+        let ask = failing.answer("c-1", json!([{"ticket": "T-1"}]));
+        failing.returned(Err("gone".to_owned()), Duration::ZERO);
+        assert!(problems(&failing, ask)[0].contains("gone"));
+        let mut unknown = validated(on_invalid, Extensions::default());
+        let ask = unknown.answer("c-1", json!([{"ticket": "T-1"}]));
+        assert!(problems(&unknown, ask)[0].contains("not there"));
+        assert_eq!(unknown.held_ids(), ["c-1"]);
+    }
+    // A plain no is another matter: the steward says what it does.
+    let mut no = validated("warn_and_continue", table(&[], &[], &["is-ticket"]));
+    let ask = no.answer("c-1", json!([{"ticket": "T-1"}]));
+    no.returns(json!(false));
+    assert_eq!(no.outcome(ask), Outcome::Passed);
+    assert_eq!(
+        no.payloads("checkpoint_response")[0]["validation_result"],
+        json!("invalid")
+    );
+}
+
+#[test]
+fn a_decision_that_waits_for_a_validator_still_finds_its_deadline() {
+    let mut bench = validated("retry", table(&[], &[], &["is-ticket"]));
+    let ask = bench.answer("c-1", json!([{"ticket": "T-1"}]));
+    bench.advance(301);
+    bench.wake();
+    bench.returns(json!(true));
+    let Reply::Refused(Refused::AlreadySettled(settled)) = bench.reply(ask) else {
+        panic!("{:?}", bench.reply(ask));
+    };
+    assert_eq!(settled.outcome, Outcome::Expired);
+}
+
+#[test]
+fn an_answer_that_is_too_large_or_too_deep_is_none() {
+    let mut deep = json!(true);
+    for _ in 0..70 {
+        deep = json!([deep]);
+    }
+    let large = json!({"triggered": false, "reason": "x".repeat(300_000)});
+    for answer in [deep, large] {
+        let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
+        let ask = bench.request("s-1", "a", json!({}));
+        bench.returns(answer);
+        assert!(bench.waits(ask));
+        assert_eq!(bench.held_ids(), ["c-1"]);
+    }
+}

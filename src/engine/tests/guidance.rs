@@ -1,0 +1,151 @@
+//! How long guidance holds, what it replaces, and how often contexts are handed over.
+
+use super::*;
+
+fn bench(checkpoints: &str) -> Bench {
+    let body = format!(
+        "actions: [{{action_id: a}}, {{action_id: b}}, {{action_id: c}}]\n\
+         context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n\
+         cache_config: {{context_ttl_seconds: 60}}\n\
+         checkpoints: [{checkpoints}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.start("s-1");
+    bench
+}
+
+fn checkpoint(action: &str, guidance: &str) -> String {
+    format!(
+        "{{checkpoint_id: on-{action}, trigger: {{type: action_pre, patterns: [{action}]}}, \
+         guidance: {{{guidance}}}}}"
+    )
+}
+
+impl Bench {
+    fn given(&mut self, action: &str) -> Given {
+        let ask = self.request("s-1", action, json!({}));
+        self.allowed(ask).given.clone()
+    }
+
+    fn in_force(&self) -> Vec<String> {
+        let session = &self.engine.sessions()[0];
+        let texts = session.guidance.iter();
+        texts.map(|given| given.block.content.clone()).collect()
+    }
+}
+
+// covers B12
+#[test]
+fn guidance_joins_replaces_and_ends_as_it_says() {
+    let mut bench = bench(&format!(
+        "{}, {}, {}",
+        checkpoint("a", "content: one, priority: 5, labels: [x]"),
+        checkpoint("b", "content: two, format: markdown, expires_after: on-c"),
+        checkpoint("c", "content: three, append: false"),
+    ));
+    let given = bench.given("a");
+    assert_eq!(given.guidance[0].checkpoint_id, "on-a");
+    assert_eq!(given.guidance[0].block.labels, ["x"]);
+    bench.given("b");
+    assert_eq!(bench.in_force(), ["one", "two"]);
+    // `b` ends because `c` fired, `a` because `c` replaces what was said; the agent is told of both.
+    let given = bench.given("c");
+    assert_eq!(given.withdrawn, ["on-b", "on-a"]);
+    assert_eq!(bench.in_force(), ["three"]);
+    // What is said again holds again, once.
+    bench.given("a");
+    let given = bench.given("a");
+    assert_eq!(given.withdrawn, Vec::<String>::new());
+    assert_eq!(bench.in_force(), ["three", "one"]);
+}
+
+#[test]
+fn guidance_ends_after_a_type_of_checkpoint_with_a_dash_or_not() {
+    let mut bench = bench(&checkpoint("a", "content: one, expires_after: action-post"));
+    bench.run("a");
+    assert_eq!(bench.in_force(), Vec::<String>::new());
+    let given = bench.given("b");
+    assert_eq!(given.withdrawn, ["on-a"]);
+}
+
+// covers B13
+#[test]
+fn a_system_instruction_comes_first_and_replaces_only_its_like() {
+    let mut bench = bench(
+        "{checkpoint_id: text, trigger: {type: action_pre, patterns: ['*']}, \
+          guidance: {content: plain, priority: 900}}, \
+         {checkpoint_id: sys-a, trigger: {type: action_pre, patterns: [a]}, \
+          guidance: {content: first, format: system_instruction}}, \
+         {checkpoint_id: sys-b, trigger: {type: action_pre, patterns: [b]}, \
+          guidance: {content: second, format: system_instruction}}",
+    );
+    let given = bench.given("a");
+    let order: Vec<_> = given.guidance.iter().map(|it| &it.block.content).collect();
+    assert_eq!(order, ["first", "plain"]);
+    let given = bench.given("b");
+    assert_eq!(given.withdrawn, ["sys-a"]);
+    assert_eq!(bench.in_force(), ["plain", "second"]);
+}
+
+#[test]
+fn a_context_is_handed_over_again_when_it_is_no_longer_valid() {
+    let mut bench = bench(
+        "{checkpoint_id: on-a, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips]}",
+    );
+    assert_eq!(bench.given("a").contexts.len(), 1);
+    bench.advance(59);
+    assert_eq!(bench.given("a").contexts.len(), 0);
+    bench.advance(1);
+    assert_eq!(bench.given("a").contexts.len(), 1);
+    let hits: Vec<_> = bench
+        .payloads("context_injected")
+        .into_iter()
+        .map(|record| record["cache_hit"].clone())
+        .collect();
+    assert_eq!(hits, [json!(false), json!(false)]);
+    // Another session is handed what was fetched just now.
+    bench.start("s-2");
+    bench.request("s-2", "a", json!({}));
+    let last = bench.payloads("context_injected").pop().unwrap();
+    assert_eq!(last["cache_hit"], json!(true));
+}
+
+// covers A37
+#[test]
+fn a_budget_drops_advice_from_the_bottom_and_never_a_gate() {
+    let keyword = "trigger: {type: keyword, patterns: [x]}";
+    let body = format!(
+        "checkpoint_config: {{budget: {{max_checkpoints_per_input: 2, max_context_injection_size: 10}}}}\n\
+         context_blocks: [{{context_id: long, content: 'twelve bytes', inject_mode: on_demand}}, \
+           {{context_id: short, content: four, inject_mode: on_demand}}]\n\
+         checkpoints: [\
+           {{checkpoint_id: gate, {keyword}, mode: blocking, priority: 1, inject_contexts: [long]}}, \
+           {{checkpoint_id: low, {keyword}, priority: 10}}, \
+           {{checkpoint_id: high, {keyword}, priority: 30, inject_contexts: [short, long]}}, \
+           {{checkpoint_id: middle, {keyword}, priority: 20}}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.start("s-1");
+    let ask = bench.input("x");
+    assert!(bench.waits(ask), "the gate is not dropped");
+    let skipped: Vec<_> = bench
+        .payloads("checkpoint_skipped")
+        .into_iter()
+        .map(|record| (record["checkpoint_id"].clone(), record["reason"].clone()))
+        .collect();
+    assert_eq!(
+        skipped,
+        [
+            (json!("low"), json!("max_checkpoints_per_input is used up")),
+            (
+                json!("high"),
+                json!("max_context_injection_size is used up")
+            ),
+        ]
+    );
+    // What a gate gives is not counted against anything.
+    bench.pass("c-1");
+    let given = bench.accepted(ask);
+    let ids: Vec<_> = given.contexts.iter().map(|it| &it.context_id).collect();
+    assert_eq!(ids, ["short", "long"]);
+}

@@ -1,0 +1,297 @@
+//! Handlers of checkpoints: what they may do, and what becomes of agents when they say no.
+
+use super::*;
+use crate::engine::extension::Extensions;
+
+fn table(handlers: &[&str]) -> Extensions {
+    Extensions {
+        handlers: handlers.iter().map(|name| (*name).to_owned()).collect(),
+        ..Extensions::default()
+    }
+}
+
+fn bench(checkpoints: &str, extensions: Extensions) -> Bench {
+    let body = format!(
+        "actions: [{{action_id: a, risk_tier: low}}, {{action_id: b, risk_tier: low}}]\n\
+         context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n\
+         checkpoint_config: {{budget: {{max_checkpoint_time_ms: 500}}}}\n\
+         policies: [{{policy_id: never, type: deny, actions: [b]}}]\n\
+         checkpoints: [{checkpoints}]\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.engine.set_extensions(extensions);
+    bench
+}
+
+const ON_A: &str =
+    "{checkpoint_id: g, trigger: {type: action_pre, patterns: ['*']}, handler: outside}";
+const ON_INPUT: &str = "{checkpoint_id: one, trigger: {type: keyword, patterns: [x]}, handler: outside, priority: 9}, \
+     {checkpoint_id: two, trigger: {type: keyword, patterns: [x]}, handler: second, priority: 5}";
+
+fn on_action() -> Bench {
+    let mut bench = bench(ON_A, table(&["outside"]));
+    bench.start("s-1");
+    bench
+}
+
+// covers A15, A35
+#[test]
+fn an_outside_no_blocks_with_its_reason_and_is_recorded() {
+    let mut bench = on_action();
+    let ask = bench.request("s-1", "a", json!({"n": 1}));
+    let told = bench.calls()[0].to_json();
+    assert_eq!(told["action"]["params"], json!({"n": 1}));
+    assert_eq!(told["session"]["id"], json!("s-1"));
+    bench.returns(json!({"approved": false, "reason": "not on fridays"}));
+    let denied = bench.denied(ask);
+    assert_eq!(denied.code, DenyCode::Extension);
+    assert!(denied.reason.contains("not on fridays"));
+    let record = &bench.payloads("plugin_event")[0];
+    assert_eq!(record["custom_type"], json!("external_validation"));
+    assert_eq!(record["data"]["approved"], json!(false));
+    assert_eq!(bench.payloads("action_blocked")[0]["policy_id"], json!("g"));
+    assert_eq!(bench.engine.sessions()[0].actions, 0);
+}
+
+#[test]
+fn a_handler_that_cannot_be_heard_or_does_not_exist_denies() {
+    for outcome in [Err("gone".to_owned()), Ok(json!({})), Ok(json!(true))] {
+        let mut bench = on_action();
+        let ask = bench.request("s-1", "a", json!({}));
+        bench.returned(outcome, Duration::ZERO);
+        assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+    }
+    let mut bench = bench(ON_A, Extensions::default());
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+}
+
+// covers A19
+#[test]
+fn policies_come_first_and_what_is_denied_is_given_nothing() {
+    let mut bench = bench(
+        "{checkpoint_id: g, trigger: {type: action_pre, patterns: ['*']}, handler: outside, \
+          inject_contexts: [tips]}",
+        table(&["outside"]),
+    );
+    bench.start("s-1");
+    let denied = bench.request("s-1", "b", json!({}));
+    assert_eq!(bench.denied(denied).code, DenyCode::Policy);
+    assert_eq!(
+        bench.calls(),
+        [],
+        "nobody is asked about what is denied anyway"
+    );
+    assert_eq!(bench.payloads("context_injected"), Vec::<Value>::new());
+    let attempted = &bench.payloads("action_attempted")[0];
+    assert_eq!(attempted["policy_checked"], json!(true));
+    assert_eq!(
+        bench.payloads("policy_checked")[0]["decision"],
+        json!("deny")
+    );
+    let allowed = bench.request("s-1", "a", json!({}));
+    bench.returns(json!({"continue": true}));
+    assert_eq!(bench.allowed(allowed).given.contexts[0].context_id, "tips");
+}
+
+#[test]
+fn a_handler_hands_over_contexts_wants_approvals_and_records_events() {
+    let mut bench = on_action();
+    let ask = bench.request("s-1", "a", json!({}));
+    bench.returns(json!({
+        "continue": true,
+        "injectContext": ["tips", "a text of its own"],
+        "policyDecision": {"decision": "require_approval", "reason": "ask someone"},
+        "traceEvents": [{"eventType": "score", "payload": {"value": 0.25, "id": 9_007_199_254_740_993_u64}}],
+    }));
+    assert!(bench.waits(ask));
+    let held = bench.held("c-1");
+    assert_eq!(held.gates[0].origin.kind(), "approval");
+    bench.pass("c-1");
+    let contexts: Vec<_> = bench
+        .allowed(ask)
+        .given
+        .contexts
+        .iter()
+        .map(|it| it.content.as_str())
+        .collect();
+    assert_eq!(contexts, ["take care", "a text of its own"]);
+    let events = bench.payloads("plugin_event");
+    assert_eq!(events[1]["custom_type"], json!("score"));
+    assert_eq!(
+        events[1]["data"],
+        json!({"value": 0.25, "id": "9007199254740993"})
+    );
+    assert_eq!(
+        bench.payloads("policy_override")[0]["policy_id"],
+        json!("outside")
+    );
+}
+
+#[test]
+fn an_outside_allow_beats_no_policy_and_an_outside_deny_blocks() {
+    let mut bench = on_action();
+    let ask = bench.request("s-1", "a", json!({}));
+    bench.returns(
+        json!({"continue": true, "policyDecision": {"decision": "denied", "reason": "odd"}}),
+    );
+    assert!(bench.denied(ask).reason.contains("odd"));
+    let never = bench.request("s-1", "b", json!({}));
+    assert_eq!(bench.denied(never).code, DenyCode::Policy);
+}
+
+// covers A3
+#[test]
+fn handlers_run_by_priority_and_each_sees_what_the_one_before_left() {
+    let mut bench = bench(ON_INPUT, table(&["outside", "second"]));
+    bench.start("s-1");
+    let ask = bench.input("x marks it");
+    assert_eq!(bench.calls().len(), 1);
+    assert_eq!(bench.calls()[0].context.checkpoint_id, "one");
+    bench.returns(json!({"continue": true, "modified_input": "x, politely"}));
+    let second = bench.calls()[1].clone();
+    assert_eq!(second.context.checkpoint_id, "two");
+    assert_eq!(second.context.input.unwrap().content, "x, politely");
+    bench.returns(json!({"continue": true}));
+    let Reply::Accepted(accepted) = bench.reply(ask) else {
+        panic!()
+    };
+    assert_eq!(accepted.modified_input.as_deref(), Some("x, politely"));
+    let taken: Vec<_> = bench
+        .payloads("checkpoint_completed")
+        .into_iter()
+        .map(|it| it["action_taken"].clone())
+        .collect();
+    assert_eq!(taken, [json!("modify"), json!("continue")]);
+    let kept = format!("{:?} {:?}", bench.kept(), bench.payloads("input_received"));
+    assert!(
+        !kept.contains("politely"),
+        "input is not kept, changed or not"
+    );
+}
+
+#[test]
+fn input_that_a_handler_stops_is_not_taken() {
+    let mut bench = bench(ON_INPUT, table(&["outside", "second"]));
+    bench.start("s-1");
+    let ask = bench.input("x");
+    bench.returns(json!({"continue": false, "blockReason": "rude"}));
+    assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+    assert_eq!(bench.calls().len(), 1, "the second is not asked any more");
+    let run = bench.request("s-1", "a", json!({}));
+    bench.allowed(run);
+}
+
+#[test]
+fn what_has_happened_and_a_handler_stops_waits_for_an_operator() {
+    let post =
+        "{checkpoint_id: after, trigger: {type: action_post, patterns: [a]}, handler: outside}";
+    let mut bench = bench(post, table(&["outside"]));
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    let execution = bench.allowed(ask).execution.clone();
+    let completed = ActionCompleted {
+        session: "s-1".parse().unwrap(),
+        execution,
+        result: Ok(String::new()),
+    };
+    bench.ask(|ask| Command::CompleteAction(ask, completed));
+    bench.returned(Err("gone".to_owned()), Duration::ZERO);
+    assert_eq!(bench.held_ids(), ["c-1"]);
+    let next = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(next));
+    // Nobody answers: it is owed, and still a gate although the checkpoint is only advice.
+    bench.advance(301);
+    bench.wake();
+    let denied = bench.denied(next);
+    assert_eq!(denied.code, DenyCode::Expired);
+    let again = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(again));
+    bench.pass("c-2");
+    bench.allowed(again);
+}
+
+#[test]
+fn a_session_that_a_handler_refuses_may_not_act() {
+    let start = "{checkpoint_id: hello, trigger: {type: session_start}, handler: outside}";
+    let mut refused = bench(start, table(&["outside"]));
+    refused.start("s-1");
+    refused.returns(json!({"continue": false, "block_reason": "closed"}));
+    let ask = refused.request("s-1", "a", json!({}));
+    assert!(refused.denied(ask).reason.contains("closed"));
+    // What could not be heard is an operator's to decide, however long it takes.
+    let mut unheard = bench(start, table(&["outside"]));
+    unheard.start("s-1");
+    unheard.returned(Err("gone".to_owned()), Duration::ZERO);
+    assert_eq!(unheard.held_ids(), ["c-1"]);
+    unheard.advance(301);
+    unheard.wake();
+    let ask = unheard.request("s-1", "a", json!({}));
+    assert!(
+        unheard.waits(ask),
+        "it is still a gate although the checkpoint is only advice"
+    );
+    unheard.pass("c-2");
+    unheard.allowed(ask);
+}
+
+#[test]
+fn advice_is_left_out_when_extensions_took_too_long_and_gates_are_not() {
+    let both = "{checkpoint_id: slow, trigger: {type: action_pre, patterns: [a]}, handler: outside, priority: 9}, \
+                {checkpoint_id: late, trigger: {type: action_pre, patterns: [a]}, handler: second, priority: 5}, \
+                {checkpoint_id: gate, trigger: {type: action_pre, patterns: [a]}, handler: second, mode: blocking, priority: 1}";
+    let mut bench = bench(both, table(&["outside", "second"]));
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    bench.returned(Ok(json!({"continue": true})), Duration::from_millis(500));
+    let last = bench.calls().pop().unwrap();
+    assert_eq!(
+        last.context.checkpoint_id, "gate",
+        "a gate is never cut short"
+    );
+    bench.returns(json!({"continue": true}));
+    assert!(bench.waits(ask));
+    let skipped = bench.payloads("checkpoint_skipped");
+    assert_eq!(skipped[0]["checkpoint_id"], json!("late"));
+    bench.pass("c-1");
+    bench.allowed(ask);
+}
+
+#[test]
+fn a_handler_can_make_contexts_and_what_was_remembered_invalid() {
+    let inject = "{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips], handler: outside}";
+    for (result, again) in [
+        (json!({"continue": true}), 0),
+        (json!({"continue": true, "cacheInvalidate": ["tips"]}), 1),
+        (json!({"continue": true, "cacheInvalidate": ["other"]}), 0),
+        (json!({"continue": true, "cacheClear": true}), 1),
+    ] {
+        let mut bench = bench(inject, table(&["outside"]));
+        bench.start("s-1");
+        bench.request("s-1", "a", json!({}));
+        bench.returns(json!({"continue": true}));
+        let second = bench.request("s-1", "a", json!({"n": 2}));
+        bench.returns(result.clone());
+        assert_eq!(
+            bench.allowed(second).given.contexts.len(),
+            again,
+            "{result}"
+        );
+    }
+}
+
+#[test]
+fn handlers_of_a_whole_type_are_asked_after_a_checkpoints_own() {
+    let mut extensions = table(&["outside", "every"]);
+    extensions
+        .by_type
+        .insert("action_pre".to_owned(), vec!["every".to_owned()]);
+    let mut bench = bench(ON_A, extensions);
+    bench.start("s-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    bench.returns(json!({"continue": true}));
+    assert_eq!(bench.calls()[1].name, "every");
+    bench.returns(json!({"continue": false, "block_reason": "no"}));
+    assert_eq!(bench.denied(ask).code, DenyCode::Extension);
+}

@@ -1,0 +1,113 @@
+//! Denials that an operator may overrule, for exactly one request.
+
+use super::*;
+
+const OVERRIDABLE: &str = "\
+actions: [{action_id: pay, risk_tier: low}]
+policies:
+  - {policy_id: no-pay, type: deny, actions: [pay], reason: closed, override: true}
+";
+
+fn bench(more: &str) -> Bench {
+    let mut bench = Bench::new(&[&atlas(&format!("{OVERRIDABLE}{more}"))]);
+    bench.start("s-1");
+    bench
+}
+
+#[test]
+fn an_overruled_denial_lets_the_identical_request_run_once() {
+    let mut bench = bench("");
+    let first = bench.request("s-1", "pay", json!({"amount": 1}));
+    let denied = bench.denied(first).clone();
+    assert_eq!(denied.code, DenyCode::Policy);
+    assert_eq!(denied.gate, Some("c-1".parse().unwrap()));
+    assert_eq!(
+        bench.payloads("action_blocked")[0]["override_available"],
+        json!(true)
+    );
+    // Asking again does not wait and does not pass.
+    let again = bench.request("s-1", "pay", json!({"amount": 1}));
+    assert_eq!(bench.denied(again).code, DenyCode::Policy);
+    assert_eq!(bench.held_ids(), ["c-1"]);
+
+    bench.pass("c-1");
+    let record = &bench.payloads("policy_override")[0];
+    assert_eq!(record["policy_id"], json!("no-pay"));
+    assert_eq!(record["approver"], json!("op-1"));
+    let other = bench.request("s-1", "pay", json!({"amount": 2}));
+    assert_eq!(
+        bench.denied(other).code,
+        DenyCode::Policy,
+        "another request"
+    );
+    let retry = bench.request("s-1", "pay", json!({"amount": 1}));
+    bench.allowed(retry);
+    let spent = bench.request("s-1", "pay", json!({"amount": 1}));
+    assert_eq!(
+        bench.denied(spent).code,
+        DenyCode::Policy,
+        "a permit is good for one run"
+    );
+}
+
+#[test]
+fn a_refused_or_expired_override_changes_nothing() {
+    let mut bench = bench("");
+    bench.request("s-1", "pay", json!({}));
+    bench.refuse("c-1", "no");
+    let ask = bench.request("s-1", "pay", json!({}));
+    bench.denied(ask);
+    bench.pass("c-2");
+    bench.advance(PERMIT_LIFETIME.as_secs());
+    let late = bench.request("s-1", "pay", json!({}));
+    bench.denied(late);
+}
+
+#[test]
+fn a_denial_beside_it_that_is_final_leaves_nothing_to_overrule() {
+    for more in [
+        "  - {policy_id: never, type: deny, actions: ['*']}\n",
+        "  - {policy_id: few, type: budget, actions: [pay], limit: 1, cost: amount}\n",
+    ] {
+        let mut bench = bench(more);
+        let ask = bench.request("s-1", "pay", json!({"amount": 9}));
+        bench.denied(ask);
+        assert_eq!(bench.held_ids(), Vec::<String>::new(), "{more}");
+        assert_eq!(
+            bench.payloads("action_blocked")[0]["override_available"],
+            json!(false)
+        );
+    }
+}
+
+#[test]
+fn gates_that_stand_beside_it_are_part_of_the_same_decision() {
+    let mut bench = bench(
+        "checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [pay]}, mode: blocking}]\n",
+    );
+    bench.request("s-1", "pay", json!({}));
+    let held = bench.held("c-1");
+    let origins: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
+    assert_eq!(origins, ["g", "no-pay"]);
+    bench.pass("c-1");
+    let retry = bench.request("s-1", "pay", json!({}));
+    bench.allowed(retry);
+}
+
+#[test]
+fn an_override_is_asked_for_again_after_a_restart_and_a_permit_for_it_stays() {
+    let mut bench = bench("");
+    bench.request("s-1", "pay", json!({}));
+    bench.pass("c-1");
+    let (engine, _) = Engine::restore(
+        atlases_of(&[&atlas(OVERRIDABLE)]),
+        Box::new(CountedIds::starting_at(1000)),
+        bench.kept(),
+        BTreeSet::new(),
+        bench.now,
+    )
+    .unwrap();
+    let mut bench = Bench::with(engine);
+    let retry = bench.request("s-1", "pay", json!({}));
+    bench.allowed(retry);
+}

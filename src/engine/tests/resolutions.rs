@@ -1,0 +1,189 @@
+//! What an agent may do: asked, answered, and relied on.
+
+use super::*;
+use crate::base::limits::RESOLUTION_LIFETIME;
+use crate::engine::resolve::{ConstraintKind, Resolution};
+
+const ATLAS: &str = "\
+capabilities:
+  - {capability_id: locked, actions: [open.it]}
+context_blocks:
+  - {context_id: tips, content: take care, inject_mode: on_match, keywords: [refund]}
+checkpoints:
+  - checkpoint_id: confirm
+    trigger: {type: action_pre, patterns: [drop]}
+    mode: blocking
+  - checkpoint_id: unlock
+    trigger: {type: explicit_request}
+    unlock_capabilities: [locked]
+  - checkpoint_id: ask-refund
+    trigger: {type: keyword, patterns: [refund]}
+    guidance: {content: be kind}
+policies:
+  - {policy_id: never, type: deny, actions: [wipe], reason: too much}
+  - {policy_id: approve, type: requires_approval, actions: [ban], reason: a person decides}
+  - {policy_id: few, type: rate_limit, actions: [read], max_calls: 2, window_seconds: 60}
+actions:
+  - {action_id: read, risk_tier: low}
+  - {action_id: drop, risk_tier: low}
+  - {action_id: wipe, risk_tier: low}
+  - {action_id: ban, risk_tier: low}
+  - action_id: shaped
+    risk_tier: low
+    parameters_schema: {type: object, required: [id]}
+";
+
+fn bench() -> Bench {
+    let mut bench = Bench::new(&[&atlas(ATLAS)]);
+    bench.start("s-1");
+    bench
+}
+
+impl Bench {
+    fn resolve(&mut self, input: Option<&str>) -> AskId {
+        let resolve = Resolve {
+            session: "s-1".parse().unwrap(),
+            input: input.map(str::to_owned),
+            actions: Vec::new(),
+        };
+        self.ask(|ask| Command::Resolve(ask, resolve))
+    }
+
+    fn resolved(&self, ask: AskId) -> &Resolution {
+        match self.reply(ask) {
+            Reply::Resolved(resolution) => resolution,
+            other => panic!("not resolved: {other:?}"),
+        }
+    }
+
+    fn rely(&mut self, session: &str, action: &str, resolution: &str) -> AskId {
+        let request = ActionRequest {
+            session: session.parse().unwrap(),
+            action: action.to_owned(),
+            params: json!({}),
+            deadline: None,
+            resolution: Some(resolution.to_owned()),
+        };
+        self.ask(|ask| Command::RequestAction(ask, request))
+    }
+}
+
+// covers B15
+#[test]
+fn a_resolution_says_what_runs_what_does_not_and_what_stands_between() {
+    let mut bench = bench();
+    let ask = bench.resolve(Some("a refund please"));
+    let resolution = bench.resolved(ask).clone();
+    assert_eq!(resolution.allowed, ["read"]);
+    let denied: Vec<_> = resolution
+        .denied
+        .iter()
+        .map(|it| (it.action.as_str(), it.policy_id.as_str()))
+        .collect();
+    assert_eq!(denied, [("open.it", "locked"), ("wipe", "never")]);
+    assert!(resolution.denied[1].reason.contains("too much"));
+    let constraints: Vec<_> = resolution
+        .constraints
+        .iter()
+        .map(|it| (it.action.as_str(), it.kind, it.by.as_str()))
+        .collect();
+    assert_eq!(
+        constraints,
+        [
+            ("ban", ConstraintKind::Approval, "approve"),
+            ("drop", ConstraintKind::Gate, "confirm"),
+            ("read", ConstraintKind::RateLimit, "few"),
+            ("shaped", ConstraintKind::Parameters, "parameters_schema"),
+        ]
+    );
+    assert_eq!(resolution.contexts[0].context_id, "tips");
+    assert_eq!(resolution.guidance[0].block.content, "be kind");
+    assert_eq!(resolution.held, []);
+    assert_eq!(resolution.ttl_seconds, RESOLUTION_LIFETIME.as_secs());
+    assert_eq!(resolution.expires_at, bench.now.plus(RESOLUTION_LIFETIME));
+}
+
+#[test]
+fn asking_what_may_be_done_burns_no_limit_and_lets_nothing_run() {
+    let mut bench = bench();
+    for _ in 0..5 {
+        let ask = bench.resolve(None);
+        assert!(bench.resolved(ask).allowed.contains(&"read".to_owned()));
+    }
+    assert_eq!(bench.engine.sessions()[0].actions, 0);
+    for _ in 0..2 {
+        let ask = bench.request("s-1", "read", json!({}));
+        bench.allowed(ask);
+    }
+    let third = bench.request("s-1", "read", json!({}));
+    assert_eq!(bench.denied(third).code, DenyCode::Limit);
+}
+
+#[test]
+fn a_resolution_that_is_made_up_foreign_expired_or_silent_is_no_reason_to_run() {
+    let mut bench = bench();
+    let ask = bench.resolve(None);
+    let id = bench.resolved(ask).id.clone();
+    bench.start("s-2");
+    let cases = [
+        ("s-1", "read", "made-up"),
+        ("s-2", "read", id.as_str()),
+        ("s-1", "wipe", id.as_str()),
+        ("s-1", "unheard.of", id.as_str()),
+    ];
+    for (session, action, resolution) in cases {
+        let ask = bench.rely(session, action, resolution);
+        assert_eq!(
+            bench.denied(ask).code,
+            DenyCode::Resolution,
+            "{session} {action}"
+        );
+    }
+    let good = bench.rely("s-1", "read", &id);
+    bench.allowed(good);
+    // What is listed with something in its way still meets it.
+    let gated = bench.rely("s-1", "drop", &id);
+    assert!(bench.waits(gated));
+    bench.advance(RESOLUTION_LIFETIME.as_secs());
+    let late = bench.rely("s-1", "read", &id);
+    assert_eq!(bench.denied(late).code, DenyCode::Resolution);
+}
+
+#[test]
+fn a_session_that_is_held_is_told_so_and_nothing_is_allowed() {
+    let mut bench = Bench::acme();
+    bench.start("s-1");
+    let ask = bench.resolve(None);
+    let resolution = bench.resolved(ask);
+    assert_eq!(resolution.allowed, Vec::<String>::new());
+    assert_eq!(resolution.held, ["c-1".parse().unwrap()]);
+    assert_eq!(
+        bench
+            .records()
+            .iter()
+            .filter(|it| **it == "action_attempted")
+            .count(),
+        0
+    );
+}
+
+#[test]
+fn named_actions_are_judged_with_their_parameters() {
+    let mut bench = bench();
+    let actions = [json!({}), json!({"id": 1})];
+    let resolve = Resolve {
+        session: "s-1".parse().unwrap(),
+        input: None,
+        actions: actions
+            .into_iter()
+            .map(|params| ResolveAction {
+                action: "shaped".to_owned(),
+                params,
+            })
+            .collect(),
+    };
+    let ask = bench.ask(|ask| Command::Resolve(ask, resolve));
+    let resolution = bench.resolved(ask);
+    assert_eq!(resolution.denied.len(), 1);
+    assert_eq!(resolution.allowed, ["shaped"]);
+}
