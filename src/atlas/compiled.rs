@@ -14,6 +14,7 @@ use super::document::{
     GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier,
     Scope, Steward, UnknownActions,
 };
+use super::index::Index;
 use super::keyword::Keywords;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
@@ -52,6 +53,8 @@ pub struct Atlas {
     pub unknown_actions: UnknownActions,
     /// How the tier of an action is found that does not declare one.
     pub risk_mode: RiskMode,
+    /// What it is looked up by.
+    pub(crate) index: Index,
 }
 
 impl Atlas {

@@ -116,7 +116,7 @@ impl Turn<'_> {
             atlases: &self.engine.atlases,
             usage: &self.engine.state.usage,
             session,
-            call: &call,
+            call: call.asked(),
             now: self.now,
         });
         let checked = PolicyChecked {
@@ -308,7 +308,7 @@ impl Turn<'_> {
                 atlases: &self.engine.atlases,
                 usage: &state.usage,
                 session,
-                call,
+                call: call.asked(),
                 now: self.now,
             })
         });

@@ -154,7 +154,7 @@ impl Turn<'_> {
             atlases: &self.engine.atlases,
             usage: &self.engine.state.usage,
             session,
-            call,
+            call: call.asked(),
             now: self.now,
         })
         .denial?;

@@ -1,23 +1,26 @@
 //! What stands in a request's way. Reads state, changes none.
 
-use std::collections::BTreeSet;
-
 use serde_json::Value;
+use smallvec::SmallVec;
 
-use super::held::{ActionCall, TierSource};
+use super::command::{Denied, DenyCode};
+use super::held::{Asked, TierSource};
 use super::policy::{
-    Approval, PolicyVerdict, approvals, default_for, denying_policy, not_allowed, policy_verdict,
+    Approval, PolicyVerdict, approvals, by_default, denying_policy, not_allowed, policy_verdict,
     spent_limit,
 };
 use super::risk;
 use super::session::Session;
 use super::usage::Usage;
-use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
+use crate::atlas::compiled::{Atlas, Capability, Checkpoint, Trigger};
 use crate::atlas::condition::{Condition, Facts, Truth};
-use crate::atlas::document::{RiskMode, RiskTier, UnknownActions};
+use crate::atlas::document::{CheckpointMode, RiskMode, RiskTier, UnknownActions};
+use crate::atlas::index::{Matches, When};
 use crate::base::clock::Timestamp;
 
-use super::command::{Denied, DenyCode};
+mod occasion;
+
+pub(super) use occasion::{Occasion, on, session_start};
 
 /// What an evaluation comes to.
 #[derive(Debug)]
@@ -62,7 +65,7 @@ pub(super) struct Case<'a, 's> {
     /// Who asks.
     pub(super) session: &'s Session,
     /// For what.
-    pub(super) call: &'s ActionCall,
+    pub(super) call: Asked<'s>,
     /// When.
     pub(super) now: Timestamp,
 }
@@ -70,8 +73,8 @@ pub(super) struct Case<'a, 's> {
 impl Case<'_, '_> {
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
-            action: Some(&self.call.action),
-            params: Some(&self.call.params),
+            action: Some(self.call.action),
+            params: Some(self.call.params),
             ..session_facts(self.session, self.now)
         }
     }
@@ -89,27 +92,29 @@ impl Case<'_, '_> {
 
 /// Evaluates an action against every Atlas. Deny in any of them wins.
 pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
-    let Case {
-        atlases,
-        session,
-        call,
-        ..
-    } = case;
-    let approvals = approvals(case);
-    let denied_by = denying_policy(case);
-    let by_default = default_for(case);
-    let policy = policy_verdict(case, denied_by.as_ref(), by_default, &approvals);
-    let denial = unknown_action(atlases, session, &call.action)
+    matched_action(case, &Matches::of(case.atlases, case.call.action))
+}
+
+/// The same, when it is known what the action matches.
+pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Evaluation<'a> {
+    let Case { session, call, .. } = case;
+    let approvals = approvals(case, matches);
+    let denied_by = denying_policy(case, matches);
+    let unknown = unknown_action(case, matches);
+    let not_allowed = not_allowed(case, matches);
+    let by_default = by_default(case, unknown.as_ref(), not_allowed.as_ref());
+    let policy = policy_verdict(case, matches, denied_by.as_ref(), by_default, &approvals);
+    let denial = unknown
         .or(denied_by.map(|policy| policy.denial))
-        .or_else(|| denied_action(session, &call.action))
-        .or_else(|| locked_capability(case))
-        .or_else(|| not_allowed(case))
-        .or_else(|| bad_parameters(atlases, call))
-        .or_else(|| spent_limit(case));
+        .or_else(|| denied_action(session, call.action))
+        .or_else(|| locked_capability(case, matches))
+        .or(not_allowed)
+        .or_else(|| bad_parameters(matches, call))
+        .or_else(|| spent_limit(case, matches));
     Evaluation {
         policy,
         denial,
-        fired: fired(case),
+        fired: fired(case, matches),
         approvals,
     }
 }
@@ -129,155 +134,55 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
     }
 }
 
-/// The checkpoints that fire when a session starts, and those that fired before and are `owed`.
-pub(super) fn session_start<'a>(
-    atlases: &'a [Atlas],
-    session: &Session,
-    owed: &BTreeSet<String>,
-    now: Timestamp,
-) -> Vec<Fired<'a>> {
-    let facts = session_facts(session, now);
-    let mut fired = Vec::new();
-    for atlas in atlases {
-        let matching = atlas.checkpoints.iter().filter(|checkpoint| {
-            let when = checkpoint.when.as_ref();
-            matches!(checkpoint.trigger, Trigger::SessionStart)
-                && (owed.contains(&checkpoint.id)
-                    || when.is_none_or(|when| when.evaluate(&facts) != Truth::False))
-        });
-        fired.extend(matching.map(|checkpoint| Fired {
-            atlas,
-            checkpoint,
-            why: "session_start: every session begins here".to_owned(),
-        }));
-    }
-    by_priority(fired)
-}
-
-/// Something that happens beside actions.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Occasion<'o> {
-    /// Input came.
-    Input(&'o str),
-    /// An action ran.
-    Done(&'o str),
-    /// An error was reported.
-    Error,
-    /// Context was asked for.
-    Context,
-    /// A checkpoint was asked for by its name.
-    Named(&'o str),
-    /// The session ends.
-    SessionEnd,
-    /// The session wants to act: are intervals due?
-    Beat,
-}
-
-/// The checkpoints that fire on an occasion.
-pub(super) fn on<'a>(
-    atlases: &'a [Atlas],
-    session: &Session,
-    occasion: Occasion<'_>,
-    now: Timestamp,
-) -> Vec<Fired<'a>> {
-    let mut facts = session_facts(session, now);
-    match occasion {
-        Occasion::Input(text) => facts.input = Some(text),
-        Occasion::Done(action) => facts.action = Some(action),
-        Occasion::Error
-        | Occasion::Context
-        | Occasion::Named(_)
-        | Occasion::SessionEnd
-        | Occasion::Beat => {}
-    }
-    let mut fired = Vec::new();
-    for atlas in atlases {
-        for checkpoint in &atlas.checkpoints {
-            let Some(why) = occasion_firing(atlas, checkpoint, session, occasion, now) else {
-                continue;
-            };
-            let when = checkpoint.when.as_ref();
-            if when.is_none_or(|when| when.evaluate(&facts) != Truth::False) {
-                fired.push(Fired {
-                    atlas,
-                    checkpoint,
-                    why,
-                });
-            }
-        }
-    }
-    by_priority(fired)
-}
-
-fn occasion_firing(
-    atlas: &Atlas,
-    checkpoint: &Checkpoint,
-    session: &Session,
-    occasion: Occasion<'_>,
-    now: Timestamp,
-) -> Option<String> {
-    let beat = || {
-        let mut beats = session.beats.iter();
-        beats.find(|beat| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id)
-    };
-    match (&checkpoint.trigger, occasion) {
-        (Trigger::Keyword(keywords), Occasion::Input(text)) => {
-            let found = keywords.find(text);
-            let words: Vec<_> = found.iter().map(|m| format!("`{}`", m.keyword)).collect();
-            (!found.is_empty()).then(|| format!("keyword: found {}", words.join(", ")))
-        }
-        (Trigger::ActionPost(patterns), Occasion::Done(action)) => {
-            let pattern = patterns.first_match(action)?;
-            Some(format!("action_post: `{action}` matches `{pattern}`"))
-        }
-        (Trigger::ErrorOccurred, Occasion::Error) => {
-            Some("error_occurred: it was reported".to_owned())
-        }
-        (Trigger::ExplicitRequest, Occasion::Context) => {
-            Some("explicit_request: the agent asked for context".to_owned())
-        }
-        (Trigger::Interactive, Occasion::Named(name)) => {
-            (checkpoint.id == name).then(|| "interactive: the agent asked for it".to_owned())
-        }
-        (Trigger::SessionEnd, Occasion::SessionEnd) => Some("session_end: it ends".to_owned()),
-        (Trigger::TimeInterval(interval), Occasion::Beat) => {
-            let last = beat().map_or(session.started_at, |beat| beat.at);
-            let seconds = interval.as_secs();
-            (now.since(last) >= *interval)
-                .then(|| format!("time_interval: {seconds} s have passed"))
-        }
-        (Trigger::CountInterval(interval), Occasion::Beat) => {
-            let last = beat().map_or(0, |beat| beat.actions);
-            (session.actions.saturating_sub(last) >= *interval)
-                .then(|| format!("count_interval: {interval} actions have run"))
-        }
-        _ => None,
-    }
-}
-
 /// How risky an action is. The highest declared tier counts; without one it is detected.
 pub(super) fn tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier, TierSource) {
-    let declared = atlases
-        .iter()
-        .filter_map(|atlas| atlas.actions.get(action)?.risk_tier)
-        .max();
-    if let Some(tier) = declared {
+    matched_tier(&Matches::of(atlases, action), action, params)
+}
+
+/// The same, when it is known what the action matches.
+pub(super) fn matched_tier(
+    matches: &Matches<'_>,
+    action: &str,
+    params: &Value,
+) -> (RiskTier, TierSource) {
+    let declared = matches.actions().filter_map(|action| action.risk_tier);
+    if let Some(tier) = declared.max() {
         return (tier, TierSource::Declared);
     }
-    let found = atlases.iter().map(|atlas| match atlas.risk_mode {
-        RiskMode::Detect => risk::detect(action, params),
-        RiskMode::FirstMatch => risk::first_match(action, params),
-    });
+    let uses = |mode| {
+        let mut atlases = matches.atlases().iter();
+        atlases.any(|atlas| atlas.risk_mode == mode)
+    };
     // The highest counts, whichever Atlas finds it.
-    let tier = found.max().unwrap_or_else(|| risk::detect(action, params));
+    let by_beginning = uses(RiskMode::FirstMatch).then(|| risk::first_match(action, params));
+    let by_words =
+        (by_beginning.is_none() || uses(RiskMode::Detect)).then(|| risk::detect(action, params));
+    let tier = by_beginning.max(by_words).unwrap_or(RiskTier::Low);
     (tier, TierSource::Detected)
 }
 
-fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
+/// So many checkpoints fire on one action without asking for memory.
+const USUAL_FIRED: usize = 8;
+
+fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
     let mut fired = Vec::new();
     for atlas in case.atlases {
-        for checkpoint in &atlas.checkpoints {
-            if let Firing::Fires { why } = firing(case, atlas, checkpoint) {
+        let mut places: SmallVec<[usize; USUAL_FIRED]> = SmallVec::new();
+        let own = |of: &Atlas| std::ptr::eq(of, atlas);
+        let before = matches.before().filter(|it| own(it.atlas));
+        places.extend(before.map(|it| it.place));
+        places.extend(atlas.checkpoints_at(case.call.tier).map(|(place, _)| place));
+        for capability in capabilities_of(matches, atlas) {
+            if case.session.lacks(atlas, capability) {
+                let gates = atlas.checkpoints_when(When::Access(&capability.id));
+                places.extend(gates.map(|(place, _)| place));
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        let checkpoints = places.iter().filter_map(|at| atlas.checkpoints.get(*at));
+        for checkpoint in checkpoints.filter(|it| case.holds(it.when.as_ref())) {
+            if let Firing::Fires { why } = trigger_firing(case, matches, atlas, checkpoint) {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -287,6 +192,16 @@ fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
         }
     }
     by_priority(fired)
+}
+
+/// The capabilities of one of the Atlases that list the action.
+pub(super) fn capabilities_of<'a>(
+    matches: &Matches<'a>,
+    atlas: &'a Atlas,
+) -> impl Iterator<Item = &'a Capability> {
+    let own = matches.capabilities();
+    own.filter(move |it| std::ptr::eq(it.atlas, atlas))
+        .map(|it| it.item)
 }
 
 /// Whether a checkpoint fires on an action, with what it wanted and what it found.
@@ -311,8 +226,13 @@ pub(super) enum Firing {
     },
 }
 
-pub(super) fn firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) -> Firing {
-    let firing = trigger_firing(case, atlas, checkpoint);
+pub(super) fn firing<'a>(
+    case: Case<'a, '_>,
+    matches: &Matches<'a>,
+    atlas: &'a Atlas,
+    checkpoint: &Checkpoint,
+) -> Firing {
+    let firing = trigger_firing(case, matches, atlas, checkpoint);
     if matches!(firing, Firing::Fires { .. }) && !case.holds(checkpoint.when.as_ref()) {
         return Firing::Not {
             wanted: "when".to_owned(),
@@ -322,7 +242,12 @@ pub(super) fn firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint)
     firing
 }
 
-fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) -> Firing {
+fn trigger_firing<'a>(
+    case: Case<'a, '_>,
+    matches: &Matches<'a>,
+    atlas: &'a Atlas,
+    checkpoint: &Checkpoint,
+) -> Firing {
     let call = case.call;
     let not = |wanted: String, actual: String| Firing::Not { wanted, actual };
     let elsewhere = |at| Firing::Elsewhere { at };
@@ -334,15 +259,18 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
         Trigger::TimeInterval(_) | Trigger::CountInterval(_) => elsewhere("intervals"),
         Trigger::ExplicitRequest | Trigger::Interactive => elsewhere("the agent's request"),
         Trigger::ErrorOccurred => elsewhere("errors"),
-        Trigger::ActionPre(patterns) => match patterns.first_match(&call.action) {
-            Some(pattern) => Firing::Fires {
-                why: format!("action_pre: `{}` matches `{pattern}`", call.action),
-            },
-            None => not(
-                format!("an action like {}", listed(patterns.iter())),
-                call.action.clone(),
-            ),
-        },
+        Trigger::ActionPre(patterns) => {
+            let mut before = matches.before();
+            match before.find(|it| std::ptr::eq(it.item, checkpoint)) {
+                Some(own) => Firing::Fires {
+                    why: format!("action_pre: `{}` matches `{}`", call.action, own.pattern),
+                },
+                None => not(
+                    format!("an action like {}", listed(patterns.iter())),
+                    call.action.to_owned(),
+                ),
+            }
+        }
         Trigger::RiskThreshold(min_tier) => {
             let source = match call.tier_source {
                 TierSource::Declared => "declared",
@@ -360,7 +288,7 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
             }
         }
         Trigger::CapabilityAccess(gated) => {
-            let mut capabilities = atlas.capabilities_of(&call.action);
+            let mut capabilities = capabilities_of(matches, atlas);
             let locked = capabilities.find(|capability| {
                 gated.contains(&capability.id) && case.session.lacks(atlas, capability)
             });
@@ -368,7 +296,7 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
                 let why = format!("capability_access: `{}` is locked", capability.id);
                 return Firing::Fires { why };
             }
-            let actual: Vec<_> = atlas.capabilities_of(&call.action).map(|c| &c.id).collect();
+            let actual = capabilities_of(matches, atlas).map(|capability| &capability.id);
             not(format!("a locked one of {}", listed(gated)), listed(actual))
         }
     }
@@ -385,12 +313,9 @@ fn by_priority(mut fired: Vec<Fired<'_>>) -> Vec<Fired<'_>> {
     fired
 }
 
-pub(super) fn known(atlases: &[Atlas], action: &str) -> bool {
-    atlases.iter().any(|atlas| atlas.knows(action))
-}
-
-pub(super) fn unknown_action(atlases: &[Atlas], session: &Session, action: &str) -> Option<Denial> {
-    if known(atlases, action) || session.allows(action) {
+fn unknown_action(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+    let (atlases, action) = (case.atlases, case.call.action);
+    if matches.known() || case.session.allows(action) {
         return None;
     }
     // Deny in any Atlas wins, and no Atlas at all allows nothing.
@@ -425,47 +350,42 @@ fn denied_action(session: &Session, action: &str) -> Option<Denial> {
     Some(denial(gate, DenyCode::DeniedAction, reason, None))
 }
 
-fn locked_capability(case: Case<'_, '_>) -> Option<Denial> {
+fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
     let session = case.session;
-    for atlas in case.atlases {
-        for capability in atlas.capabilities_of(&case.call.action) {
-            // A gate that stands before it takes over, unless its condition keeps it from firing.
-            let gated = !session.locked.contains(&capability.id)
-                && gates_of(atlas, &capability.id).any(|gate| case.holds(gate.when.as_ref()));
-            if !session.lacks(atlas, capability) || gated {
-                continue;
-            }
-            let unlocking: Vec<_> = atlas
-                .checkpoints
-                .iter()
-                .filter(|checkpoint| checkpoint.unlock_capabilities.contains(&capability.id))
-                .map(|checkpoint| format!("`{}`", checkpoint.id))
-                .collect();
-            let reason = format!("capability `{}` is locked in this session", capability.id);
-            let mut denial = denial(&capability.id, DenyCode::CapabilityLocked, reason, None);
-            if !unlocking.is_empty() {
-                let help = format!("it is unlocked by passing {}", unlocking.join(" or "));
-                denial.denied.help = Some(help);
-            }
-            return Some(denial);
+    for matched in matches.capabilities() {
+        let (atlas, capability) = (matched.atlas, matched.item);
+        if !session.lacks(atlas, capability) {
+            continue;
         }
+        // A gate that stands before it takes over, unless its condition keeps it from firing.
+        let mut gates = atlas.checkpoints_when(When::Access(&capability.id));
+        let takes_over = !session.locked.contains(&capability.id)
+            && gates.any(|(_, gate)| {
+                gate.mode == CheckpointMode::Blocking && case.holds(gate.when.as_ref())
+            });
+        if takes_over {
+            continue;
+        }
+        let unlocking: Vec<_> = atlas
+            .checkpoints
+            .iter()
+            .filter(|checkpoint| checkpoint.unlock_capabilities.contains(&capability.id))
+            .map(|checkpoint| format!("`{}`", checkpoint.id))
+            .collect();
+        let reason = format!("capability `{}` is locked in this session", capability.id);
+        let mut denial = denial(&capability.id, DenyCode::CapabilityLocked, reason, None);
+        if !unlocking.is_empty() {
+            let help = format!("it is unlocked by passing {}", unlocking.join(" or "));
+            denial.denied.help = Some(help);
+        }
+        return Some(denial);
     }
     None
 }
 
-/// The checkpoints that gate access to a capability.
-fn gates_of<'a>(atlas: &'a Atlas, capability: &'a str) -> impl Iterator<Item = &'a Checkpoint> {
-    atlas.checkpoints.iter().filter(move |checkpoint| {
-        matches!(&checkpoint.trigger, Trigger::CapabilityAccess(gated) if gated.contains(capability))
-            && checkpoint.mode == crate::atlas::document::CheckpointMode::Blocking
-    })
-}
-
-fn bad_parameters(atlases: &[Atlas], call: &ActionCall) -> Option<Denial> {
-    let mut actions = atlases
-        .iter()
-        .filter_map(|atlas| atlas.actions.get(&call.action));
-    let told = actions.find_map(|action| action.parameter_fault(&call.params))?;
+fn bad_parameters(matches: &Matches<'_>, call: Asked<'_>) -> Option<Denial> {
+    let mut actions = matches.actions();
+    let told = actions.find_map(|action| action.parameter_fault(call.params))?;
     let reason = format!("the parameters of `{}` are wrong: {told}", call.action);
     Some(denial(
         "parameters_schema",

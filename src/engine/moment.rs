@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use serde_json::json;
 
 use crate::atlas::document::CheckpointMode;
+use crate::atlas::index::Sightings;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_TEXT_BYTES;
@@ -29,7 +30,11 @@ impl Turn<'_> {
         let Some(place) = self.moment_place(ask, &input.session) else {
             return;
         };
-        let occasion = Occasion::Input(&input.text);
+        let seen = Sightings::of(&self.engine.atlases, &input.text);
+        let occasion = Occasion::Input {
+            text: &input.text,
+            seen: &seen,
+        };
         let fired = self.fired_on(&input.session, occasion);
         let hash = Digest::of(&input.text);
         let record = InputReceived {
@@ -39,7 +44,7 @@ impl Turn<'_> {
             checkpoints_triggered: fired.iter().map(|f| f.checkpoint.id.clone()).collect(),
         };
         self.record(&place, record);
-        let given = self.give_on(&place, Cause::Input(&input.text));
+        let given = self.give_on(&place, Cause::Input(&seen));
         self.owe(&input.session, given);
         let moment = Moment {
             kind: "keyword_match".to_owned(),
