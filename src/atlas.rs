@@ -16,6 +16,7 @@ pub mod condition;
 mod decode;
 pub mod diagnostic;
 pub mod document;
+pub mod index;
 pub mod keyword;
 pub mod load;
 mod nearest;

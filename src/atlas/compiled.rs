@@ -14,6 +14,7 @@ use super::document::{
     DefaultDecision, Expect, GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent,
     ResponseType, RiskMode, RiskTier, Scope, Steward, UnknownActions,
 };
+use super::index::Index;
 use super::keyword::Keywords;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
@@ -56,6 +57,8 @@ pub struct Atlas {
     pub budget: Option<Budget>,
     /// How long results are kept.
     pub cache: CacheConfig,
+    /// What it is looked up by.
+    pub(crate) index: Index,
 }
 
 impl Atlas {

@@ -7,6 +7,10 @@ use unicode_segmentation::UnicodeSegmentation;
 use super::document::MatchMode;
 use crate::base::limits::MAX_REGEX_BYTES;
 
+mod sign;
+
+pub(super) use sign::{Meaning, Sign, plain};
+
 /// Keywords, ready to be looked for.
 #[derive(Clone, Debug)]
 pub struct Keywords {
@@ -113,11 +117,21 @@ impl Keywords {
     /// mode says so. Empty when it does not fire; no keywords at all never fire.
     #[must_use]
     pub fn find(&self, text: &str) -> Vec<KeywordMatch> {
-        let found: Vec<_> = self
-            .words
-            .iter()
-            .filter_map(|word| word.find(text))
-            .collect();
+        let words = (0..self.words.len()).map(|word| Candidate {
+            word,
+            start: Start::Unknown,
+        });
+        self.find_among(text, words)
+    }
+
+    /// What is found when only these, in the order of the keywords, can be in `text`.
+    pub(super) fn find_among(
+        &self,
+        text: &str,
+        candidates: impl Iterator<Item = Candidate>,
+    ) -> Vec<KeywordMatch> {
+        let found = candidates.filter_map(|it| self.words.get(it.word)?.find(text, it.start));
+        let found: Vec<_> = found.collect();
         match self.mode {
             MatchMode::All if found.len() < self.words.len() => Vec::new(),
             MatchMode::Any
@@ -127,24 +141,60 @@ impl Keywords {
             | MatchMode::Fuzzy => found,
         }
     }
+
+    /// How each keyword, in their order, can be ruled out beforehand.
+    pub(super) fn signs(&self) -> impl Iterator<Item = Sign> {
+        self.words
+            .iter()
+            .map(|word| word.sign(self.mode, self.case))
+    }
+
+    /// Whether case counts.
+    pub(super) fn case(&self) -> Case {
+        self.case
+    }
+}
+
+/// A keyword that can be in a text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Candidate {
+    /// Which.
+    pub(super) word: usize,
+    /// What is known of where.
+    pub(super) start: Start,
+}
+
+/// What is known of where a keyword starts, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Start {
+    /// Nothing.
+    Unknown,
+    /// Not before this.
+    NotBefore(usize),
+    /// Here.
+    At(usize),
 }
 
 impl Keyword {
-    fn find(&self, text: &str) -> Option<KeywordMatch> {
-        let offset = match &self.finder {
-            Finder::Pattern(pattern) => pattern.find(text)?.start(),
-            Finder::Near {
-                words,
-                case,
-                threshold,
-            } => find_near(text, words, *case, *threshold)?,
+    fn find(&self, text: &str, start: Start) -> Option<KeywordMatch> {
+        let offset = match (&self.finder, start) {
+            (_, Start::At(offset)) => offset,
+            (Finder::Pattern(pattern), Start::Unknown) => pattern.find(text)?.start(),
+            (Finder::Pattern(pattern), Start::NotBefore(offset)) => {
+                pattern.find_at(text, offset)?.start()
+            }
+            (
+                Finder::Near {
+                    words,
+                    case,
+                    threshold,
+                },
+                Start::Unknown | Start::NotBefore(_),
+            ) => find_near(text, words, *case, *threshold)?,
         };
         Some(KeywordMatch {
             keyword: self.text.clone(),
-            position: text
-                .char_indices()
-                .take_while(|(at, _)| *at < offset)
-                .count(),
+            position: text.get(..offset).unwrap_or_default().chars().count(),
         })
     }
 }

@@ -21,6 +21,7 @@ use super::document::{
     ActionDef, AtlasManifest, CapabilityDef, CheckpointTrigger, ContextBlockDef, InjectMode,
     MatchMode, PolicyDef, PolicyKind, Steward, StewardCheckpointDef,
 };
+use super::index::Index;
 use super::keyword::{Case, Keywords};
 use super::yaml::Node;
 use crate::base::digest::Digest;
@@ -73,7 +74,7 @@ pub(super) fn prove(
     if problems.has_errors() {
         return None;
     }
-    Some(Atlas {
+    let atlas = Atlas {
         id: manifest.atlas_id,
         version: manifest.version,
         name: manifest.name,
@@ -82,11 +83,7 @@ pub(super) fn prove(
         steward: manifest.steward,
         capabilities,
         checkpoints,
-        contexts: manifest
-            .context_blocks
-            .into_iter()
-            .map(|context| (context.context_id.clone(), context))
-            .collect(),
+        contexts: by_id(manifest.context_blocks),
         injections,
         policies,
         actions,
@@ -95,7 +92,16 @@ pub(super) fn prove(
         risk_mode: manifest.risk_config.mode,
         budget: manifest.checkpoint_config.and_then(|config| config.budget),
         cache: manifest.cache_config,
-    })
+        index: Index::default(),
+    };
+    Some(atlas.indexed())
+}
+
+fn by_id(contexts: Vec<ContextBlockDef>) -> BTreeMap<String, ContextBlockDef> {
+    let contexts = contexts.into_iter();
+    contexts
+        .map(|context| (context.context_id.clone(), context))
+        .collect()
 }
 
 /// The capabilities that a session has to earn: a checkpoint unlocks them or stands before them.

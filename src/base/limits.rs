@@ -20,6 +20,14 @@ pub const MAX_DIAGNOSTICS: usize = 100;
 /// Largest compiled form of one regular expression of an Atlas.
 pub const MAX_REGEX_BYTES: usize = 1024 * 1024;
 
+/// Largest compiled form of regular expressions of an Atlas that are tried together; what is larger is
+/// tried in parts.
+pub const MAX_REGEX_SET_BYTES: usize = 16 * MAX_REGEX_BYTES;
+
+/// Most bytes of keywords that are compiled for speed alone, at about 250 bytes of memory for each;
+/// more are compiled to a smaller form that is two to three times slower.
+pub const MAX_DENSE_KEYWORD_BYTES: usize = 64 * 1024;
+
 /// How long a gate waits for an answer when its checkpoint says nothing.
 pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(5);
 

@@ -3,13 +3,14 @@
 //! An agent is let run by judging its request anew, every time. Approvals and limits are not in here.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use crate::atlas::index::Sightings;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_CACHED;
 
 use super::consult::PolicyAnswer;
-use super::evaluate::KeywordFiring;
 
 /// The engine's caches.
 #[derive(Debug, Default)]
@@ -17,7 +18,7 @@ pub(super) struct Caches {
     /// Counts up whenever what was worked out may no longer be so: a lock, an unlock, an override.
     generation: u64,
     contexts: Cache<String, ()>,
-    keywords: Cache<Digest, Vec<KeywordFiring>>,
+    keywords: Cache<Digest, Arc<Sightings>>,
     policies: Cache<Digest, PolicyAnswer>,
 }
 
@@ -55,18 +56,11 @@ impl Caches {
     }
 
     /// What keywords were found in an input.
-    #[expect(dead_code, reason = "input is looked at anew for now")]
-    pub(super) fn keywords(&self, input: Digest, now: Timestamp) -> Option<&Vec<KeywordFiring>> {
+    pub(super) fn keywords(&self, input: Digest, now: Timestamp) -> Option<&Arc<Sightings>> {
         self.keywords.get(&input, now, self.generation)
     }
 
-    #[expect(dead_code, reason = "input is looked at anew for now")]
-    pub(super) fn keep_keywords(
-        &mut self,
-        input: Digest,
-        found: Vec<KeywordFiring>,
-        until: Timestamp,
-    ) {
+    pub(super) fn keep_keywords(&mut self, input: Digest, found: Arc<Sightings>, until: Timestamp) {
         self.keywords.put(input, found, until, self.generation);
     }
 

@@ -1,7 +1,8 @@
 //! Which extensions have a say in a command.
 
-use crate::atlas::compiled::{Checkpoint, CustomTrigger, Trigger};
+use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::condition::{Facts, Truth};
+use crate::atlas::index::{Sightings, When};
 use crate::base::id::SessionId;
 
 use super::command::{ActionRequest, Command, Input, StartSession};
@@ -34,8 +35,8 @@ impl Turn<'_> {
             Command::StartSession(_, start) => self.needed_at_start(start, answers),
             Command::RequestAction(_, request) => self.needed_for_action(request, answers),
             Command::Input(_, input) => {
-                let told = Some(told_input(input));
-                self.needed_on(&input.session, Occasion::Input(&input.text), told, answers)
+                let told = told_input(input);
+                self.needed_on_input(&input.session, &input.text, told, answers)
             }
             Command::CompleteAction(_, completed) => {
                 let session = self.live(&completed.session);
@@ -43,18 +44,18 @@ impl Turn<'_> {
                 let Some(action) = running.map(|running| running.action.clone()) else {
                     return Vec::new();
                 };
-                self.needed_on(&completed.session, Occasion::Done(&action), None, answers)
+                self.needed_on(&completed.session, Occasion::Done(&action), answers)
             }
             Command::ReportError(_, report) => {
-                self.needed_on(&report.session, Occasion::Error, None, answers)
+                self.needed_on(&report.session, Occasion::Error, answers)
             }
             Command::RequestContext(_, request) => {
                 let named = request.checkpoint.as_deref();
                 let occasion = named.map_or(Occasion::Context, Occasion::Named);
-                self.needed_on(&request.session, occasion, None, answers)
+                self.needed_on(&request.session, occasion, answers)
             }
             Command::EndSession(_, end) => {
-                self.needed_on(&end.session, Occasion::SessionEnd, None, answers)
+                self.needed_on(&end.session, Occasion::SessionEnd, answers)
             }
             Command::Decide(_, decide) => self.needed_for_decision(decide, answers),
             Command::Answer(_, answer) => self.needed_for_answer(answer, answers),
@@ -62,11 +63,11 @@ impl Turn<'_> {
                 let Some(text) = &resolve.input else {
                     return Vec::new();
                 };
-                let told = Some(AgentInput {
+                let told = AgentInput {
                     content: text.clone(),
                     source: "user".to_owned(),
-                });
-                self.needed_on(&resolve.session, Occasion::Input(text), told, answers)
+                };
+                self.needed_on_input(&resolve.session, text, told, answers)
             }
             Command::Consult(..)
             | Command::AskerLeft(_)
@@ -101,7 +102,6 @@ impl Turn<'_> {
         &self,
         session: &SessionId,
         occasion: Occasion<'_>,
-        input: Option<AgentInput>,
         answers: &Answers,
     ) -> Vec<Needed> {
         let Some(session) = self.live(session) else {
@@ -109,21 +109,39 @@ impl Turn<'_> {
         };
         let scene = Scene {
             session,
-            input,
+            input: None,
             action: None,
         };
         let customs = self.customs(answers);
-        if let Occasion::Input(_) = occasion {
-            let facts = evaluate::occasion_facts(session, occasion, self.now);
-            let asked = self.triggers(&scene, customs, &facts, |trigger| trigger.on_input);
-            if !asked.is_empty() {
-                return asked;
-            }
+        let fired = evaluate::on(&self.engine.atlases, session, occasion, customs, self.now);
+        self.next_handler(&fired, &scene, answers)
+    }
+
+    fn needed_on_input(
+        &self,
+        session: &SessionId,
+        text: &str,
+        input: AgentInput,
+        answers: &Answers,
+    ) -> Vec<Needed> {
+        let Some(session) = self.live(session) else {
+            return Vec::new();
+        };
+        let scene = Scene {
+            session,
+            input: Some(input),
+            action: None,
+        };
+        let customs = self.customs(answers);
+        let seen = Sightings::of(&self.engine.atlases, text);
+        let occasion = Occasion::Input { text, seen: &seen };
+        let facts = evaluate::facts_of(session, occasion, self.now);
+        let asked = self.triggers(&scene, customs, &facts, When::CustomInput);
+        if !asked.is_empty() {
+            return asked;
         }
-        let mut fired = evaluate::on(&self.engine.atlases, session, occasion, customs, self.now);
-        if let Occasion::Input(_) = occasion {
-            (fired, _) = self.within_budget(fired, |fired| fired.checkpoint.mode);
-        }
+        let fired = evaluate::on(&self.engine.atlases, session, occasion, customs, self.now);
+        let (fired, _) = self.within_budget(fired, |fired| fired.checkpoint.mode);
         self.next_handler(&fired, &scene, answers)
     }
 
@@ -164,7 +182,7 @@ impl Turn<'_> {
             ..self.case(session, &call)
         };
         let facts = case.facts();
-        let asked = self.triggers(&scene, customs, &facts, |trigger| trigger.on_action);
+        let asked = self.triggers(&scene, customs, &facts, When::CustomAction);
         if !asked.is_empty() {
             return asked;
         }
@@ -181,17 +199,16 @@ impl Turn<'_> {
         scene: &Scene<'_>,
         customs: Customs<'_>,
         facts: &Facts<'_>,
-        looks: fn(&CustomTrigger) -> bool,
+        moment: When<'_>,
     ) -> Vec<Needed> {
         let mut needed = Vec::new();
         for atlas in &self.engine.atlases {
-            for checkpoint in &atlas.checkpoints {
+            for (_, checkpoint) in atlas.checkpoints_when(moment) {
                 let Trigger::Custom(trigger) = &checkpoint.trigger else {
                     continue;
                 };
                 let when = checkpoint.when.as_ref();
-                let may =
-                    looks(trigger) && when.is_none_or(|when| when.evaluate(facts) != Truth::False);
+                let may = when.is_none_or(|when| when.evaluate(facts) != Truth::False);
                 if may && let CustomFiring::Ask = customs.firing(atlas, checkpoint, trigger, facts)
                 {
                     needed.push(Needed {

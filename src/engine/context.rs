@@ -1,7 +1,10 @@
 //! Contexts that are handed over without a checkpoint: always, on a match, or when it is risky.
 
-use crate::atlas::compiled::Injection;
-use crate::atlas::document::{InjectMode, RiskTier};
+use std::cmp::Reverse;
+
+use crate::atlas::compiled::{Atlas, Injection};
+use crate::atlas::document::RiskTier;
+use crate::atlas::index::{Matches, Sightings};
 
 use super::command::Given;
 use super::give::{Gift, Size};
@@ -13,8 +16,8 @@ use super::turn::{Place, Turn};
 pub(super) enum Cause<'c> {
     /// A session begins.
     Start,
-    /// Input came.
-    Input(&'c str),
+    /// Input came, in which this was found.
+    Input(&'c Sightings),
     /// An action is let run.
     Run(&'c ActionCall),
 }
@@ -22,31 +25,29 @@ pub(super) enum Cause<'c> {
 impl Turn<'_> {
     /// Hands over the contexts that a cause calls for, highest priority first.
     pub(super) fn give_on(&mut self, place: &Place, cause: Cause<'_>) -> Given {
-        let mut called: Vec<Called> = Vec::new();
-        for atlas in &self.engine.atlases {
-            let matching = atlas.injections.iter().filter(|it| calls(it, cause));
-            called.extend(matching.map(|it| Called {
-                priority: it.priority,
-                atlas_id: atlas.id.clone(),
-                context_id: it.context_id.clone(),
-                trigger: it.trigger(),
-            }));
-        }
-        // Stable: ties stay in the order of the Atlases, then as written.
-        called.sort_by_key(|called| std::cmp::Reverse(called.priority));
+        let mut called = called(&self.engine.atlases, cause);
+        // Ties stay in the order of the Atlases, then as written.
+        called.sort_by_key(|called| (Reverse(called.injection.priority), called.place));
+        let called: Vec<_> = called
+            .into_iter()
+            .map(|called| {
+                let id = called.injection.context_id.clone();
+                (called.atlas_id.to_owned(), id, called.injection.trigger())
+            })
+            .collect();
         let kind = match cause {
             Cause::Start => "session_start",
             Cause::Input(_) => "keyword_match",
             Cause::Run(_) => "action_pre",
         };
         let mut given = Given::default();
-        for called in called {
+        for (atlas_id, context, trigger) in called {
             let gift = Gift {
-                atlas: Some(&called.atlas_id),
-                from: &called.context_id,
+                atlas: Some(&atlas_id),
+                from: &context,
                 kind,
-                trigger: called.trigger,
-                contexts: std::slice::from_ref(&called.context_id),
+                trigger,
+                contexts: std::slice::from_ref(&context),
                 guidance: None,
                 size: Size::Budgeted,
             };
@@ -57,36 +58,43 @@ impl Turn<'_> {
 
     /// The contexts that every session is handed when it begins.
     pub(super) fn always_given(&self) -> Vec<String> {
-        let injections = self
+        let always = self
             .engine
             .atlases
             .iter()
-            .flat_map(|atlas| &atlas.injections);
-        let always = injections.filter(|it| it.mode == InjectMode::Always);
-        always.map(|it| it.context_id.clone()).collect()
+            .flat_map(Atlas::injections_always);
+        always.map(|(_, it)| it.context_id.clone()).collect()
     }
 }
 
 /// A context that is called for.
-struct Called {
-    priority: i64,
-    atlas_id: String,
-    context_id: String,
-    trigger: &'static str,
+struct Called<'a> {
+    /// Its Atlas, and its place in it.
+    place: (usize, usize),
+    atlas_id: &'a str,
+    injection: &'a Injection,
 }
 
-fn calls(injection: &Injection, cause: Cause<'_>) -> bool {
-    match (injection.mode, cause) {
-        (InjectMode::Always, Cause::Start) => true,
-        (InjectMode::OnMatch, Cause::Input(text)) => {
-            let keywords = injection.keywords.as_ref();
-            keywords.is_some_and(|keywords| !keywords.find(text).is_empty())
+fn called<'a>(atlases: &'a [Atlas], cause: Cause<'_>) -> Vec<Called<'a>> {
+    let mut all = Vec::new();
+    for (number, atlas) in atlases.iter().enumerate() {
+        let called = |(place, injection)| Called {
+            place: (number, place),
+            atlas_id: &atlas.id,
+            injection,
+        };
+        match cause {
+            Cause::Start => all.extend(atlas.injections_always().map(called)),
+            Cause::Input(seen) => all.extend(seen.injections(number, atlas).map(called)),
+            Cause::Run(call) => {
+                let matches = Matches::of(std::slice::from_ref(atlas), &call.action);
+                let matching = matches.injections();
+                all.extend(matching.map(|it| (it.place, it.item)).map(called));
+                if call.tier >= RiskTier::High {
+                    all.extend(atlas.injections_by_risk().map(called));
+                }
+            }
         }
-        (InjectMode::OnMatch, Cause::Run(call)) => injection.actions.matches(&call.action),
-        (InjectMode::RiskBased, Cause::Run(call)) => call.tier >= RiskTier::High,
-        (
-            InjectMode::Always | InjectMode::OnMatch | InjectMode::OnDemand | InjectMode::RiskBased,
-            Cause::Start | Cause::Input(_) | Cause::Run(_),
-        ) => false,
     }
+    all
 }

@@ -1,12 +1,12 @@
 //! What refuses an action, whatever gates say. Reads state, changes none.
 
-use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
-use crate::atlas::document::UnknownActions;
+use crate::atlas::document::{CheckpointMode, UnknownActions};
+use crate::atlas::index::{Matches, When};
 
 use super::command::{Denied, DenyCode};
 use super::evaluate::Case;
 use super::gate::OwnedApproval;
-use super::held::ActionCall;
+use super::held::Asked;
 use super::session::Session;
 
 /// A refusal that no answer at a gate can lift.
@@ -20,12 +20,9 @@ pub(super) struct Denial {
     pub(super) overrides: Option<OwnedApproval>,
 }
 
-pub(super) fn known(atlases: &[Atlas], action: &str) -> bool {
-    atlases.iter().any(|atlas| atlas.knows(action))
-}
-
-pub(super) fn unknown_action(atlases: &[Atlas], session: &Session, action: &str) -> Option<Denial> {
-    if known(atlases, action) || session.allows(action) {
+pub(super) fn unknown_action(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+    let (atlases, action) = (case.atlases, case.call.action);
+    if matches.known() || case.session.allows(action) {
         return None;
     }
     // Deny in any Atlas wins, and no Atlas at all allows nothing.
@@ -60,47 +57,42 @@ pub(super) fn denied_action(session: &Session, action: &str) -> Option<Denial> {
     Some(denial(gate, DenyCode::DeniedAction, reason, None))
 }
 
-pub(super) fn locked_capability(case: Case<'_, '_>) -> Option<Denial> {
+pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
     let session = case.session;
-    for atlas in case.atlases {
-        for capability in atlas.capabilities_of(&case.call.action) {
-            // A gate that stands before it takes over, unless its condition keeps it from firing.
-            let gated = !session.locked.contains(&capability.id)
-                && gates_of(atlas, &capability.id).any(|gate| case.holds(gate.when.as_ref()));
-            if !session.lacks(atlas, capability) || gated {
-                continue;
-            }
-            let unlocking: Vec<_> = atlas
-                .checkpoints
-                .iter()
-                .filter(|checkpoint| checkpoint.unlock_capabilities.contains(&capability.id))
-                .map(|checkpoint| format!("`{}`", checkpoint.id))
-                .collect();
-            let reason = format!("capability `{}` is locked in this session", capability.id);
-            let mut denial = denial(&capability.id, DenyCode::CapabilityLocked, reason, None);
-            if !unlocking.is_empty() {
-                let help = format!("it is unlocked by passing {}", unlocking.join(" or "));
-                denial.denied.help = Some(help);
-            }
-            return Some(denial);
+    for matched in matches.capabilities() {
+        let (atlas, capability) = (matched.atlas, matched.item);
+        if !session.lacks(atlas, capability) {
+            continue;
         }
+        // A gate that stands before it takes over, unless its condition keeps it from firing.
+        let mut gates = atlas.checkpoints_when(When::Access(&capability.id));
+        let takes_over = !session.locked.contains(&capability.id)
+            && gates.any(|(_, gate)| {
+                gate.mode == CheckpointMode::Blocking && case.holds(gate.when.as_ref())
+            });
+        if takes_over {
+            continue;
+        }
+        let unlocking: Vec<_> = atlas
+            .checkpoints
+            .iter()
+            .filter(|checkpoint| checkpoint.unlock_capabilities.contains(&capability.id))
+            .map(|checkpoint| format!("`{}`", checkpoint.id))
+            .collect();
+        let reason = format!("capability `{}` is locked in this session", capability.id);
+        let mut denial = denial(&capability.id, DenyCode::CapabilityLocked, reason, None);
+        if !unlocking.is_empty() {
+            let help = format!("it is unlocked by passing {}", unlocking.join(" or "));
+            denial.denied.help = Some(help);
+        }
+        return Some(denial);
     }
     None
 }
 
-/// The checkpoints that gate access to a capability.
-fn gates_of<'a>(atlas: &'a Atlas, capability: &'a str) -> impl Iterator<Item = &'a Checkpoint> {
-    atlas.checkpoints.iter().filter(move |checkpoint| {
-        matches!(&checkpoint.trigger, Trigger::CapabilityAccess(gated) if gated.contains(capability))
-            && checkpoint.mode == crate::atlas::document::CheckpointMode::Blocking
-    })
-}
-
-pub(super) fn bad_parameters(atlases: &[Atlas], call: &ActionCall) -> Option<Denial> {
-    let mut actions = atlases
-        .iter()
-        .filter_map(|atlas| atlas.actions.get(&call.action));
-    let told = actions.find_map(|action| action.parameter_fault(&call.params))?;
+pub(super) fn bad_parameters(matches: &Matches<'_>, call: Asked<'_>) -> Option<Denial> {
+    let mut actions = matches.actions();
+    let told = actions.find_map(|action| action.parameter_fault(call.params))?;
     let reason = format!("the parameters of `{}` are wrong: {told}", call.action);
     Some(denial(
         "parameters_schema",

@@ -3,22 +3,27 @@
 use std::collections::BTreeSet;
 
 use serde_json::Value;
+use smallvec::SmallVec;
 
-use super::held::{ActionCall, TierSource};
+use super::customs::{CustomFiring, Customs};
+use super::deny::{Denial, bad_parameters, denied_action, locked_capability, unknown_action};
+use super::held::{Asked, TierSource};
 use super::policy::{
-    Approval, PolicyVerdict, approvals, default_for, denying_policy, not_allowed, policy_verdict,
+    Approval, PolicyVerdict, approvals, by_default, denying_policy, not_allowed, policy_verdict,
     spent_limit,
 };
 use super::risk;
 use super::session::Session;
 use super::usage::Usage;
-use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
+use crate::atlas::compiled::{Atlas, Capability, Checkpoint, CustomTrigger, Trigger};
 use crate::atlas::condition::{Condition, Facts, Truth};
 use crate::atlas::document::{RiskMode, RiskTier};
+use crate::atlas::index::{Matches, When};
 use crate::base::clock::Timestamp;
 
-use super::customs::{CustomFiring, Customs};
-use super::deny::{Denial, bad_parameters, denied_action, locked_capability, unknown_action};
+mod occasion;
+
+pub(super) use occasion::{Occasion, facts_of, on, session_start};
 
 /// What an evaluation comes to.
 #[derive(Debug)]
@@ -46,15 +51,6 @@ pub(super) struct Fired<'a> {
     pub(super) certain: bool,
 }
 
-/// Keywords of a checkpoint that were found in an input.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct KeywordFiring {
-    /// Index of the Atlas, and of the checkpoint in it.
-    pub(super) place: (usize, usize),
-    /// What was found, for people.
-    pub(super) why: String,
-}
-
 /// No denial is overruled.
 pub(super) const NOTHING_OVERRIDDEN: &BTreeSet<String> = &BTreeSet::new();
 
@@ -72,7 +68,7 @@ pub(super) struct Case<'a, 's> {
     /// Who asks.
     pub(super) session: &'s Session,
     /// For what.
-    pub(super) call: &'s ActionCall,
+    pub(super) call: Asked<'s>,
     /// When.
     pub(super) now: Timestamp,
 }
@@ -80,8 +76,8 @@ pub(super) struct Case<'a, 's> {
 impl Case<'_, '_> {
     pub(super) fn facts(&self) -> Facts<'_> {
         Facts {
-            action: Some(&self.call.action),
-            params: Some(&self.call.params),
+            action: Some(self.call.action),
+            params: Some(self.call.params),
             ..session_facts(self.session, self.now)
         }
     }
@@ -99,33 +95,35 @@ impl Case<'_, '_> {
 
 /// Evaluates an action against every Atlas. Deny in any of them wins.
 pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
-    let Case {
-        atlases,
-        session,
-        call,
-        ..
-    } = case;
-    let approvals = approvals(case);
-    let denied_by = denying_policy(case);
-    let by_default = default_for(case);
-    let policy = policy_verdict(case, denied_by.as_ref(), by_default, &approvals);
+    matched_action(case, &Matches::of(case.atlases, case.call.action))
+}
+
+/// The same, when it is known what the action matches.
+pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Evaluation<'a> {
+    let Case { session, call, .. } = case;
+    let approvals = approvals(case, matches);
+    let denied_by = denying_policy(case, matches);
+    let unknown = unknown_action(case, matches);
+    let not_allowed = not_allowed(case, matches);
+    let by_default = by_default(case, unknown.as_ref(), not_allowed.as_ref());
+    let policy = policy_verdict(case, matches, denied_by.as_ref(), by_default, &approvals);
     // What an operator may overrule comes last: overruling it would not help against the others.
     let (soft, hard) = match denied_by.map(|policy| policy.denial) {
         Some(denial) if denial.overrides.is_some() => (Some(denial), None),
         other => (None, other),
     };
-    let denial = unknown_action(atlases, session, &call.action)
+    let denial = unknown
         .or(hard)
-        .or_else(|| denied_action(session, &call.action))
-        .or_else(|| locked_capability(case))
-        .or_else(|| not_allowed(case))
-        .or_else(|| bad_parameters(atlases, call))
-        .or_else(|| spent_limit(case))
+        .or_else(|| denied_action(session, call.action))
+        .or_else(|| locked_capability(case, matches))
+        .or(not_allowed)
+        .or_else(|| bad_parameters(matches, call))
+        .or_else(|| spent_limit(case, matches))
         .or(soft);
     Evaluation {
         policy,
         denial,
-        fired: fired(case),
+        fired: fired(case, matches),
         approvals,
     }
 }
@@ -145,193 +143,58 @@ fn session_facts(session: &Session, now: Timestamp) -> Facts<'_> {
     }
 }
 
-/// The checkpoints that fire when a session starts, and those that fired before and are `owed`.
-pub(super) fn session_start<'a>(
-    atlases: &'a [Atlas],
-    session: &Session,
-    owed: &BTreeSet<String>,
-    now: Timestamp,
-) -> Vec<Fired<'a>> {
-    let facts = session_facts(session, now);
-    let mut fired = Vec::new();
-    for atlas in atlases {
-        let matching = atlas.checkpoints.iter().filter(|checkpoint| {
-            let when = checkpoint.when.as_ref();
-            matches!(checkpoint.trigger, Trigger::SessionStart)
-                && (owed.contains(&checkpoint.id)
-                    || when.is_none_or(|when| when.evaluate(&facts) != Truth::False))
-        });
-        fired.extend(matching.map(|checkpoint| Fired {
-            atlas,
-            checkpoint,
-            why: "session_start: every session begins here".to_owned(),
-            certain: surely(checkpoint, &facts),
-        }));
-    }
-    by_priority(fired)
-}
-
-/// Something that happens beside actions.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Occasion<'o> {
-    /// Input came.
-    Input(&'o str),
-    /// An action ran.
-    Done(&'o str),
-    /// An error was reported.
-    Error,
-    /// Context was asked for.
-    Context,
-    /// A checkpoint was asked for by its name.
-    Named(&'o str),
-    /// The session ends.
-    SessionEnd,
-    /// The session wants to act: are intervals due?
-    Beat,
-}
-
-/// The checkpoints that fire on an occasion.
-pub(super) fn on<'a>(
-    atlases: &'a [Atlas],
-    session: &Session,
-    occasion: Occasion<'_>,
-    customs: Customs<'_>,
-    now: Timestamp,
-) -> Vec<Fired<'a>> {
-    let facts = occasion_facts(session, occasion, now);
-    let mut fired = Vec::new();
-    for atlas in atlases {
-        for checkpoint in &atlas.checkpoints {
-            let found = match (&checkpoint.trigger, occasion) {
-                (Trigger::Custom(custom), Occasion::Input(_)) if custom.on_input => {
-                    custom_firing(customs.firing(atlas, checkpoint, custom, &facts))
-                }
-                _ => occasion_firing(atlas, checkpoint, session, occasion, now)
-                    .map(|why| (why, true)),
-            };
-            let Some((why, certain)) = found else {
-                continue;
-            };
-            let when = checkpoint.when.as_ref();
-            if when.is_none_or(|when| when.evaluate(&facts) != Truth::False) {
-                fired.push(Fired {
-                    atlas,
-                    checkpoint,
-                    why,
-                    certain: certain && surely(checkpoint, &facts),
-                });
-            }
-        }
-    }
-    by_priority(fired)
-}
-
-/// What is known on an occasion.
-pub(super) fn occasion_facts<'s>(
-    session: &'s Session,
-    occasion: Occasion<'s>,
-    now: Timestamp,
-) -> Facts<'s> {
-    let mut facts = session_facts(session, now);
-    match occasion {
-        Occasion::Input(text) => facts.input = Some(text),
-        Occasion::Done(action) => facts.action = Some(action),
-        Occasion::Error
-        | Occasion::Context
-        | Occasion::Named(_)
-        | Occasion::SessionEnd
-        | Occasion::Beat => {}
-    }
-    facts
-}
-
-/// Whether a checkpoint's own condition is known to hold.
-fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
-    let when = checkpoint.when.as_ref();
-    when.is_none_or(|when| when.evaluate(facts) == Truth::True)
-}
-
-/// Why a custom trigger fires, and whether that is known.
-fn custom_firing(firing: CustomFiring) -> Option<(String, bool)> {
-    match firing {
-        CustomFiring::Fires { why, certain } => Some((why, certain)),
-        CustomFiring::Not { .. } => None,
-        CustomFiring::Ask => Some(("custom: its extension has to be asked".to_owned(), false)),
-    }
-}
-
-fn occasion_firing(
-    atlas: &Atlas,
-    checkpoint: &Checkpoint,
-    session: &Session,
-    occasion: Occasion<'_>,
-    now: Timestamp,
-) -> Option<String> {
-    let beat = || {
-        let mut beats = session.beats.iter();
-        beats.find(|beat| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id)
-    };
-    match (&checkpoint.trigger, occasion) {
-        (Trigger::Keyword(keywords), Occasion::Input(text)) => {
-            let found = keywords.find(text);
-            let words: Vec<_> = found.iter().map(|m| format!("`{}`", m.keyword)).collect();
-            (!found.is_empty()).then(|| format!("keyword: found {}", words.join(", ")))
-        }
-        (Trigger::ActionPost(patterns), Occasion::Done(action)) => {
-            let pattern = patterns.first_match(action)?;
-            Some(format!("action_post: `{action}` matches `{pattern}`"))
-        }
-        (Trigger::Custom(custom), Occasion::Input(_)) => {
-            (custom.on_input).then(|| "custom: it counts as firing".to_owned())
-        }
-        (Trigger::ErrorOccurred, Occasion::Error) => {
-            Some("error_occurred: it was reported".to_owned())
-        }
-        (Trigger::ExplicitRequest, Occasion::Context) => {
-            Some("explicit_request: the agent asked for context".to_owned())
-        }
-        (Trigger::Interactive, Occasion::Named(name)) => {
-            (checkpoint.id == name).then(|| "interactive: the agent asked for it".to_owned())
-        }
-        (Trigger::SessionEnd, Occasion::SessionEnd) => Some("session_end: it ends".to_owned()),
-        (Trigger::TimeInterval(interval), Occasion::Beat) => {
-            let last = beat().map_or(session.started_at, |beat| beat.at);
-            let seconds = interval.as_secs();
-            (now.since(last) >= *interval)
-                .then(|| format!("time_interval: {seconds} s have passed"))
-        }
-        (Trigger::CountInterval(interval), Occasion::Beat) => {
-            let last = beat().map_or(0, |beat| beat.actions);
-            (session.actions.saturating_sub(last) >= *interval)
-                .then(|| format!("count_interval: {interval} actions have run"))
-        }
-        _ => None,
-    }
-}
-
 /// How risky an action is. The highest declared tier counts; without one it is detected.
 pub(super) fn tier(atlases: &[Atlas], action: &str, params: &Value) -> (RiskTier, TierSource) {
-    let declared = atlases
-        .iter()
-        .filter_map(|atlas| atlas.actions.get(action)?.risk_tier)
-        .max();
-    if let Some(tier) = declared {
+    matched_tier(&Matches::of(atlases, action), action, params)
+}
+
+/// The same, when it is known what the action matches.
+pub(super) fn matched_tier(
+    matches: &Matches<'_>,
+    action: &str,
+    params: &Value,
+) -> (RiskTier, TierSource) {
+    let declared = matches.actions().filter_map(|action| action.risk_tier);
+    if let Some(tier) = declared.max() {
         return (tier, TierSource::Declared);
     }
-    let found = atlases.iter().map(|atlas| match atlas.risk_mode {
-        RiskMode::Detect => risk::detect(action, params),
-        RiskMode::FirstMatch => risk::first_match(action, params),
-    });
+    let uses = |mode| {
+        let mut atlases = matches.atlases().iter();
+        atlases.any(|atlas| atlas.risk_mode == mode)
+    };
     // The highest counts, whichever Atlas finds it.
-    let tier = found.max().unwrap_or_else(|| risk::detect(action, params));
+    let by_beginning = uses(RiskMode::FirstMatch).then(|| risk::first_match(action, params));
+    let by_words =
+        (by_beginning.is_none() || uses(RiskMode::Detect)).then(|| risk::detect(action, params));
+    let tier = by_beginning.max(by_words).unwrap_or(RiskTier::Low);
     (tier, TierSource::Detected)
 }
 
-fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
+/// So many checkpoints fire on one action without asking for memory.
+const USUAL_FIRED: usize = 8;
+
+fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
     let mut fired = Vec::new();
     for atlas in case.atlases {
-        for checkpoint in &atlas.checkpoints {
-            if let Firing::Fires { why, certain } = firing(case, atlas, checkpoint) {
+        let mut places: SmallVec<[usize; USUAL_FIRED]> = SmallVec::new();
+        let own = |of: &Atlas| std::ptr::eq(of, atlas);
+        let before = matches.before().filter(|it| own(it.atlas));
+        places.extend(before.map(|it| it.place));
+        places.extend(atlas.checkpoints_at(case.call.tier).map(|(place, _)| place));
+        let customs = atlas.checkpoints_when(When::CustomAction);
+        places.extend(customs.map(|(place, _)| place));
+        for capability in capabilities_of(matches, atlas) {
+            if case.session.lacks(atlas, capability) {
+                let gates = atlas.checkpoints_when(When::Access(&capability.id));
+                places.extend(gates.map(|(place, _)| place));
+            }
+        }
+        places.sort_unstable();
+        places.dedup();
+        let checkpoints = places.iter().filter_map(|at| atlas.checkpoints.get(*at));
+        for checkpoint in checkpoints.filter(|it| case.holds(it.when.as_ref())) {
+            let firing = trigger_firing(case, matches, atlas, checkpoint);
+            if let Firing::Fires { why, certain } = firing {
                 fired.push(Fired {
                     atlas,
                     checkpoint,
@@ -342,6 +205,16 @@ fn fired<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
         }
     }
     by_priority(fired)
+}
+
+/// The capabilities of one of the Atlases that list the action.
+pub(super) fn capabilities_of<'a>(
+    matches: &Matches<'a>,
+    atlas: &'a Atlas,
+) -> impl Iterator<Item = &'a Capability> {
+    let own = matches.capabilities();
+    own.filter(move |it| std::ptr::eq(it.atlas, atlas))
+        .map(|it| it.item)
 }
 
 /// Whether a checkpoint fires on an action, with what it wanted and what it found.
@@ -368,8 +241,13 @@ pub(super) enum Firing {
     },
 }
 
-pub(super) fn firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) -> Firing {
-    let firing = trigger_firing(case, atlas, checkpoint);
+pub(super) fn firing<'a>(
+    case: Case<'a, '_>,
+    matches: &Matches<'a>,
+    atlas: &'a Atlas,
+    checkpoint: &Checkpoint,
+) -> Firing {
+    let firing = trigger_firing(case, matches, atlas, checkpoint);
     if matches!(firing, Firing::Fires { .. }) && !case.holds(checkpoint.when.as_ref()) {
         return Firing::Not {
             wanted: "when".to_owned(),
@@ -379,7 +257,12 @@ pub(super) fn firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint)
     firing
 }
 
-fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) -> Firing {
+fn trigger_firing<'a>(
+    case: Case<'a, '_>,
+    matches: &Matches<'a>,
+    atlas: &'a Atlas,
+    checkpoint: &Checkpoint,
+) -> Firing {
     let call = case.call;
     let not = |wanted: String, actual: String| Firing::Not { wanted, actual };
     let elsewhere = |at| Firing::Elsewhere { at };
@@ -393,32 +276,26 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
         Trigger::ExplicitRequest | Trigger::Interactive => elsewhere("the agent's request"),
         Trigger::ErrorOccurred => elsewhere("errors"),
         Trigger::Custom(custom) if !custom.on_action => elsewhere("input"),
-        Trigger::Custom(custom) => {
-            match case
-                .customs
-                .firing(atlas, checkpoint, custom, &case.facts())
-            {
-                CustomFiring::Not { wanted, actual } => not(wanted, actual),
-                CustomFiring::Fires { why, certain } => Firing::Fires { why, certain },
-                CustomFiring::Ask => Firing::Fires {
-                    why: format!("custom: `{}` has to be asked", custom.trigger_id),
-                    certain: false,
+        Trigger::Custom(custom) => custom_firing(case, atlas, checkpoint, custom),
+        Trigger::ActionPre(patterns) => {
+            let mut before = matches.before();
+            match before.find(|it| std::ptr::eq(it.item, checkpoint)) {
+                Some(own) => match checkpoint.unless.first_match(call.action) {
+                    Some(closer) => not(
+                        format!("no key closer than `{}`", own.pattern),
+                        format!("`{closer}` matches {} as well", call.action),
+                    ),
+                    None => fires(format!(
+                        "action_pre: `{}` matches `{}`",
+                        call.action, own.pattern
+                    )),
                 },
+                None => not(
+                    format!("an action like {}", listed(patterns.iter())),
+                    call.action.to_owned(),
+                ),
             }
         }
-        Trigger::ActionPre(patterns) => match patterns.first_match(&call.action) {
-            Some(pattern) => match checkpoint.unless.first_match(&call.action) {
-                Some(closer) => not(
-                    format!("no key closer than `{pattern}`"),
-                    format!("`{closer}` matches {} as well", call.action),
-                ),
-                None => fires(format!("action_pre: `{}` matches `{pattern}`", call.action)),
-            },
-            None => not(
-                format!("an action like {}", listed(patterns.iter())),
-                call.action.clone(),
-            ),
-        },
         Trigger::RiskThreshold(min_tier) => {
             let source = match call.tier_source {
                 TierSource::Declared => "declared",
@@ -436,7 +313,7 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
             }
         }
         Trigger::CapabilityAccess(gated) => {
-            let mut capabilities = atlas.capabilities_of(&call.action);
+            let mut capabilities = capabilities_of(matches, atlas);
             let locked = capabilities.find(|capability| {
                 gated.contains(&capability.id) && case.session.lacks(atlas, capability)
             });
@@ -444,9 +321,26 @@ fn trigger_firing(case: Case<'_, '_>, atlas: &Atlas, checkpoint: &Checkpoint) ->
                 let why = format!("capability_access: `{}` is locked", capability.id);
                 return fires(why);
             }
-            let actual: Vec<_> = atlas.capabilities_of(&call.action).map(|c| &c.id).collect();
+            let actual = capabilities_of(matches, atlas).map(|capability| &capability.id);
             not(format!("a locked one of {}", listed(gated)), listed(actual))
         }
+    }
+}
+
+fn custom_firing(
+    case: Case<'_, '_>,
+    atlas: &Atlas,
+    checkpoint: &Checkpoint,
+    custom: &CustomTrigger,
+) -> Firing {
+    let facts = case.facts();
+    match case.customs.firing(atlas, checkpoint, custom, &facts) {
+        CustomFiring::Not { wanted, actual } => Firing::Not { wanted, actual },
+        CustomFiring::Fires { why, certain } => Firing::Fires { why, certain },
+        CustomFiring::Ask => Firing::Fires {
+            why: format!("custom: `{}` has to be asked", custom.trigger_id),
+            certain: false,
+        },
     }
 }
 

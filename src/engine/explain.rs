@@ -8,13 +8,14 @@ use serde_json::Value;
 use crate::atlas::compiled::{Atlas, Policy};
 use crate::atlas::condition::{Condition, LeafReport, Truth};
 use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
+use crate::atlas::index::Matches;
 use crate::base::clock::Timestamp;
 use crate::base::id::{CountedIds, IdSource, SessionId};
 
 use super::Engine;
 use super::command::Denied;
 use super::customs::Customs;
-use super::evaluate::{self, Case, Firing, NOTHING_OVERRIDDEN};
+use super::evaluate::{self, Case, Evaluation, Firing, NOTHING_OVERRIDDEN};
 use super::extension::Extensions;
 use super::held::{ActionCall, TierSource};
 use super::session::Session;
@@ -153,6 +154,7 @@ pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Exp
 }
 
 fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -> Explanation {
+    let matches = Matches::of(atlases, &what_if.action);
     let call = ActionCall::of(atlases, &what_if.action, &what_if.params);
     let session = imagined_session(atlases, what_if, now);
     let (extensions, answers) = (Extensions::default(), Answers::default());
@@ -165,43 +167,42 @@ fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -
         },
         overridden: NOTHING_OVERRIDDEN,
         session: &session,
-        call: &call,
+        call: call.asked(),
         now,
     };
     let mut checkpoints = Vec::new();
     let mut policies = Vec::new();
     let mut capabilities = Vec::new();
     for atlas in atlases {
-        checkpoints.extend(checkpoint_evidence(case, atlas));
+        checkpoints.extend(checkpoint_evidence(case, &matches, atlas));
         policies.extend(
             atlas
                 .policies
                 .iter()
                 .map(|policy| policy_evidence(case, atlas, policy)),
         );
-        capabilities.extend(atlas.capabilities_of(&call.action).map(|capability| {
-            CapabilityEvidence {
-                atlas_id: atlas.id.clone(),
-                capability_id: capability.id.clone(),
-                locked: session.lacks(atlas, capability),
-            }
+        let listing = evaluate::capabilities_of(&matches, atlas);
+        capabilities.extend(listing.map(|capability| CapabilityEvidence {
+            atlas_id: atlas.id.clone(),
+            capability_id: capability.id.clone(),
+            locked: session.lacks(atlas, capability),
         }));
     }
     Explanation {
         action: call.action.clone(),
         tier: call.tier,
         tier_source: call.tier_source,
-        verdict: verdict(case),
+        verdict: verdict(&evaluate::matched_action(case, &matches)),
         checkpoints,
         policies,
         capabilities,
     }
 }
 
-fn verdict(case: Case<'_, '_>) -> Verdict {
-    let found = evaluate::action(case);
-    if let Some(denial) = found.denial {
-        return Verdict::Denied(denial.denied);
+/// What an evaluation means for the request.
+pub(super) fn verdict(found: &Evaluation<'_>) -> Verdict {
+    if let Some(denial) = &found.denial {
+        return Verdict::Denied(denial.denied.clone());
     }
     let blocking = found
         .fired
@@ -223,6 +224,7 @@ fn verdict(case: Case<'_, '_>) -> Verdict {
 
 fn checkpoint_evidence<'a>(
     case: Case<'a, 'a>,
+    matches: &'a Matches<'a>,
     atlas: &'a Atlas,
 ) -> impl Iterator<Item = CheckpointEvidence> + 'a {
     atlas
@@ -233,7 +235,7 @@ fn checkpoint_evidence<'a>(
             checkpoint_id: checkpoint.id.clone(),
             kind: checkpoint.kind,
             mode: checkpoint.mode,
-            outcome: match evaluate::firing(case, atlas, checkpoint) {
+            outcome: match evaluate::firing(case, matches, atlas, checkpoint) {
                 Firing::Fires { why, .. } => CheckpointOutcome::Fired { why },
                 Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
                 Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
@@ -245,7 +247,7 @@ fn checkpoint_evidence<'a>(
 }
 
 fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> PolicyEvidence {
-    let pattern = policy.actions.first_match(&case.call.action);
+    let pattern = policy.actions.first_match(case.call.action);
     let truth = policy
         .when
         .as_ref()

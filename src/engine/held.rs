@@ -121,6 +121,29 @@ impl ActionCall {
             tier_source,
         }
     }
+
+    /// The same, borrowed.
+    pub(super) fn asked(&self) -> Asked<'_> {
+        Asked {
+            action: &self.action,
+            params: &self.params,
+            tier: self.tier,
+            tier_source: self.tier_source,
+        }
+    }
+}
+
+/// An action with its parameters, as it is looked at.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Asked<'s> {
+    /// The action's name.
+    pub(super) action: &'s str,
+    /// Its parameters, exactly as they will be used.
+    pub(super) params: &'s Value,
+    /// How risky it is.
+    pub(super) tier: RiskTier,
+    /// Who says so.
+    pub(super) tier_source: TierSource,
 }
 
 /// Who says how risky an action is.

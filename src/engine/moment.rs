@@ -5,11 +5,13 @@
 //! to act. Only input that was refused is done with: it was not taken.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::json;
 
 use crate::atlas::compiled::Checkpoint;
 use crate::atlas::document::CheckpointMode;
+use crate::atlas::index::Sightings;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_TEXT_BYTES;
@@ -44,9 +46,14 @@ impl Turn<'_> {
         input: &Input,
     ) -> Option<(DenyCode, String)> {
         let place = self.place_in(&input.session)?;
-        let fired = self.fired_on(&input.session, Occasion::Input(&input.text));
-        let (mut fired, dropped) = self.within_budget(fired, |fired| fired.checkpoint.mode);
         let hash = Digest::of(&input.text);
+        let seen = self.sightings(hash, &input.text);
+        let occasion = Occasion::Input {
+            text: &input.text,
+            seen: &seen,
+        };
+        let fired = self.fired_on(&input.session, occasion);
+        let (mut fired, dropped) = self.within_budget(fired, |fired| fired.checkpoint.mode);
         let record = InputReceived {
             input_hash: hash.to_string(),
             input_size_bytes: input.text.len() as u64,
@@ -62,7 +69,7 @@ impl Turn<'_> {
             // Nothing is handed over for input that is not taken.
             return Some((DenyCode::Extension, stop.reason));
         }
-        let given = self.give_on(&place, Cause::Input(&input.text));
+        let given = self.give_on(&place, Cause::Input(&seen));
         self.owe(&input.session, given);
         self.owe(&input.session, handled.given);
         let moment = Moment {
@@ -326,6 +333,19 @@ impl Turn<'_> {
         let customs = self.customs(&self.answers);
         let fired = evaluate::on(&self.engine.atlases, known, occasion, customs, self.now);
         fired.into_iter().map(Into::into).collect()
+    }
+
+    /// What keywords are found in an input: those that were found in the same one just now.
+    fn sightings(&mut self, input: Digest, text: &str) -> Arc<Sightings> {
+        let now = self.now;
+        if let Some(seen) = self.engine.state.caches.keywords(input, now) {
+            return Arc::clone(seen);
+        }
+        let seen = Arc::new(Sightings::of(&self.engine.atlases, text));
+        let until = now.plus(self.engine.cache_ttl(|cache| cache.keyword_ttl_seconds));
+        let kept = Arc::clone(&seen);
+        self.state().caches.keep_keywords(input, kept, until);
+        seen
     }
 
     /// What fired on one input and fits its budget, and what does not: the least important of those

@@ -3,9 +3,10 @@
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Policy;
 use crate::atlas::document::{DefaultDecision, PolicyKind, UnknownActions};
+use crate::atlas::index::Matches;
 
 use super::command::DenyCode;
-use super::deny::{Denial, denial, known, unknown_action};
+use super::deny::{Denial, denial};
 use super::evaluate::Case;
 use super::gate::OwnedApproval;
 use super::usage::{AppliedLimit, key};
@@ -36,27 +37,24 @@ pub(super) struct Approval<'a> {
     pub(super) why: String,
 }
 
-pub(super) fn approvals<'a>(case: Case<'a, '_>) -> Vec<Approval<'a>> {
+pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Approval<'a>> {
     let Case { atlases, call, .. } = case;
     let mut approvals = Vec::new();
-    for atlas in atlases {
-        for policy in &atlas.policies {
-            let pattern = policy.actions.first_match(&call.action);
-            if let (PolicyKind::RequiresApproval, Some(pattern)) = (policy.kind, pattern)
-                && case.holds(policy.when.as_ref())
-            {
-                approvals.push(Approval {
-                    atlas,
-                    policy_id: &policy.id,
-                    reason: &policy.reason,
-                    why: format!("requires_approval: `{}` matches `{pattern}`", call.action),
-                });
-            }
+    for matched in matches.policies() {
+        let policy = matched.item;
+        if policy.kind == PolicyKind::RequiresApproval && case.holds(policy.when.as_ref()) {
+            let (action, pattern) = (call.action, matched.pattern);
+            approvals.push(Approval {
+                atlas: matched.atlas,
+                policy_id: &policy.id,
+                reason: &policy.reason,
+                why: format!("requires_approval: `{action}` matches `{pattern}`"),
+            });
         }
     }
     // Asked once is asked enough: a policy that wants approval has said more.
     if approvals.is_empty()
-        && !known(atlases, &call.action)
+        && !matches.known()
         && let Some(atlas) = atlases
             .iter()
             .find(|a| a.unknown_actions == UnknownActions::Approve)
@@ -78,20 +76,18 @@ pub(super) struct DenyingPolicy<'a> {
 }
 
 /// The policy that denies an action: one that is final, rather than one an operator may overrule.
-pub(super) fn denying_policy<'a>(case: Case<'a, '_>) -> Option<DenyingPolicy<'a>> {
-    let Case { atlases, call, .. } = case;
-    let action = call.action.as_str();
-    let policies = atlases
-        .iter()
-        .flat_map(|atlas| atlas.policies.iter().map(move |policy| (atlas, policy)));
-    let denying = policies.filter(|(atlas, policy)| {
-        policy.kind == PolicyKind::Deny
-            && case.holds(policy.when.as_ref())
-            && !overridden(case, atlas, policy)
+pub(super) fn denying_policy<'a>(
+    case: Case<'a, '_>,
+    matches: &Matches<'a>,
+) -> Option<DenyingPolicy<'a>> {
+    let action = case.call.action;
+    let denying = matches.policies().filter(|matched| {
+        matched.item.kind == PolicyKind::Deny
+            && case.holds(matched.item.when.as_ref())
+            && !overridden(case, matched.atlas, matched.item)
     });
-    let (atlas, policy, pattern) = denying
-        .filter_map(|(atlas, policy)| Some((atlas, policy, policy.actions.first_match(action)?)))
-        .min_by_key(|(_, policy, _)| policy.overridable)?;
+    let denying = denying.min_by_key(|matched| matched.item.overridable)?;
+    let policy = denying.item;
     let reason = if policy.reason.is_empty() {
         format!("policy `{}` denies `{action}`", policy.id)
     } else {
@@ -100,8 +96,9 @@ pub(super) fn denying_policy<'a>(case: Case<'a, '_>) -> Option<DenyingPolicy<'a>
             policy.id, policy.reason
         )
     };
+    let pattern = denying.pattern;
     let overrides = policy.overridable.then(|| OwnedApproval {
-        atlas_id: atlas.id.clone(),
+        atlas_id: denying.atlas.id.clone(),
         policy_id: policy.id.clone(),
         reason: reason.clone(),
         why: format!("deny: `{action}` matches `{pattern}`; it may be overruled"),
@@ -129,13 +126,13 @@ fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
 /// recorded as allowed, and the other way round.
 pub(super) fn policy_verdict<'a>(
     case: Case<'a, '_>,
+    matches: &Matches<'a>,
     denying: Option<&DenyingPolicy<'a>>,
     by_default: ByDefault,
     approvals: &[Approval<'a>],
 ) -> PolicyVerdict<'a> {
-    let Case { atlases, call, .. } = case;
-    let policies = || atlases.iter().flat_map(|atlas| &atlas.policies);
-    let looked_at = policies().count() as u64;
+    let policies = case.atlases.iter().map(|atlas| atlas.policies.len() as u64);
+    let looked_at = policies.sum();
     let verdict = |policy_id, rule, decision| PolicyVerdict {
         policy_id,
         rule,
@@ -151,12 +148,11 @@ pub(super) fn policy_verdict<'a>(
     if let Some(approval) = approvals.first() {
         return verdict(approval.policy_id, None, "require_approval");
     }
-    let allowing = policies()
-        .filter(|policy| policy.kind == PolicyKind::Allow)
-        .filter(|policy| case.surely_holds(policy.when.as_ref()))
-        .find_map(|policy| Some((policy, policy.actions.first_match(&call.action)?)));
+    let allowing = matches.policies().find(|matched| {
+        matched.item.kind == PolicyKind::Allow && case.surely_holds(matched.item.when.as_ref())
+    });
     match (allowing, by_default) {
-        (Some((policy, pattern)), _) => verdict(&policy.id, Some(pattern.as_str()), "allow"),
+        (Some(by), _) => verdict(&by.item.id, Some(by.pattern.as_str()), "allow"),
         (None, ByDefault::Allow(policy_id) | ByDefault::Deny(policy_id)) => {
             verdict(policy_id, None, "allow")
         }
@@ -170,13 +166,16 @@ pub(super) enum ByDefault {
     Deny(&'static str),
 }
 
-pub(super) fn default_for(case: Case<'_, '_>) -> ByDefault {
-    let (session, action) = (case.session, case.call.action.as_str());
-    if unknown_action(case.atlases, session, action).is_some() {
+pub(super) fn by_default(
+    case: Case<'_, '_>,
+    unknown: Option<&Denial>,
+    not_allowed: Option<&Denial>,
+) -> ByDefault {
+    if unknown.is_some() {
         ByDefault::Deny("unknown_actions")
-    } else if not_allowed(case).is_some() {
+    } else if not_allowed.is_some() {
         ByDefault::Deny("default_decision")
-    } else if session.allows(action) {
+    } else if case.session.allows(case.call.action) {
         ByDefault::Allow("allow_actions")
     } else {
         ByDefault::Allow("default_decision")
@@ -186,74 +185,63 @@ pub(super) fn default_for(case: Case<'_, '_>) -> ByDefault {
 /// The limits that a run draws on.
 pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
     let mut limits = Vec::new();
-    for atlas in case.atlases {
-        for policy in &atlas.policies {
-            let applies =
-                policy.actions.matches(&case.call.action) && case.holds(policy.when.as_ref());
-            if let (true, Some(limit)) = (applies, &policy.limit) {
-                limits.push(AppliedLimit {
-                    key: key(atlas, policy, &case.session.id),
-                    limit: limit.clone(),
-                });
-            }
+    for matched in Matches::of(case.atlases, case.call.action).policies() {
+        let policy = matched.item;
+        if let Some(limit) = &policy.limit
+            && case.holds(policy.when.as_ref())
+        {
+            limits.push(AppliedLimit {
+                key: key(matched.atlas, policy, &case.session.id),
+                limit: limit.clone(),
+            });
         }
     }
     limits
 }
 
 /// A limit that is used up.
-pub(super) fn spent_limit(case: Case<'_, '_>) -> Option<Denial> {
-    for atlas in case.atlases {
-        for policy in &atlas.policies {
-            if !policy.actions.matches(&case.call.action) || !case.holds(policy.when.as_ref()) {
-                continue;
-            }
-            let session = &case.session.id;
-            let refusal = case
-                .usage
-                .refusal(atlas, policy, session, case.call, case.now);
-            let Some(what) = refusal else { continue };
-            let mut reason = format!(
-                "policy `{}` limits `{}`: {what}",
-                policy.id, case.call.action
-            );
-            if !policy.reason.is_empty() {
-                reason = format!("{reason} ({})", policy.reason);
-            }
-            return Some(denial(&policy.id, DenyCode::Limit, reason, None));
+pub(super) fn spent_limit(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+    let (session, call) = (&case.session.id, case.call);
+    for matched in matches.policies() {
+        let policy = matched.item;
+        if policy.limit.is_none() || !case.holds(policy.when.as_ref()) {
+            continue;
         }
+        let usage = case.usage;
+        let refusal = usage.refusal(matched.atlas, policy, session, call.params, case.now);
+        let Some(what) = refusal else { continue };
+        let mut reason = format!("policy `{}` limits `{}`: {what}", policy.id, call.action);
+        if !policy.reason.is_empty() {
+            reason = format!("{reason} ({})", policy.reason);
+        }
+        return Some(denial(&policy.id, DenyCode::Limit, reason, None));
     }
     None
 }
 
 /// An Atlas that denies by default what it knows is not overruled by what another one allows; where
 /// it does not know the action, an allowing policy of any Atlas will do.
-pub(super) fn not_allowed(case: Case<'_, '_>) -> Option<Denial> {
-    let Case {
-        atlases,
-        session,
-        call,
-        ..
-    } = case;
-    let action = call.action.as_str();
-    if session.allows(action) {
+pub(super) fn not_allowed(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+    let action = case.call.action;
+    let mut denying = case
+        .atlases
+        .iter()
+        .filter(|atlas| atlas.default_decision == DefaultDecision::Deny)
+        .peekable();
+    if denying.peek().is_none() || case.session.allows(action) {
         return None;
     }
-    let mentions = |atlas: &Atlas| {
-        atlas.policies.iter().any(|policy| {
-            let applies = match policy.kind {
-                PolicyKind::Allow => case.surely_holds(policy.when.as_ref()),
-                PolicyKind::RequiresApproval => case.holds(policy.when.as_ref()),
-                PolicyKind::Deny | PolicyKind::RateLimit | PolicyKind::Budget => false,
-            };
-            applies && policy.actions.matches(action)
-        })
+    let mentions = |policy: &Policy| match policy.kind {
+        PolicyKind::Allow => case.surely_holds(policy.when.as_ref()),
+        PolicyKind::RequiresApproval => case.holds(policy.when.as_ref()),
+        PolicyKind::Deny | PolicyKind::RateLimit | PolicyKind::Budget => false,
     };
-    let mentioned = atlases.iter().any(mentions);
-    let mut denying = atlases
-        .iter()
-        .filter(|atlas| atlas.default_decision == DefaultDecision::Deny);
-    if !denying.any(|atlas| !mentions(atlas) && (atlas.knows(action) || !mentioned)) {
+    let mentioned = matches.policies().any(|matched| mentions(matched.item));
+    let mentioned_by = |atlas: &Atlas| {
+        let mut own = matches.policies();
+        own.any(|matched| std::ptr::eq(matched.atlas, atlas) && mentions(matched.item))
+    };
+    if !denying.any(|atlas| !mentioned_by(atlas) && (matches.known_by(atlas) || !mentioned)) {
         return None;
     }
     let reason = format!("no policy allows `{action}`, and default_decision is deny");

@@ -261,7 +261,7 @@ impl Resolution {
         params_known: bool,
         entry: &Entry,
     ) {
-        let action = case.call.action.clone();
+        let action = case.call.action.to_owned();
         let before = self.constraints.len();
         let mut constrain = |kind, by: &str, detail: &str| {
             self.constraints.push(Constraint {
@@ -327,7 +327,7 @@ impl Resolution {
             };
             let by = applied.key.split('/').nth(1).unwrap_or_default().to_owned();
             self.constraints.push(Constraint {
-                action: case.call.action.clone(),
+                action: case.call.action.to_owned(),
                 kind,
                 by,
                 detail,

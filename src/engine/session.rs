@@ -1,5 +1,7 @@
 //! What the engine remembers about one agent session.
 
+use std::borrow::Borrow;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -182,9 +184,9 @@ impl Session {
     /// Whether the session lacks `capability` of `atlas`. A lock beats an unlock.
     #[must_use]
     pub fn lacks(&self, atlas: &Atlas, capability: &Capability) -> bool {
-        let key = (atlas.id.clone(), capability.id.clone());
+        let key = (atlas.id.as_str(), capability.id.as_str());
         self.locked.contains(&capability.id)
-            || (capability.starts_locked && !self.unlocked.contains(&key))
+            || (capability.starts_locked && !self.unlocked.contains(&key as &dyn Pair))
     }
 
     /// The gate and pattern that deny `action`, if one does.
@@ -216,3 +218,47 @@ impl Session {
         }
     }
 }
+
+/// Two texts, owned or not: what is unlocked is looked up with every request, without owning it.
+trait Pair {
+    fn pair(&self) -> (&str, &str);
+}
+
+impl Pair for (String, String) {
+    fn pair(&self) -> (&str, &str) {
+        (&self.0, &self.1)
+    }
+}
+
+impl Pair for (&str, &str) {
+    fn pair(&self) -> (&str, &str) {
+        *self
+    }
+}
+
+impl<'p> Borrow<dyn Pair + 'p> for (String, String) {
+    fn borrow(&self) -> &(dyn Pair + 'p) {
+        self
+    }
+}
+
+// The order of the owned pairs: `Borrow` promises that it is the same.
+impl Ord for dyn Pair + '_ {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.pair().cmp(&other.pair())
+    }
+}
+
+impl PartialOrd for dyn Pair + '_ {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for dyn Pair + '_ {
+    fn eq(&self, other: &Self) -> bool {
+        self.pair() == other.pair()
+    }
+}
+
+impl Eq for dyn Pair + '_ {}

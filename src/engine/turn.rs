@@ -87,7 +87,7 @@ impl<'a> Turn<'a> {
             customs: self.customs(&self.answers),
             overridden: NOTHING_OVERRIDDEN,
             session,
-            call,
+            call: call.asked(),
             now: self.now,
         }
     }

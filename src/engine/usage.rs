@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use smallvec::SmallVec;
 
 use crate::atlas::Atlas;
 use crate::atlas::compiled::{Limit, Policy};
@@ -45,15 +46,12 @@ impl Usage {
         atlas: &Atlas,
         policy: &Policy,
         session: &SessionId,
-        call: &ActionCall,
+        params: &Value,
         now: Timestamp,
     ) -> Option<String> {
         let limit = policy.limit.as_ref()?;
         let none = Spent::default();
-        let spent = self
-            .spent
-            .get(&key(atlas, policy, session))
-            .unwrap_or(&none);
+        let spent = look_up(&self.spent, atlas, policy, session).unwrap_or(&none);
         match limit {
             Limit::Rate {
                 max_calls, window, ..
@@ -64,7 +62,7 @@ impl Usage {
                     format!("{max_calls} runs in {seconds} s are allowed, and were used")
                 })
             }
-            Limit::Budget { limit, cost, .. } => match cost_of(cost.as_deref(), call) {
+            Limit::Budget { limit, cost, .. } => match cost_of(cost.as_deref(), params) {
                 Err(what) => Some(what),
                 Ok(cost) if spent.total + cost > *limit => Some(format!(
                     "it costs {cost}, and {} of {limit} are left",
@@ -94,7 +92,7 @@ impl Usage {
                     }
                 }
                 Limit::Budget { cost, .. } => {
-                    spent.total += cost_of(cost.as_deref(), call).unwrap_or_default();
+                    spent.total += cost_of(cost.as_deref(), &call.params).unwrap_or_default();
                 }
             }
             changed.push((applied.key.clone(), spent.clone()));
@@ -127,20 +125,41 @@ impl Spent {
 /// What a limit is kept under. The last part is a session, or `*` where all count together; no
 /// session is called that.
 pub(super) fn key(atlas: &Atlas, policy: &Policy, session: &SessionId) -> String {
+    key_parts(atlas, policy, session).concat()
+}
+
+fn key_parts<'k>(atlas: &'k Atlas, policy: &'k Policy, session: &'k SessionId) -> [&'k str; 5] {
     let scope = policy.limit.as_ref().map(Limit::scope).unwrap_or_default();
     let who = match scope {
         Scope::Session => session.as_str(),
         Scope::All => "*",
     };
-    format!("{}/{}/{who}", atlas.id, policy.id)
+    [&atlas.id, "/", &policy.id, "/", who]
 }
 
+/// Looks a limit up without asking for memory: it happens with every request that it applies to.
+fn look_up<'u>(
+    spent: &'u BTreeMap<String, Spent>,
+    atlas: &Atlas,
+    policy: &Policy,
+    session: &SessionId,
+) -> Option<&'u Spent> {
+    let mut key: SmallVec<[u8; USUAL_KEY]> = SmallVec::new();
+    for part in key_parts(atlas, policy, session) {
+        key.extend_from_slice(part.as_bytes());
+    }
+    spent.get(str::from_utf8(&key).ok()?)
+}
+
+/// Few keys are longer: a session's identifier has 36 bytes, and names are rarely longer.
+const USUAL_KEY: usize = 256;
+
 /// What a run costs: 1, or the number in a parameter. What cannot be told is too much.
-fn cost_of(parameter: Option<&str>, call: &ActionCall) -> Result<f64, String> {
+fn cost_of(parameter: Option<&str>, params: &Value) -> Result<f64, String> {
     let Some(name) = parameter else {
         return Ok(1.0);
     };
-    let value = call.params.get(name).and_then(Value::as_f64);
+    let value = params.get(name).and_then(Value::as_f64);
     match value {
         Some(cost) if cost >= 0.0 => Ok(cost),
         Some(_) | None => Err(format!(

@@ -1,0 +1,278 @@
+//! All keywords of an Atlas in one pass over a text.
+//!
+//! [`Keywords::find`] says what is found and where; here it is only asked of those keywords that can
+//! be in the text at all. One automaton looks for a fragment of every keyword that is looked for as it
+//! stands, whatever the case; regular expressions are tried together; what is looked for nearly is
+//! always asked.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use regex::{RegexSet, RegexSetBuilder};
+
+use crate::atlas::compiled::{Atlas, Checkpoint, Injection, Trigger};
+use crate::atlas::document::InjectMode;
+use crate::atlas::keyword::{Candidate, Case, KeywordMatch, Keywords, Meaning, Sign, Start, plain};
+use crate::base::limits::{MAX_DENSE_KEYWORD_BYTES, MAX_REGEX_SET_BYTES};
+
+/// The keywords of an Atlas.
+#[derive(Debug, Default)]
+pub(super) struct KeywordIndex {
+    /// Lists of keywords, in the order of what they belong to.
+    lists: Vec<Owner>,
+    fragments: Option<Fragments>,
+    regexes: Vec<(RegexSet, Vec<Word>)>,
+    /// Those that nothing rules out beforehand.
+    always: Vec<Word>,
+}
+
+/// What a list of keywords belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Owner {
+    Checkpoint(usize),
+    Injection(usize),
+}
+
+#[derive(Debug)]
+struct Fragments {
+    automaton: AhoCorasick,
+    /// The keywords, by fragment.
+    words: Vec<Vec<(Word, Meaning)>>,
+}
+
+/// A keyword: its list, and its place in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Word {
+    list: usize,
+    word: usize,
+}
+
+/// What was found in a text.
+#[derive(Debug, Default)]
+pub struct Sightings(Vec<OfAtlas>);
+
+#[derive(Debug, Default)]
+struct OfAtlas {
+    checkpoints: Vec<(usize, Vec<KeywordMatch>)>,
+    injections: Vec<(usize, Vec<KeywordMatch>)>,
+}
+
+impl Sightings {
+    /// What of `atlases` is found in `text`.
+    #[must_use]
+    pub fn of(atlases: &[Atlas], text: &str) -> Self {
+        let found = atlases.iter().map(|atlas| {
+            let index = &atlas.index.0.keywords;
+            index.find(&atlas.checkpoints, &atlas.injections, text)
+        });
+        Self(found.collect())
+    }
+
+    /// The checkpoints of `atlas`, the one of that number, whose keywords were found, with those.
+    pub fn checkpoints<'a>(
+        &self,
+        number: usize,
+        atlas: &'a Atlas,
+    ) -> impl Iterator<Item = (&'a Checkpoint, &[KeywordMatch])> {
+        let of = self.0.get(number).into_iter();
+        of.flat_map(|of| &of.checkpoints)
+            .filter_map(|(place, found)| Some((atlas.checkpoints.get(*place)?, found.as_slice())))
+    }
+
+    /// The contexts of `atlas`, the one of that number, whose keywords were found, with their places.
+    pub fn injections<'a>(
+        &self,
+        number: usize,
+        atlas: &'a Atlas,
+    ) -> impl Iterator<Item = (usize, &'a Injection)> {
+        let of = self.0.get(number).into_iter();
+        of.flat_map(|of| &of.injections)
+            .filter_map(|(place, _)| Some((*place, atlas.injections.get(*place)?)))
+    }
+}
+
+impl KeywordIndex {
+    pub(super) fn new(checkpoints: &[Checkpoint], injections: &[Injection]) -> Self {
+        let mut index = Self::default();
+        let mut fragments: BTreeMap<String, Vec<(Word, Meaning)>> = BTreeMap::new();
+        let mut regexes: BTreeMap<bool, Vec<(String, Word)>> = BTreeMap::new();
+        let owners = (0..checkpoints.len()).map(Owner::Checkpoint);
+        let owners = owners.chain((0..injections.len()).map(Owner::Injection));
+        for owner in owners {
+            let Some(keywords) = keywords_of(owner, checkpoints, injections) else {
+                continue;
+            };
+            let list = index.lists.len();
+            index.lists.push(owner);
+            for (word, sign) in keywords.signs().enumerate() {
+                let word = Word { list, word };
+                match sign {
+                    Sign::Fragment(fragment, meaning) => {
+                        fragments.entry(fragment).or_default().push((word, meaning));
+                    }
+                    Sign::Regex(pattern) => {
+                        let loose = keywords.case() == Case::Insensitive;
+                        regexes.entry(loose).or_default().push((pattern, word));
+                    }
+                    Sign::Never => index.always.push(word),
+                }
+            }
+        }
+        for (loose, patterns) in regexes {
+            let case = if loose {
+                Case::Insensitive
+            } else {
+                Case::Sensitive
+            };
+            for patterns in patterns.chunks(REGEXES_TOGETHER) {
+                index.add_regexes(patterns, case);
+            }
+        }
+        index.add_fragments(fragments);
+        index
+    }
+
+    fn add_fragments(&mut self, fragments: BTreeMap<String, Vec<(Word, Meaning)>>) {
+        if fragments.is_empty() {
+            return;
+        }
+        let size_bytes: usize = fragments.keys().map(String::len).sum();
+        let dense = size_bytes <= MAX_DENSE_KEYWORD_BYTES;
+        let automaton = AhoCorasick::builder()
+            .ascii_case_insensitive(true)
+            .kind(dense.then_some(AhoCorasickKind::DFA))
+            .build(fragments.keys());
+        let words = fragments.into_values();
+        match automaton {
+            Ok(automaton) => {
+                self.fragments = Some(Fragments {
+                    automaton,
+                    words: words.collect(),
+                });
+            }
+            // Of more bytes than an Atlas has.
+            Err(_) => self.always.extend(words.flatten().map(|(word, _)| word)),
+        }
+    }
+
+    fn add_regexes(&mut self, patterns: &[(String, Word)], case: Case) {
+        let words = patterns.iter().map(|(_, word)| *word);
+        if patterns.len() <= REGEXES_APART {
+            self.always.extend(words);
+            return;
+        }
+        let set = RegexSetBuilder::new(patterns.iter().map(|(pattern, _)| pattern))
+            .case_insensitive(case == Case::Insensitive)
+            .size_limit(MAX_REGEX_SET_BYTES)
+            .build();
+        if let Ok(set) = set {
+            self.regexes.push((set, words.collect()));
+        } else {
+            // Too large together.
+            let (one, other) = patterns.split_at(patterns.len() / 2);
+            self.add_regexes(one, case);
+            self.add_regexes(other, case);
+        }
+    }
+
+    fn find(&self, checkpoints: &[Checkpoint], injections: &[Injection], text: &str) -> OfAtlas {
+        let mut found = OfAtlas::default();
+        let mut candidates = self.candidates(text);
+        candidates.sort_unstable_by_key(|(word, _)| *word);
+        for of_list in candidates.chunk_by(|(one, _), (other, _)| one.list == other.list) {
+            let owner = of_list
+                .first()
+                .and_then(|(word, _)| self.lists.get(word.list));
+            let Some(owner) = owner else { continue };
+            let Some(keywords) = keywords_of(*owner, checkpoints, injections) else {
+                continue;
+            };
+            let candidates = of_list.iter().map(|(word, start)| Candidate {
+                word: word.word,
+                start: *start,
+            });
+            let matches = keywords.find_among(text, candidates);
+            if matches.is_empty() {
+                continue;
+            }
+            match owner {
+                Owner::Checkpoint(at) => found.checkpoints.push((*at, matches)),
+                Owner::Injection(at) => found.injections.push((*at, matches)),
+            }
+        }
+        found
+    }
+
+    /// The keywords that can be in `text`, each once.
+    fn candidates(&self, text: &str) -> Vec<(Word, Start)> {
+        let always = self.always.iter().map(|word| (*word, Start::Unknown));
+        let mut candidates: Vec<_> = always.collect();
+        if let Some(fragments) = &self.fragments {
+            fragments.add_candidates(text, &mut candidates);
+        }
+        for (set, words) in &self.regexes {
+            let matching = set.matches(text);
+            let words = matching.iter().filter_map(|at| words.get(at));
+            candidates.extend(words.map(|word| (*word, Start::Unknown)));
+        }
+        candidates
+    }
+}
+
+impl Fragments {
+    fn add_candidates(&self, text: &str, candidates: &mut Vec<(Word, Start)>) {
+        let plain = plain(text);
+        let is_same = matches!(plain, Cow::Borrowed(_));
+        let mut seen = vec![false; self.words.len()];
+        for fragment in self.automaton.find_overlapping_iter(plain.as_ref()) {
+            let at = fragment.pattern().as_usize();
+            let Some(seen @ false) = seen.get_mut(at) else {
+                continue;
+            };
+            *seen = true;
+            for (word, meaning) in self.words.get(at).into_iter().flatten() {
+                let start = match meaning {
+                    Meaning::Found if is_same => Start::At(fragment.start()),
+                    Meaning::NotBefore if is_same => Start::NotBefore(fragment.start()),
+                    // Somewhere, or at another place than in the plain text.
+                    Meaning::Found | Meaning::NotBefore | Meaning::Somewhere => Start::Unknown,
+                };
+                candidates.push((*word, start));
+            }
+        }
+    }
+}
+
+/// Regular expressions tried at once: more of them together make a machine so large that it is
+/// slower than several.
+const REGEXES_TOGETHER: usize = 64;
+
+/// So few are faster one by one: each has a literal that is found without running it.
+const REGEXES_APART: usize = 4;
+
+fn keywords_of<'k>(
+    owner: Owner,
+    checkpoints: &'k [Checkpoint],
+    injections: &'k [Injection],
+) -> Option<&'k Keywords> {
+    match owner {
+        Owner::Checkpoint(at) => {
+            let trigger = checkpoints.get(at).map(|checkpoint| &checkpoint.trigger);
+            if let Some(Trigger::Keyword(keywords)) = trigger {
+                Some(keywords)
+            } else {
+                None
+            }
+        }
+        // Keywords call for what is handed over on a match, and for nothing else.
+        Owner::Injection(at) => {
+            let injection = injections.get(at)?;
+            let keywords = injection.keywords.as_ref();
+            keywords.filter(|_| injection.mode == InjectMode::OnMatch)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

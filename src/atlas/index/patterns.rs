@@ -1,0 +1,336 @@
+//! Many patterns at once: which of them an action matches, whatever else there is.
+//!
+//! [`Pattern::matches`] says what matches; here it is only found sooner. A pattern is looked up by the
+//! rarest of its parts: what it begins with, what it ends with, or, where it has neither or shares
+//! both with many, what it contains.
+
+use std::collections::HashMap;
+
+use aho_corasick::AhoCorasick;
+
+use super::trie::Trie;
+use crate::base::pattern::Pattern;
+
+/// Patterns by their parts. Names patterns by their number, in the order given.
+#[derive(Debug, Default)]
+pub(super) struct PatternIndex {
+    /// By what they begin with; without a star that is the whole.
+    heads: Trie<Entry>,
+    /// By what they end with, from the last byte to the first.
+    tails: Trie<Entry>,
+    /// By what they contain.
+    inner: Option<Inner>,
+    /// Those of stars alone.
+    any: Vec<u32>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    parts: AhoCorasick,
+    /// The patterns, by part.
+    patterns: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    pattern: u32,
+    rest: Rest,
+}
+
+/// What the rest of a text must be for a pattern to match, when one end of it does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    /// Nothing.
+    Empty,
+    /// It does not matter.
+    Any,
+    /// Whatever the pattern says.
+    Asked,
+}
+
+/// What is looked for: a pattern, or a name in which a star is a star.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Sought<'a> {
+    /// A pattern.
+    Pattern(&'a Pattern),
+    /// A name.
+    Name(&'a str),
+}
+
+impl<'a> Sought<'a> {
+    /// As written.
+    pub(super) fn as_str(self) -> &'a str {
+        match self {
+            Self::Pattern(pattern) => pattern.as_str(),
+            Self::Name(name) => name,
+        }
+    }
+
+    /// The pattern, where it has a star.
+    fn wild(self) -> Option<&'a Pattern> {
+        match self {
+            Self::Pattern(pattern) => Some(pattern).filter(|pattern| !pattern.is_literal()),
+            Self::Name(_) => None,
+        }
+    }
+}
+
+/// So many patterns may share an end before another part of them is looked for: confirming a few
+/// costs less than one more walk along the text.
+const FEW_SHARE: usize = 8;
+
+/// The parts that a pattern can be looked up by.
+struct Parts<'a> {
+    head: &'a str,
+    tail: &'a str,
+    /// The longest one between stars.
+    inner: &'a str,
+    stars: usize,
+}
+
+impl<'a> Parts<'a> {
+    fn of(pattern: &'a Pattern) -> Self {
+        let parts: Vec<_> = pattern.as_str().split('*').collect();
+        let ends = (parts.first(), parts.last());
+        let between = parts.get(1..parts.len().saturating_sub(1));
+        Self {
+            head: ends.0.copied().unwrap_or_default(),
+            tail: ends.1.copied().unwrap_or_default(),
+            inner: between
+                .unwrap_or_default()
+                .iter()
+                .copied()
+                .max_by_key(|part| part.len())
+                .unwrap_or_default(),
+            stars: parts.len() - 1,
+        }
+    }
+}
+
+/// How many patterns share each part.
+#[derive(Default)]
+struct Shares<'a> {
+    heads: HashMap<&'a str, usize>,
+    tails: HashMap<&'a str, usize>,
+    inner: HashMap<&'a str, usize>,
+}
+
+impl<'a> Shares<'a> {
+    fn count(&mut self, parts: &Parts<'a>) {
+        *self.heads.entry(parts.head).or_default() += 1;
+        *self.tails.entry(parts.tail).or_default() += 1;
+        *self.inner.entry(parts.inner).or_default() += 1;
+    }
+
+    /// The part to look a pattern up by; `None` where it is stars alone.
+    fn rarest(&self, parts: &Parts<'a>) -> Option<Part> {
+        let share = |counts: &HashMap<&str, usize>, part: &str| {
+            let count = counts.get(part).copied().unwrap_or_default();
+            (!part.is_empty()).then_some(count)
+        };
+        let head = share(&self.heads, parts.head).map(|count| (count, Part::Head));
+        let tail = share(&self.tails, parts.tail).map(|count| (count, Part::Tail));
+        let inner = share(&self.inner, parts.inner).map(|count| (count, Part::Inner));
+        let ends = head.into_iter().chain(tail);
+        let end = ends.min_by_key(|(count, part)| {
+            let length = match part {
+                Part::Head => parts.head.len(),
+                Part::Tail | Part::Inner => parts.tail.len(),
+            };
+            (*count, std::cmp::Reverse(length))
+        });
+        let best = match (end, inner) {
+            (Some(end), Some(inner)) if end.0 > FEW_SHARE && inner.0 < end.0 => Some(inner),
+            (Some(end), _) => Some(end),
+            (None, inner) => inner,
+        };
+        best.map(|(_, part)| part)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Head,
+    Tail,
+    Inner,
+}
+
+impl PatternIndex {
+    /// An index of these, named by their number.
+    pub(super) fn new<'a>(sought: impl Iterator<Item = Sought<'a>> + Clone) -> Self {
+        let mut shares = Shares::default();
+        for sought in sought.clone() {
+            if let Some(wild) = sought.wild() {
+                shares.count(&Parts::of(wild));
+            }
+        }
+        let (mut heads, mut tails) = (Vec::new(), Vec::new());
+        let (mut inner, mut any) = (Vec::new(), Vec::new());
+        for (sought, pattern) in sought.zip(0_u32..) {
+            let entry = |rest| Entry { pattern, rest };
+            let Some(wild) = sought.wild() else {
+                heads.push((sought.as_str().as_bytes().to_vec(), entry(Rest::Empty)));
+                continue;
+            };
+            let parts = Parts::of(wild);
+            let rest = |other: &str| match other {
+                "" if parts.stars == 1 => Rest::Any,
+                _ => Rest::Asked,
+            };
+            match shares.rarest(&parts) {
+                None => any.push(pattern),
+                Some(Part::Head) => {
+                    heads.push((parts.head.as_bytes().to_vec(), entry(rest(parts.tail))));
+                }
+                Some(Part::Tail) => {
+                    tails.push((parts.tail.bytes().rev().collect(), entry(rest(parts.head))));
+                }
+                Some(Part::Inner) => inner.push((parts.inner, pattern)),
+            }
+        }
+        let patterns: Vec<_> = inner.iter().map(|(_, pattern)| *pattern).collect();
+        let automaton = AhoCorasick::new(inner.iter().map(|(part, _)| part));
+        let inner = match automaton {
+            Ok(_) if patterns.is_empty() => None,
+            Ok(parts) => Some(Inner { parts, patterns }),
+            // Of more bytes than an Atlas has: they are asked one by one.
+            Err(_) => {
+                any.extend(patterns);
+                None
+            }
+        };
+        Self {
+            heads: Trie::new(heads),
+            tails: Trie::new(tails),
+            inner,
+            any,
+        }
+    }
+
+    /// Calls `found` with every pattern that `text` matches, some perhaps more than once. `ask` is
+    /// asked where one part of a pattern does not settle it.
+    pub(super) fn each(&self, text: &str, ask: impl Fn(u32) -> bool, mut found: impl FnMut(u32)) {
+        let mut settle = |entry: Entry, is_end: bool| {
+            let matches = match entry.rest {
+                Rest::Empty => is_end,
+                Rest::Any => true,
+                Rest::Asked => ask(entry.pattern),
+            };
+            if matches {
+                found(entry.pattern);
+            }
+        };
+        self.heads.walk(text.bytes(), &mut settle);
+        self.tails.walk(text.bytes().rev(), &mut settle);
+        if let Some(inner) = &self.inner {
+            for part in inner.parts.find_overlapping_iter(text) {
+                let pattern = inner.patterns.get(part.pattern().as_usize());
+                if let Some(pattern) = pattern.filter(|pattern| ask(**pattern)) {
+                    found(*pattern);
+                }
+            }
+        }
+        for pattern in self.any.iter().filter(|pattern| ask(**pattern)) {
+            found(*pattern);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn found(texts: &[String], action: &str) -> BTreeSet<usize> {
+        let patterns: Vec<_> = texts.iter().map(Pattern::new).collect();
+        let index = PatternIndex::new(patterns.iter().map(Sought::Pattern));
+        let mut found = BTreeSet::new();
+        let ask = |at: u32| patterns[at as usize].matches(action);
+        index.each(action, ask, |at| found.extend([at as usize]));
+        found
+    }
+
+    fn wanted(texts: &[String], action: &str) -> BTreeSet<usize> {
+        let patterns = texts.iter().map(Pattern::new).enumerate();
+        patterns
+            .filter(|(_, pattern)| pattern.matches(action))
+            .map(|(at, _)| at)
+            .collect()
+    }
+
+    #[test]
+    fn every_shape_of_pattern_is_found() {
+        let texts = [
+            "ticket.delete",
+            "ticket.*",
+            "*.delete",
+            "ti*te",
+            "*ck*",
+            "*",
+            "**",
+            "t*k*e",
+            "*e",
+            "x*",
+            "*xyz*",
+            "ticket.delete*",
+            "*ticket.delete",
+            "delete_*",
+            "",
+        ]
+        .map(str::to_owned);
+        for action in ["ticket.delete", "ticket.", "xyz", "", "delete_it", "tte"] {
+            assert_eq!(found(&texts, action), wanted(&texts, action), "{action}");
+        }
+    }
+
+    #[test]
+    fn ends_that_many_share_are_looked_up_by_what_they_contain() {
+        let texts: Vec<_> = (0..100)
+            .map(|at| format!("admin.*.n{at}.*.delete"))
+            .collect();
+        let patterns: Vec<_> = texts.iter().map(Pattern::new).collect();
+        let index = PatternIndex::new(patterns.iter().map(Sought::Pattern));
+        let asked = std::cell::Cell::new(0);
+        let action = "admin.x.n77.y.delete";
+        let ask = |at: u32| {
+            asked.set(asked.get() + 1);
+            patterns[at as usize].matches(action)
+        };
+        let mut found = Vec::new();
+        index.each(action, ask, |at| found.push(at));
+        assert_eq!(found, [77]);
+        assert!(asked.get() <= 2, "{} patterns were asked", asked.get());
+    }
+
+    #[test]
+    fn a_star_in_a_name_is_a_star() {
+        let index = PatternIndex::new([Sought::Name("a*")].into_iter());
+        let count = |text: &str| {
+            let mut count = 0;
+            index.each(text, |_| true, |_| count += 1);
+            count
+        };
+        assert_eq!((count("a*"), count("ab")), (1, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn agrees_with_asking_every_pattern(
+            texts in prop::collection::vec("[ab.*é]{0,6}", 0..40),
+            action in "[ab.é]{0,10}",
+        ) {
+            prop_assert_eq!(found(&texts, &action), wanted(&texts, &action));
+        }
+
+        #[test]
+        fn agrees_where_ends_are_shared(
+            texts in prop::collection::vec("a\\*[ab*]{0,4}\\*b", 10..40),
+            action in "a[ab]{0,6}b",
+        ) {
+            prop_assert_eq!(found(&texts, &action), wanted(&texts, &action));
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Checkpoints that fire beside actions.
+
+use std::collections::BTreeSet;
+
+use super::{Fired, by_priority, session_facts};
+use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
+use crate::atlas::condition::{Facts, Truth};
+use crate::atlas::index::{Matches, Sightings, When};
+use crate::atlas::keyword::KeywordMatch;
+use crate::base::clock::Timestamp;
+use crate::engine::customs::{CustomFiring, Customs};
+use crate::engine::session::{Beat, Session};
+
+/// The checkpoints that fire when a session starts, and those that fired before and are `owed`.
+pub(in crate::engine) fn session_start<'a>(
+    atlases: &'a [Atlas],
+    session: &Session,
+    owed: &BTreeSet<String>,
+    now: Timestamp,
+) -> Vec<Fired<'a>> {
+    let facts = session_facts(session, now);
+    let mut fired = Vec::new();
+    for atlas in atlases {
+        for (_, checkpoint) in atlas.checkpoints_when(When::SessionStart) {
+            if owed.contains(&checkpoint.id) || holds(checkpoint, &facts) {
+                fired.push(Fired {
+                    atlas,
+                    checkpoint,
+                    why: "session_start: every session begins here".to_owned(),
+                    certain: surely(checkpoint, &facts),
+                });
+            }
+        }
+    }
+    by_priority(fired)
+}
+
+/// Something that happens beside actions.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) enum Occasion<'o> {
+    /// Input came.
+    Input {
+        /// Its text.
+        text: &'o str,
+        /// What was found in it.
+        seen: &'o Sightings,
+    },
+    /// An action ran.
+    Done(&'o str),
+    /// An error was reported.
+    Error,
+    /// Context was asked for.
+    Context,
+    /// A checkpoint was asked for by its name.
+    Named(&'o str),
+    /// The session ends.
+    SessionEnd,
+    /// The session wants to act: are intervals due?
+    Beat,
+}
+
+/// The checkpoints that fire on an occasion.
+pub(in crate::engine) fn on<'a>(
+    atlases: &'a [Atlas],
+    session: &Session,
+    occasion: Occasion<'_>,
+    customs: Customs<'_>,
+    now: Timestamp,
+) -> Vec<Fired<'a>> {
+    let facts = facts_of(session, occasion, now);
+    let mut fired = Vec::new();
+    for (number, atlas) in atlases.iter().enumerate() {
+        let begun = fired.len();
+        if let Occasion::Input { .. } = occasion {
+            fired.extend(customs_fired(atlas, customs, &facts));
+        }
+        let mut fire = |checkpoint: &'a Checkpoint, why: &dyn Fn() -> String| {
+            if holds(checkpoint, &facts) {
+                fired.push(Fired {
+                    atlas,
+                    checkpoint,
+                    why: why(),
+                    certain: surely(checkpoint, &facts),
+                });
+            }
+        };
+        let mut fire_all = |when: When<'_>, why: &str| {
+            for (_, checkpoint) in atlas.checkpoints_when(when) {
+                fire(checkpoint, &|| why.to_owned());
+            }
+        };
+        match occasion {
+            Occasion::Error => fire_all(When::Error, "error_occurred: it was reported"),
+            Occasion::Context => fire_all(
+                When::ExplicitRequest,
+                "explicit_request: the agent asked for context",
+            ),
+            Occasion::Named(name) => {
+                fire_all(When::Named(name), "interactive: the agent asked for it");
+            }
+            Occasion::SessionEnd => fire_all(When::SessionEnd, "session_end: it ends"),
+            Occasion::Input { seen, .. } => {
+                for (checkpoint, found) in seen.checkpoints(number, atlas) {
+                    fire(checkpoint, &|| keywords_found(found));
+                }
+            }
+            Occasion::Done(action) => {
+                let matches = Matches::of(std::slice::from_ref(atlas), action);
+                for matched in matches.after() {
+                    let pattern = matched.pattern;
+                    fire(matched.item, &|| {
+                        format!("action_post: `{action}` matches `{pattern}`")
+                    });
+                }
+            }
+            Occasion::Beat => {
+                for (_, checkpoint) in atlas.checkpoints_when(When::Interval) {
+                    if let Some(why) = interval_over(atlas, checkpoint, session, now) {
+                        fire(checkpoint, &|| why.clone());
+                    }
+                }
+            }
+        }
+        if let Some(own) = fired.get_mut(begun..) {
+            in_order(own);
+        }
+    }
+    by_priority(fired)
+}
+
+/// Puts what fired of one Atlas in the order written: customs are looked at before keywords.
+fn in_order(fired: &mut [Fired<'_>]) {
+    let custom = |fired: &Fired<'_>| matches!(fired.checkpoint.trigger, Trigger::Custom(_));
+    if fired.iter().any(custom) {
+        fired.sort_by_cached_key(|fired| {
+            let mut own = fired.atlas.checkpoints.iter();
+            own.position(|it| std::ptr::eq(it, fired.checkpoint))
+        });
+    }
+}
+
+/// What is known on an occasion.
+pub(in crate::engine) fn facts_of<'s>(
+    session: &'s Session,
+    occasion: Occasion<'s>,
+    now: Timestamp,
+) -> Facts<'s> {
+    let mut facts = session_facts(session, now);
+    match occasion {
+        Occasion::Input { text, .. } => facts.input = Some(text),
+        Occasion::Done(action) => facts.action = Some(action),
+        Occasion::Error
+        | Occasion::Context
+        | Occasion::Named(_)
+        | Occasion::SessionEnd
+        | Occasion::Beat => {}
+    }
+    facts
+}
+
+/// The custom checkpoints of an Atlas that fire on input.
+fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) -> Vec<Fired<'a>> {
+    let mut fired = Vec::new();
+    for (_, checkpoint) in atlas.checkpoints_when(When::CustomInput) {
+        let Trigger::Custom(custom) = &checkpoint.trigger else {
+            continue;
+        };
+        let (why, certain) = match customs.firing(atlas, checkpoint, custom, facts) {
+            CustomFiring::Not { .. } => continue,
+            CustomFiring::Fires { why, certain } => (why, certain),
+            CustomFiring::Ask => ("custom: its extension has to be asked".to_owned(), false),
+        };
+        if holds(checkpoint, facts) {
+            fired.push(Fired {
+                atlas,
+                checkpoint,
+                why,
+                certain: certain && surely(checkpoint, facts),
+            });
+        }
+    }
+    fired
+}
+
+/// Whether a checkpoint's condition is known to hold.
+fn surely(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
+    let when = checkpoint.when.as_ref();
+    when.is_none_or(|when| when.evaluate(facts) == Truth::True)
+}
+
+/// Whether a checkpoint's condition lets it fire. What cannot be told does.
+fn holds(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
+    let when = checkpoint.when.as_ref();
+    when.is_none_or(|when| when.evaluate(facts) != Truth::False)
+}
+
+fn keywords_found(found: &[KeywordMatch]) -> String {
+    let words: Vec<_> = found.iter().map(|m| format!("`{}`", m.keyword)).collect();
+    format!("keyword: found {}", words.join(", "))
+}
+
+fn interval_over(
+    atlas: &Atlas,
+    checkpoint: &Checkpoint,
+    session: &Session,
+    now: Timestamp,
+) -> Option<String> {
+    let is_own = |beat: &&Beat| beat.key.0 == atlas.id && beat.key.1 == checkpoint.id;
+    let beat = session.beats.iter().find(is_own);
+    if let Trigger::TimeInterval(interval) = &checkpoint.trigger {
+        let last = beat.map_or(session.started_at, |beat| beat.at);
+        let seconds = interval.as_secs();
+        return (now.since(last) >= *interval)
+            .then(|| format!("time_interval: {seconds} s have passed"));
+    }
+    if let Trigger::CountInterval(interval) = &checkpoint.trigger {
+        let last = beat.map_or(0, |beat| beat.actions);
+        return (session.actions.saturating_sub(last) >= *interval)
+            .then(|| format!("count_interval: {interval} actions have run"));
+    }
+    None
+}
