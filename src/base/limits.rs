@@ -20,6 +20,9 @@ pub const MAX_DIAGNOSTICS: usize = 100;
 /// Largest compiled form of one regular expression of an Atlas.
 pub const MAX_REGEX_BYTES: usize = 1024 * 1024;
 
+/// Most patterns under `action_pre` of a configuration: each is compared with every other one.
+pub const MAX_CONFIG_ACTIONS: usize = 500;
+
 /// How long a gate waits for an answer when its checkpoint says nothing.
 pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(5);
 
