@@ -53,9 +53,9 @@ pub(super) struct Common {
 /// Which Atlases are in force.
 #[derive(Debug, ClapArgs)]
 pub(super) struct AtlasFiles {
-    /// Atlas in force; may be given several times (default: every Atlas in the user's cra/atlas
-    /// configuration folder)
-    #[arg(long = "atlas", value_name = "FILE", action = ArgAction::Append)]
+    /// Atlas in force, or a folder of them; may be given several times (default: every Atlas in the
+    /// user's cra/atlas configuration folder)
+    #[arg(long = "atlas", value_name = "PATH", action = ArgAction::Append)]
     pub(super) files: Vec<PathBuf>,
 }
 
@@ -80,8 +80,8 @@ pub(super) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Demo {
-    /// Atlas in force, instead of the example
-    #[arg(long, value_name = "FILE")]
+    /// Atlas in force, or a folder of them, instead of the example
+    #[arg(long, value_name = "PATH")]
     pub(super) atlas: Option<PathBuf>,
 
     /// Who asks for what, as JSON, instead of the example
@@ -196,8 +196,8 @@ pub(super) enum AtlasCommand {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Explain {
-    /// Atlas files, all in force
-    #[arg(required = true, value_name = "FILE")]
+    /// Atlases, or folders of them, all in force
+    #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
 
     /// The action asked for
@@ -223,8 +223,8 @@ pub(super) struct Explain {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Lint {
-    /// Atlas files
-    #[arg(required = true, value_name = "FILE")]
+    /// Atlases, or folders of them
+    #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
 
     /// Print JSON

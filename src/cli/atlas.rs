@@ -1,13 +1,15 @@
 //! `cra atlas`: what is wrong with a manifest, and what it would do.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::Path;
 
 use serde_json::json;
 
 use super::args::{Explain, Lint};
+use super::atlases::{Known, files_of, load_all};
 use super::error::{Failure, verdict};
 use super::exit;
-use crate::atlas::diagnostic::{Colour, Diagnostic, render};
+use crate::atlas::diagnostic::{Code, Colour, Diagnostic, render};
 use crate::atlas::{LoadError, load_file};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::text::one_line;
@@ -24,11 +26,18 @@ pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
     let mut code = exit::OK;
     let mut reports = Vec::new();
     let mut written = Ok(());
-    for file in &lint.files {
+    let mut known = Known::default();
+    for file in &files_of(&lint.files)? {
         let (ok, diagnostics, mut text): (bool, Vec<Diagnostic>, String) = match load_file(file) {
-            Ok(loaded) => {
+            Ok(mut loaded) => {
+                let first = known.first_of(&loaded.atlas.id, file);
+                let ok = first.is_none();
+                loaded
+                    .warnings
+                    .extend(first.map(|first| taken(&loaded.atlas.id, &first, file)));
+                code = if ok { code } else { exit::LINT };
                 let text = render(&loaded.warnings, &loaded.source, colour);
-                (true, loaded.warnings, text)
+                (ok, loaded.warnings, text)
             }
             Err(error @ LoadError::Io { .. }) => return Err(error.into()),
             Err(error) => {
@@ -54,12 +63,23 @@ pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
     verdict(code, written)
 }
 
+/// An identifier that another Atlas has: in force together, nobody could say which of them decided.
+fn taken(id: &str, first: &Path, second: &Path) -> Diagnostic {
+    let first = one_line(&first.to_string_lossy());
+    Diagnostic {
+        code: Code::DuplicateId,
+        severity: Code::DuplicateId.severity(),
+        message: format!("atlas id `{}` is also that of `{first}`", one_line(id)),
+        file: second.to_string_lossy().into_owned(),
+        path: "atlas_id".to_owned(),
+        span: None,
+        help: Some("name each Atlas once, or give one another `atlas_id`".to_owned()),
+    }
+}
+
 /// Says what would happen to a request. Denied exits with 5, so that scripts can ask.
 pub(super) fn explain(explain: &Explain) -> Result<u8, Failure> {
-    let mut atlases = Vec::new();
-    for file in &explain.files {
-        atlases.push(load_file(file)?.atlas);
-    }
+    let atlases = load_all(&explain.files)?;
     let params = serde_json::from_str(&explain.params).map_err(Failure::Params)?;
     let what_if = WhatIf {
         action: explain.action.clone(),

@@ -34,6 +34,18 @@ pub(super) enum Failure {
     Write(PathBuf, io::Error),
     #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
     Script(PathBuf, serde_json::Error),
+    #[error("`{}` has no Atlas in it", .0.display())]
+    NoAtlas(PathBuf),
+    #[error(
+        "two Atlases have the identifier `{id}`: `{}` and `{}`",
+        first.display(),
+        second.display()
+    )]
+    SameAtlas {
+        id: String,
+        first: PathBuf,
+        second: PathBuf,
+    },
     #[error("--params is not JSON: {0}")]
     Params(serde_json::Error),
     #[error(transparent)]
@@ -68,6 +80,7 @@ impl Failure {
             Self::NoTerminal | Self::Params(_) => exit::USAGE,
             Self::EmptyExport(_) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
+            Self::SameAtlas { .. } => exit::LINT,
             Self::Atlas(error) if !matches!(error, LoadError::Io { .. }) => exit::LINT,
             Self::ClosedPipe
             | Self::Atlas(_)
@@ -78,6 +91,7 @@ impl Failure {
             | Self::Read(..)
             | Self::Write(..)
             | Self::Script(..)
+            | Self::NoAtlas(_)
             | Self::Scenario(_)
             | Self::Store(_)
             | Self::Start(_)
@@ -100,7 +114,8 @@ impl Failure {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
-            Self::Start(StartError::SameAtlas(_)) => {
+            Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
+            Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {
                 Some("nothing was changed; name each Atlas once, or give one another `atlas_id`")
             }
             Self::Start(_) => Some(

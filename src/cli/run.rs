@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::args::Run;
+use super::atlases::load_all;
 use super::error::{Failure, verdict};
 use super::exit;
-use crate::atlas::load_file;
 use crate::base::text::one_line;
 use crate::engine::command::Reply;
 use expect::{Failed, code, decision, failures, taken_up};
@@ -34,11 +34,7 @@ struct Played<'s> {
 /// Plays a scenario and says whether it went as expected.
 pub(super) fn run(run: &Run) -> Result<u8, Failure> {
     let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
-    let mut atlases = Vec::new();
-    for file in &scenario.atlases {
-        atlases.push(load_file(file)?.atlas);
-    }
-    let mut stage = Stage::new(atlases);
+    let mut stage = Stage::new(load_all(&scenario.atlases)?);
     let steps = scenario.steps.iter().enumerate();
     let played: Vec<_> = steps
         .map(|(index, step)| play(&mut stage, index + 1, step))
