@@ -190,7 +190,7 @@ pub(super) struct Export {
 pub(super) enum AtlasCommand {
     /// Report every problem with its place; exits with 3 when there is an error
     Lint(Lint),
-    /// Say what would happen to a request, and what each checkpoint and policy made of it
+    /// Say what would come of a request or of input, and what each checkpoint and policy made of it
     Explain(Explain),
 }
 
@@ -201,16 +201,25 @@ pub(super) struct Explain {
     pub(super) files: Vec<PathBuf>,
 
     /// The action asked for
-    #[arg(long, value_name = "ID")]
-    pub(super) action: String,
+    #[arg(long, value_name = "ID", required_unless_present = "input")]
+    pub(super) action: Option<String>,
 
     /// Its parameters, as a JSON object
-    #[arg(long, value_name = "JSON", default_value = "{}")]
+    #[arg(long, value_name = "JSON", default_value = "{}", requires = "action")]
     pub(super) params: String,
 
+    /// Text that the agent is given
+    #[arg(long, value_name = "TEXT")]
+    pub(super) input: Option<String>,
+
+    /// The session, as a JSON object with any of agent, intent, unlocked, locked, actions (how many
+    /// have run) and `age_seconds`
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(super) session: String,
+
     /// The agent that asks
-    #[arg(long, value_name = "NAME", default_value = "agent")]
-    pub(super) agent: String,
+    #[arg(long, value_name = "NAME")]
+    pub(super) agent: Option<String>,
 
     /// Capability that the session has unlocked; may be given several times
     #[arg(long, value_name = "ID")]

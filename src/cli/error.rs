@@ -48,6 +48,10 @@ pub(super) enum Failure {
     },
     #[error("--params is not JSON: {0}")]
     Params(serde_json::Error),
+    #[error("--session does not describe a session: {0}")]
+    Session(serde_json::Error),
+    #[error("--{0} and --session say different things")]
+    TwoSessions(&'static str),
     #[error(transparent)]
     Atlas(#[from] LoadError),
     #[error(transparent)]
@@ -77,7 +81,9 @@ impl Failure {
 
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Self::NoTerminal | Self::Params(_) => exit::USAGE,
+            Self::NoTerminal | Self::Params(_) | Self::Session(_) | Self::TwoSessions(_) => {
+                exit::USAGE
+            }
             Self::EmptyExport(_) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
             Self::SameAtlas { .. } => exit::LINT,
@@ -107,6 +113,10 @@ impl Failure {
                  cra trace export, cra atlas lint, cra run",
             ),
             Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
+            Self::Session(_) => {
+                Some("write it as an object: --session '{\"agent\": \"bot\", \"actions\": 3}'")
+            }
+            Self::TwoSessions(_) => Some("say it in one of them"),
             Self::EmptyExport(_) => Some("an export of a store with events has a line for each"),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),

@@ -1,23 +1,25 @@
 //! What would happen, and why: the same evaluation as for a real request, changing nothing.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::atlas::compiled::{Atlas, Policy};
+use crate::atlas::compiled::{Atlas, Checkpoint, Policy, Trigger};
 use crate::atlas::condition::{Condition, LeafReport, Truth};
 use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
 use crate::base::canon::exact;
 use crate::base::clock::Timestamp;
-use crate::base::id::{CountedIds, IdSource, SessionId};
 
 use super::Engine;
 use super::command::Denied;
-use super::evaluate::{self, Case, Firing};
+use super::evaluate::{self, Case, Firing, Occasion};
 use super::held::{ActionCall, TierSource};
-use super::session::Session;
 use super::usage::Usage;
+
+mod imagined;
+mod input;
+
+pub use imagined::Imagined;
+pub use input::{ContextEvidence, InputExplanation, explain_input_under};
 
 /// A request that is only imagined.
 #[derive(Clone, Debug)]
@@ -26,12 +28,8 @@ pub struct WhatIf {
     pub action: String,
     /// Its parameters.
     pub params: Value,
-    /// The agent that would ask.
-    pub agent: String,
-    /// Capabilities its session would have unlocked.
-    pub unlocked: BTreeSet<String>,
-    /// Capabilities its session would have locked.
-    pub locked: BTreeSet<String>,
+    /// The session that would ask.
+    pub session: Imagined,
 }
 
 /// What would happen to a request, and why.
@@ -158,7 +156,7 @@ fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -
         tier,
         tier_source,
     };
-    let session = imagined_session(atlases, what_if, now);
+    let session = what_if.session.session(atlases, now);
     let case = Case {
         atlases,
         usage,
@@ -201,10 +199,10 @@ fn verdict(case: Case<'_, '_>) -> Verdict {
     if let Some(denial) = found.denial {
         return Verdict::Denied(denial.denied);
     }
-    let blocking = found
-        .fired
-        .iter()
-        .filter(|f| f.checkpoint.mode == CheckpointMode::Blocking);
+    // What is due stands before everything that the session asks for.
+    let due = evaluate::on(case.atlases, case.session, Occasion::Beat, case.now);
+    let fired = due.iter().chain(&found.fired);
+    let blocking = fired.filter(|f| f.checkpoint.mode == CheckpointMode::Blocking);
     let mut gates: Vec<_> = blocking.map(|fired| fired.checkpoint.id.clone()).collect();
     gates.extend(
         found
@@ -232,6 +230,7 @@ fn checkpoint_evidence<'a>(
             kind: checkpoint.kind,
             mode: checkpoint.mode,
             outcome: match evaluate::firing(case, atlas, checkpoint) {
+                Firing::Elsewhere { .. } if is_interval(checkpoint) => due(case, checkpoint),
                 Firing::Fires { why } => CheckpointOutcome::Fired { why },
                 Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
                 Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
@@ -240,6 +239,39 @@ fn checkpoint_evidence<'a>(
             },
             conditions: leaves(case, checkpoint.when.as_ref()),
         })
+}
+
+fn is_interval(checkpoint: &Checkpoint) -> bool {
+    matches!(
+        checkpoint.trigger,
+        Trigger::TimeInterval(_) | Trigger::CountInterval(_)
+    )
+}
+
+/// Whether an interval is due: it is looked at whenever the session asks for something.
+fn due(case: Case<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
+    let due = evaluate::on(case.atlases, case.session, Occasion::Beat, case.now);
+    let mut due = due.into_iter();
+    match due.find(|it| std::ptr::eq(it.checkpoint, checkpoint)) {
+        Some(fired) => CheckpointOutcome::Fired { why: fired.why },
+        None => short_of(case, checkpoint).unwrap_or_else(input::condition_fails),
+    }
+}
+
+/// How far off an interval is, where that is why its checkpoint does not fire.
+fn short_of(case: Case<'_, '_>, checkpoint: &Checkpoint) -> Option<CheckpointOutcome> {
+    let (wanted, actual, unit) = match &checkpoint.trigger {
+        Trigger::TimeInterval(interval) => {
+            let passed = case.now.since(case.session.started_at);
+            (interval.as_secs(), passed.as_secs(), "seconds")
+        }
+        Trigger::CountInterval(interval) => (*interval, case.session.actions, "actions"),
+        _ => return None,
+    };
+    (actual < wanted).then(|| CheckpointOutcome::NotFired {
+        wanted: format!("{wanted} {unit}"),
+        actual: format!("{actual} {unit}"),
+    })
 }
 
 fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> PolicyEvidence {
@@ -272,23 +304,4 @@ fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> Policy
 fn leaves(case: Case<'_, '_>, when: Option<&Condition>) -> Vec<LeafReport> {
     when.map(|when| when.explain(&case.facts()))
         .unwrap_or_default()
-}
-
-fn imagined_session(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Session {
-    let mut ids = CountedIds::default();
-    let unlocked = atlases.iter().flat_map(|atlas| {
-        let named = atlas
-            .capabilities
-            .iter()
-            .filter(|c| what_if.unlocked.contains(&c.id));
-        named.map(|capability| (atlas.id.clone(), capability.id.clone()))
-    });
-    let id = SessionId::from(ids.next());
-    let spans = (ids.next().into(), ids.next().into());
-    let hash = super::combined_hash(atlases);
-    Session {
-        unlocked: unlocked.collect(),
-        locked: what_if.locked.clone(),
-        ..Session::new(id, what_if.agent.clone(), None, spans, hash, now)
-    }
 }

@@ -1,4 +1,4 @@
-//! Folders of Atlases, several at once, and the same Atlas as JSON.
+//! Folders of Atlases, several at once, the same Atlas as JSON, and what Atlases say they would do.
 
 use std::fs;
 use std::path::Path;
@@ -163,4 +163,153 @@ fn a_key_twice_in_json_is_refused_as_in_yaml() {
     assert_eq!(said.code, 3, "{}", said.err);
     assert!(said.out.contains("error[E002]"), "{}", said.out);
     assert!(said.out.contains("a.json:2:41"), "{}", said.out);
+}
+
+/// An Atlas with something at every moment.
+fn moments() -> TempDir {
+    let text = yaml("moments", "ticket.delete");
+    let rest = "
+capabilities: [{ capability_id: admin, actions: [user.ban] }]
+checkpoints:
+  - { checkpoint_id: refunds, mode: blocking, trigger: { type: keyword, patterns: [refund, cancel] } }
+  - checkpoint_id: night
+    trigger: { type: keyword, patterns: [deploy] }
+    when: { path: session.intent, contains: night }
+  - { checkpoint_id: clock, mode: blocking, trigger: { type: time_interval, seconds: 300 } }
+  - checkpoint_id: admins
+    mode: blocking
+    trigger: { type: capability_access, capability_ids: [admin] }
+";
+    folder(&[("a.yaml", &format!("{text}{rest}"))])
+}
+
+// covers B27
+#[test]
+fn input_and_a_request_can_be_explained_alone_and_together() {
+    let folder = moments();
+    let path = text(folder.path());
+    let ask = |more: &[&str]| cra(&[&["atlas", "explain", path], more].concat());
+    let said = ask(&["--input", "hello there"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    let wanted = "\
+input
+ACCEPTED
+checkpoint  admins                   skipped    it fires at actions
+checkpoint  refunds                  not fired  wanted one of [refund, cancel], actual none found
+checkpoint  night                    not fired  wanted one of [deploy], actual none found
+                                     when session.intent: wanted contains \"night\", actual nothing: false
+checkpoint  clock                    skipped    it fires at intervals, when an action is asked for
+";
+    assert_eq!(said.out, wanted);
+    let said = ask(&["--input", "a refund!", "--action", "ticket.delete"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.starts_with("input\nHELD at refunds\n"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("\n\nticket.delete  tier high (detected)\nALLOWED\n"),
+        "{}",
+        said.out
+    );
+
+    let said = ask(&[
+        "--input",
+        "a refund!",
+        "--action",
+        "ticket.delete",
+        "--json",
+    ]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["action"], "ticket.delete");
+    assert_eq!(
+        told["input"]["verdict"]["gates"],
+        serde_json::json!(["refunds"])
+    );
+    let said = ask(&["--input", "x", "--json"]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told.as_object().unwrap().len(), 1, "{told}");
+}
+
+#[test]
+fn the_session_that_asks_can_be_described() {
+    let folder = moments();
+    let path = text(folder.path());
+    let ask = |more: &[&str]| cra(&[&["atlas", "explain", path], more].concat());
+    let ban = |more: &[&str]| ask(&[&["--action", "user.ban"], more].concat());
+    let verdict = |said: &Said| said.out.lines().nth(1).unwrap_or_default().to_owned();
+    assert_eq!(verdict(&ban(&[])), "HELD at admins");
+    let session = r#"{"unlocked": ["admin"], "agent": "bot", "actions": 3, "age_seconds": 299}"#;
+    assert_eq!(verdict(&ban(&["--session", session])), "ALLOWED");
+    let said = ban(&[
+        "--session",
+        session,
+        "--agent",
+        "bot",
+        "--unlocked",
+        "admin",
+    ]);
+    assert_eq!(verdict(&said), "ALLOWED");
+    let older = session.replace("299", "300");
+    assert_eq!(verdict(&ban(&["--session", &older])), "HELD at clock");
+    let locked = r#"{"locked": ["admin"], "unlocked": ["admin"]}"#;
+    assert_eq!(ban(&["--session", locked]).code, 5);
+    let night = r#"{"intent": "work at night"}"#;
+    let said = ask(&["--input", "deploy", "--session", night]);
+    assert!(
+        said.out.contains("night                    FIRED"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_session_that_makes_no_sense_is_refused() {
+    let folder = moments();
+    let path = text(folder.path());
+    for (more, told) in [
+        (
+            vec!["--session", "{"],
+            "--session does not describe a session",
+        ),
+        (
+            vec!["--session", r#"{"agnet": "x"}"#],
+            "unknown field `agnet`",
+        ),
+        (vec!["--session", r#"{"actions": -1}"#], "invalid value"),
+        (
+            vec!["--session", r#"{"agent": "x", "agent": "y"}"#],
+            "duplicate field",
+        ),
+        (
+            vec!["--session", r#"{"agent": "x"}"#, "--agent", "y"],
+            "--agent and --session",
+        ),
+        (
+            vec!["--session", r#"{"unlocked": ["x"]}"#, "--unlocked", "y"],
+            "--unlocked and --session",
+        ),
+        (vec!["--params", "{"], "--params is not JSON"),
+    ] {
+        let args = [
+            &["atlas", "explain", path, "--action", "a"],
+            more.as_slice(),
+        ]
+        .concat();
+        let said = cra(&args);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (2, ""),
+            "{more:?} {}",
+            said.err
+        );
+        assert!(said.err.contains(told), "{}", said.err);
+    }
+    let said = cra(&["atlas", "explain", path]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("--action"), "{}", said.err);
+    let said = cra(&["atlas", "explain", path, "--input", "x", "--params", "{}"]);
+    assert_eq!(said.code, 2, "{}", said.err);
 }
