@@ -107,11 +107,20 @@ A scenario names its Atlas, or a list of them, relative to its own folder:
     expect: { outcome: refused, reason_contains: was expired }
   - end: { session: s-1, status: completed }
 
+Further steps, each with its session:
+
+  input: { text: 'I want a refund', source: user }      source may be system or other_agent
+  complete: { action: ticket.get, result: 'found' }     or error: { code: E1, message: gone }
+  leave: { action: ticket.get }                         whoever waits for it stops waiting
+  context: { query: 'the rules', hints: [ID] }          or checkpoint: ID, an interactive one
+  error: { type: timeout, message: slow, recoverable: true }
+
 A gate goes by its checkpoint, its policy or its number (c-1); of several the oldest is meant.
-`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true` (request)
-and `released: [ACTION]`, what was asked for earlier and may run now. `held`, `released` and
-`settled: []` are exact, `records` are at least these. Time begins on 2026-01-01T00:00:00Z and moves
-only with `wait`.";
+`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true` (request),
+`accepted: true` (input, context, error), `contexts: [ID]` and `guidance_contains: TEXT` (what was
+handed over), and `released: [ACTION]`, what was asked for earlier and may run now. `held`,
+`contexts`, `released` and `settled: []` are exact, `records` are at least these. Time begins on
+2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = SCENARIO)]
