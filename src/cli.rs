@@ -11,6 +11,7 @@ use clap::Parser;
 
 mod args;
 mod atlas;
+mod atlases;
 mod console;
 mod error;
 mod exit;

@@ -113,6 +113,17 @@ impl Keywords {
         })
     }
 
+    /// The keywords as written.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        self.words.iter().map(|word| word.text.as_str())
+    }
+
+    /// How they are looked for.
+    #[must_use]
+    pub fn mode(&self) -> MatchMode {
+        self.mode
+    }
+
     /// What is found in `text`, in the order of the keywords: at least one of them, or all where the
     /// mode says so. Empty when it does not fire; no keywords at all never fire.
     #[must_use]

@@ -28,6 +28,9 @@ pub const MAX_REGEX_SET_BYTES: usize = 16 * MAX_REGEX_BYTES;
 /// more are compiled to a smaller form that is two to three times slower.
 pub const MAX_DENSE_KEYWORD_BYTES: usize = 64 * 1024;
 
+/// Most patterns under `action_pre` of a configuration: each is compared with every other one.
+pub const MAX_CONFIG_ACTIONS: usize = 500;
+
 /// How long a gate waits for an answer when its checkpoint says nothing.
 pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(5);
 

@@ -53,9 +53,9 @@ pub(super) struct Common {
 /// Which Atlases are in force.
 #[derive(Debug, ClapArgs)]
 pub(super) struct AtlasFiles {
-    /// Atlas in force; may be given several times (default: every Atlas in the user's cra/atlas
-    /// configuration folder)
-    #[arg(long = "atlas", value_name = "FILE", action = ArgAction::Append)]
+    /// Atlas in force, or a folder of them; may be given several times (default: every Atlas in the
+    /// user's cra/atlas configuration folder)
+    #[arg(long = "atlas", value_name = "PATH", action = ArgAction::Append)]
     pub(super) files: Vec<PathBuf>,
 }
 
@@ -80,8 +80,8 @@ pub(super) enum Command {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Demo {
-    /// Atlas in force, instead of the example
-    #[arg(long, value_name = "FILE")]
+    /// Atlas in force, or a folder of them, instead of the example
+    #[arg(long, value_name = "PATH")]
     pub(super) atlas: Option<PathBuf>,
 
     /// Who asks for what, as JSON, instead of the example
@@ -107,11 +107,20 @@ A scenario names its Atlas, or a list of them, relative to its own folder:
     expect: { outcome: refused, reason_contains: was expired }
   - end: { session: s-1, status: completed }
 
+Further steps, each with its session:
+
+  input: { text: 'I want a refund', source: user }      source may be system or other_agent
+  complete: { action: ticket.get, result: 'found' }     or error: { code: E1, message: gone }
+  leave: { action: ticket.get }                         whoever waits for it stops waiting
+  context: { query: 'the rules', hints: [ID] }          or checkpoint: ID, an interactive one
+  error: { type: timeout, message: slow, recoverable: true }
+
 A gate goes by its checkpoint, its policy or its number (c-1); of several the oldest is meant.
-`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true` (request)
-and `released: [ACTION]`, what was asked for earlier and may run now. `held`, `released` and
-`settled: []` are exact, `records` are at least these. Time begins on 2026-01-01T00:00:00Z and moves
-only with `wait`.";
+`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true` (request),
+`accepted: true` (input, context, error), `contexts: [ID]` and `guidance_contains: TEXT` (what was
+handed over), and `released: [ACTION]`, what was asked for earlier and may run now. `held`,
+`contexts`, `released` and `settled: []` are exact, `records` are at least these. Time begins on
+2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = SCENARIO)]
@@ -190,27 +199,36 @@ pub(super) struct Export {
 pub(super) enum AtlasCommand {
     /// Report every problem with its place; exits with 3 when there is an error
     Lint(Lint),
-    /// Say what would happen to a request, and what each checkpoint and policy made of it
+    /// Say what would come of a request or of input, and what each checkpoint and policy made of it
     Explain(Explain),
 }
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Explain {
-    /// Atlas files, all in force
-    #[arg(required = true, value_name = "FILE")]
+    /// Atlases, or folders of them, all in force
+    #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
 
     /// The action asked for
-    #[arg(long, value_name = "ID")]
-    pub(super) action: String,
+    #[arg(long, value_name = "ID", required_unless_present = "input")]
+    pub(super) action: Option<String>,
 
     /// Its parameters, as a JSON object
-    #[arg(long, value_name = "JSON", default_value = "{}")]
+    #[arg(long, value_name = "JSON", default_value = "{}", requires = "action")]
     pub(super) params: String,
 
+    /// Text that the agent is given
+    #[arg(long, value_name = "TEXT")]
+    pub(super) input: Option<String>,
+
+    /// The session, as a JSON object with any of agent, intent, unlocked, locked, actions (how many
+    /// have run) and `age_seconds`
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(super) session: String,
+
     /// The agent that asks
-    #[arg(long, value_name = "NAME", default_value = "agent")]
-    pub(super) agent: String,
+    #[arg(long, value_name = "NAME")]
+    pub(super) agent: Option<String>,
 
     /// Capability that the session has unlocked; may be given several times
     #[arg(long, value_name = "ID")]
@@ -223,8 +241,8 @@ pub(super) struct Explain {
 
 #[derive(Debug, ClapArgs)]
 pub(super) struct Lint {
-    /// Atlas files
-    #[arg(required = true, value_name = "FILE")]
+    /// Atlases, or folders of them
+    #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
 
     /// Print JSON

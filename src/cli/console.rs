@@ -6,10 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{AtlasFiles, Demo};
+use super::atlases::{files_in, load_all};
 use super::error::Failure;
 use super::exit;
-use super::settings::{Settings, atlas_files};
-use crate::atlas::{Atlas, load_file, load_str};
+use super::settings::Settings;
+use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
 use crate::console::{self, Options};
@@ -25,23 +26,20 @@ const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 /// Opens the console on the user's store.
 pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failure> {
     let files = if named.files.is_empty() {
-        atlas_files(&Settings::atlas_dir()?)?
+        files_in(&Settings::atlas_dir()?)?
     } else {
         named.files.clone()
     };
-    let mut atlases = Vec::new();
-    for file in files {
-        atlases.push(load_file(&file)?.atlas);
-    }
+    let atlases = load_all(&files)?;
     let folder = settings.data_dir()?;
     run(settings, &folder, atlases, None)
 }
 
 /// Opens the console on the demo's store, with simulated agents.
 pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
-    let loaded = match &demo.atlas {
-        Some(file) => load_file(file)?,
-        None => load_str("acme-support.yaml", EXAMPLE_ATLAS)?,
+    let atlases = match &demo.atlas {
+        Some(named) => load_all(std::slice::from_ref(named))?,
+        None => vec![load_str("acme-support.yaml", EXAMPLE_ATLAS)?.atlas],
     };
     let script = match &demo.script {
         Some(file) => {
@@ -53,7 +51,7 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
         }
     };
     let folder = settings.demo_dir()?;
-    let code = run(settings, &folder, vec![loaded.atlas], Some(script))?;
+    let code = run(settings, &folder, atlases, Some(script))?;
     let shown = folder.display();
     writeln!(
         io::stdout().lock(),

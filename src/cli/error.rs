@@ -34,8 +34,24 @@ pub(super) enum Failure {
     Write(PathBuf, io::Error),
     #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
     Script(PathBuf, serde_json::Error),
+    #[error("`{}` has no Atlas in it", .0.display())]
+    NoAtlas(PathBuf),
+    #[error(
+        "two Atlases have the identifier `{id}`: `{}` and `{}`",
+        first.display(),
+        second.display()
+    )]
+    SameAtlas {
+        id: String,
+        first: PathBuf,
+        second: PathBuf,
+    },
     #[error("--params is not JSON: {0}")]
     Params(serde_json::Error),
+    #[error("--session does not describe a session: {0}")]
+    Session(serde_json::Error),
+    #[error("--{0} and --session say different things")]
+    TwoSessions(&'static str),
     #[error(transparent)]
     Atlas(#[from] LoadError),
     #[error(transparent)]
@@ -65,9 +81,12 @@ impl Failure {
 
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Self::NoTerminal | Self::Params(_) => exit::USAGE,
+            Self::NoTerminal | Self::Params(_) | Self::Session(_) | Self::TwoSessions(_) => {
+                exit::USAGE
+            }
             Self::EmptyExport(_) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
+            Self::SameAtlas { .. } => exit::LINT,
             Self::Atlas(error) if !matches!(error, LoadError::Io { .. }) => exit::LINT,
             Self::ClosedPipe
             | Self::Atlas(_)
@@ -78,6 +97,7 @@ impl Failure {
             | Self::Read(..)
             | Self::Write(..)
             | Self::Script(..)
+            | Self::NoAtlas(_)
             | Self::Scenario(_)
             | Self::Store(_)
             | Self::Start(_)
@@ -93,6 +113,10 @@ impl Failure {
                  cra trace export, cra atlas lint, cra run",
             ),
             Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
+            Self::Session(_) => {
+                Some("write it as an object: --session '{\"agent\": \"bot\", \"actions\": 3}'")
+            }
+            Self::TwoSessions(_) => Some("say it in one of them"),
             Self::EmptyExport(_) => Some("an export of a store with events has a line for each"),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
@@ -100,7 +124,8 @@ impl Failure {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
-            Self::Start(StartError::SameAtlas(_)) => {
+            Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
+            Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {
                 Some("nothing was changed; name each Atlas once, or give one another `atlas_id`")
             }
             Self::Start(_) => Some(

@@ -9,9 +9,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::args::Run;
+use super::atlases::load_all;
 use super::error::{Failure, verdict};
 use super::exit;
-use crate::atlas::load_file;
 use crate::base::text::one_line;
 use crate::engine::command::Reply;
 use expect::{Failed, code, decision, failures, taken_up};
@@ -34,11 +34,7 @@ struct Played<'s> {
 /// Plays a scenario and says whether it went as expected.
 pub(super) fn run(run: &Run) -> Result<u8, Failure> {
     let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
-    let mut atlases = Vec::new();
-    for file in &scenario.atlases {
-        atlases.push(load_file(file)?.atlas);
-    }
-    let mut stage = Stage::new(atlases);
+    let mut stage = Stage::new(load_all(&scenario.atlases)?);
     let steps = scenario.steps.iter().enumerate();
     let played: Vec<_> = steps
         .map(|(index, step)| play(&mut stage, index + 1, step))
@@ -111,6 +107,10 @@ fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
         let (action, outcome) = (&decided.action, decided.outcome.as_str());
         lines.push(format!("{action} at {names}: {outcome}"));
     }
+    let contexts = noted.given.contexts.iter();
+    lines.extend(contexts.map(|it| format!("given context {}", it.context_id)));
+    let guidance = noted.given.guidance.iter();
+    lines.extend(guidance.map(|it| format!("told: {}", it.block.content)));
     let released = noted.released.iter();
     lines.extend(released.map(|action| format!("{action} is released")));
     let own = match &noted.reply {
@@ -145,6 +145,7 @@ fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
         "settled": settled.collect::<Vec<_>>(),
         "released": noted.released,
         "records": noted.records,
+        "given": noted.given,
         "ok": played.failed.is_empty(),
         "failed": played.failed,
     })
@@ -152,8 +153,13 @@ fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
 
 fn kind(deed: &Deed) -> &'static str {
     match deed {
-        Deed::Start { .. } => "start",
+        Deed::Start(_) => "start",
         Deed::Request { .. } => "request",
+        Deed::Complete { .. } => "complete",
+        Deed::Leave { .. } => "leave",
+        Deed::Input(_) => "input",
+        Deed::Context(_) => "context",
+        Deed::Error(_) => "error",
         Deed::Pass { .. } => "pass",
         Deed::Deny { .. } => "deny",
         Deed::Wait(_) => "wait",
@@ -163,12 +169,30 @@ fn kind(deed: &Deed) -> &'static str {
 
 fn describe(deed: &Deed) -> String {
     match deed {
-        Deed::Start { session, agent, .. } => format!("start {session} ({agent})"),
+        Deed::Start(start) => format!("start {} ({})", start.session, start.agent),
         Deed::Request {
             session,
             action,
             params,
         } => format!("request {session} {action} {params}"),
+        Deed::Complete {
+            session,
+            action,
+            result,
+        } => match result {
+            Ok(_) => format!("complete {session} {action}"),
+            Err(error) => format!("complete {session} {action}: {}", error.code),
+        },
+        Deed::Leave { session, action } => match action {
+            Some(action) => format!("leave {session} {action}"),
+            None => format!("leave {session}"),
+        },
+        Deed::Input(input) => format!("input {} {:?}", input.session, input.text),
+        Deed::Context(request) => match &request.checkpoint {
+            Some(name) => format!("context {} {name}", request.session),
+            None => format!("context {}", request.session),
+        },
+        Deed::Error(report) => format!("error {} {}", report.session, report.error_type),
         Deed::Pass { gate, answers } => match answers {
             Answers::Good => format!("pass {gate} with good answers"),
             Answers::Given(answers) => format!("pass {gate} {}", json!(answers)),

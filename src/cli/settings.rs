@@ -1,7 +1,7 @@
 //! What the arguments and the environment mean together.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 
@@ -68,27 +68,6 @@ impl Settings {
     pub(super) fn atlas_dir() -> Result<PathBuf, Failure> {
         Ok(folders()?.in_config_dir("atlas"))
     }
-}
-
-/// Atlas files of a folder, by name. A folder that does not exist has none.
-pub(super) fn atlas_files(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
-    let entries = match fs::read_dir(folder) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Failure::Read(folder.to_owned(), error)),
-    };
-    let mut files = Vec::new();
-    for entry in entries {
-        let path = entry
-            .map_err(|error| Failure::Read(folder.to_owned(), error))?
-            .path();
-        let ending = path.extension().and_then(|ending| ending.to_str());
-        if matches!(ending, Some("yaml" | "yml" | "json")) {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 fn folders() -> Result<impl AppStrategy, Failure> {

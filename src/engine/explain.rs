@@ -1,26 +1,28 @@
 //! What would happen, and why: the same evaluation as for a real request, changing nothing.
 
-use std::collections::BTreeSet;
-
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::atlas::compiled::{Atlas, Policy};
+use crate::atlas::compiled::{Atlas, Checkpoint, Policy, Trigger};
 use crate::atlas::condition::{Condition, LeafReport, Truth};
 use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
 use crate::atlas::index::Matches;
 use crate::base::clock::Timestamp;
-use crate::base::id::{CountedIds, IdSource, SessionId};
 
 use super::Engine;
 use super::command::Denied;
 use super::customs::Customs;
-use super::evaluate::{self, Case, Evaluation, Firing, NOTHING_OVERRIDDEN};
+use super::evaluate::{self, Case, Evaluation, Firing, NOTHING_OVERRIDDEN, Occasion};
 use super::extension::Extensions;
 use super::held::{ActionCall, TierSource};
-use super::session::Session;
 use super::suspend::Answers;
 use super::usage::Usage;
+
+mod imagined;
+mod input;
+
+pub use imagined::Imagined;
+pub use input::{ContextEvidence, InputExplanation, explain_input_under};
 
 /// A request that is only imagined.
 #[derive(Clone, Debug)]
@@ -29,12 +31,8 @@ pub struct WhatIf {
     pub action: String,
     /// Its parameters.
     pub params: Value,
-    /// The agent that would ask.
-    pub agent: String,
-    /// Capabilities its session would have unlocked.
-    pub unlocked: BTreeSet<String>,
-    /// Capabilities its session would have locked.
-    pub locked: BTreeSet<String>,
+    /// The session that would ask.
+    pub session: Imagined,
 }
 
 /// What would happen to a request, and why.
@@ -156,7 +154,7 @@ pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Exp
 fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -> Explanation {
     let matches = Matches::of(atlases, &what_if.action);
     let call = ActionCall::of(atlases, &what_if.action, &what_if.params);
-    let session = imagined_session(atlases, what_if, now);
+    let session = what_if.session.session(atlases, now);
     let (extensions, answers) = (Extensions::default(), Answers::default());
     let case = Case {
         atlases,
@@ -192,7 +190,7 @@ fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -
         action: call.action.clone(),
         tier: call.tier,
         tier_source: call.tier_source,
-        verdict: verdict(&evaluate::matched_action(case, &matches)),
+        verdict: verdict(case, &evaluate::matched_action(case, &matches)),
         checkpoints,
         policies,
         capabilities,
@@ -200,14 +198,20 @@ fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -
 }
 
 /// What an evaluation means for the request.
-pub(super) fn verdict(found: &Evaluation<'_>) -> Verdict {
+pub(super) fn verdict(case: Case<'_, '_>, found: &Evaluation<'_>) -> Verdict {
     if let Some(denial) = &found.denial {
         return Verdict::Denied(denial.denied.clone());
     }
-    let blocking = found
-        .fired
-        .iter()
-        .filter(|f| f.checkpoint.mode == CheckpointMode::Blocking);
+    // What is due stands before everything that the session asks for.
+    let due = evaluate::on(
+        case.atlases,
+        case.session,
+        Occasion::Beat,
+        case.customs,
+        case.now,
+    );
+    let fired = due.iter().chain(&found.fired);
+    let blocking = fired.filter(|f| f.checkpoint.mode == CheckpointMode::Blocking);
     let mut gates: Vec<_> = blocking.map(|fired| fired.checkpoint.id.clone()).collect();
     gates.extend(
         found
@@ -236,6 +240,7 @@ fn checkpoint_evidence<'a>(
             kind: checkpoint.kind,
             mode: checkpoint.mode,
             outcome: match evaluate::firing(case, matches, atlas, checkpoint) {
+                Firing::Elsewhere { .. } if is_interval(checkpoint) => due(case, checkpoint),
                 Firing::Fires { why, .. } => CheckpointOutcome::Fired { why },
                 Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
                 Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
@@ -244,6 +249,45 @@ fn checkpoint_evidence<'a>(
             },
             conditions: leaves(case, checkpoint.when.as_ref()),
         })
+}
+
+fn is_interval(checkpoint: &Checkpoint) -> bool {
+    matches!(
+        checkpoint.trigger,
+        Trigger::TimeInterval(_) | Trigger::CountInterval(_)
+    )
+}
+
+/// Whether an interval is due: it is looked at whenever the session asks for something.
+fn due(case: Case<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
+    let due = evaluate::on(
+        case.atlases,
+        case.session,
+        Occasion::Beat,
+        case.customs,
+        case.now,
+    );
+    let mut due = due.into_iter();
+    match due.find(|it| std::ptr::eq(it.checkpoint, checkpoint)) {
+        Some(fired) => CheckpointOutcome::Fired { why: fired.why },
+        None => short_of(case, checkpoint).unwrap_or_else(input::condition_fails),
+    }
+}
+
+/// How far off an interval is, where that is why its checkpoint does not fire.
+fn short_of(case: Case<'_, '_>, checkpoint: &Checkpoint) -> Option<CheckpointOutcome> {
+    let (wanted, actual, unit) = match &checkpoint.trigger {
+        Trigger::TimeInterval(interval) => {
+            let passed = case.now.since(case.session.started_at);
+            (interval.as_secs(), passed.as_secs(), "seconds")
+        }
+        Trigger::CountInterval(interval) => (*interval, case.session.actions, "actions"),
+        _ => return None,
+    };
+    (actual < wanted).then(|| CheckpointOutcome::NotFired {
+        wanted: format!("{wanted} {unit}"),
+        actual: format!("{actual} {unit}"),
+    })
 }
 
 fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> PolicyEvidence {
@@ -276,22 +320,4 @@ fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> Policy
 fn leaves(case: Case<'_, '_>, when: Option<&Condition>) -> Vec<LeafReport> {
     when.map(|when| when.explain(&case.facts()))
         .unwrap_or_default()
-}
-
-fn imagined_session(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Session {
-    let mut ids = CountedIds::default();
-    let unlocked = atlases.iter().flat_map(|atlas| {
-        let named = atlas
-            .capabilities
-            .iter()
-            .filter(|c| what_if.unlocked.contains(&c.id));
-        named.map(|capability| (atlas.id.clone(), capability.id.clone()))
-    });
-    let id = SessionId::from(ids.next());
-    let hash = super::combined_hash(atlases);
-    Session {
-        unlocked: unlocked.collect(),
-        locked: what_if.locked.clone(),
-        ..Session::imagined(id, what_if.agent.clone(), None, hash, now)
-    }
 }

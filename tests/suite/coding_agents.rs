@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use cra_core::atlas::load_str;
-use cra_core::engine::explain::{Verdict, WhatIf, explain_under};
+use cra_core::engine::explain::{Imagined, Verdict, WhatIf, explain_under};
 use serde_json::{Value, json};
 
 const ATLAS: &str = include_str!("../../assets/atlas/coding-agents.yaml");
@@ -35,9 +35,7 @@ fn each_case_fires_exactly_where_it_should() {
                 let what_if = WhatIf {
                     action: action.clone(),
                     params: json!({ parameter: text }),
-                    agent: "agent".to_owned(),
-                    unlocked: BTreeSet::new(),
-                    locked: BTreeSet::new(),
+                    session: Imagined::default(),
                 };
                 let held = match explain_under(&atlases, &what_if, now).verdict {
                     Verdict::Held { gates } => gates,
@@ -84,9 +82,7 @@ fn a_command_that_is_not_text_does_not_slip_past() {
         let what_if = WhatIf {
             action: "shell.run".to_owned(),
             params: params.clone(),
-            agent: "agent".to_owned(),
-            unlocked: BTreeSet::new(),
-            locked: BTreeSet::new(),
+            session: Imagined::default(),
         };
         let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
         let verdict = explain_under(&atlases, &what_if, now).verdict;

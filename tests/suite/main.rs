@@ -8,6 +8,7 @@
     reason = "a test that is surprised should stop"
 )]
 
+mod atlases;
 mod cli;
 mod coding_agents;
 mod conformance;

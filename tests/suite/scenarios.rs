@@ -62,7 +62,7 @@ fn every_shipped_scenario_holds() {
     let folder = root().join("assets/scenarios");
     let mut scenarios = files(&folder, "yaml");
     scenarios.retain(|path| path.parent() == Some(&folder));
-    assert!(scenarios.len() >= 6, "{scenarios:?}");
+    assert!(scenarios.len() >= 9, "{scenarios:?}");
     for path in scenarios {
         let ran = run(&path, &[]);
         let name = path.display();
@@ -304,6 +304,7 @@ fn machines_get_a_list_of_steps() {
             "settled": [],
             "released": [],
             "records": ["session_started", "checkpoint_triggered"],
+            "given": { "contexts": [], "guidance": [] },
             "ok": true,
             "failed": [],
         })
@@ -319,4 +320,87 @@ fn machines_get_a_list_of_steps() {
     assert_eq!(second["settled"], settled);
     let failed = json!([{"wanted": "released [ticket.get]", "actual": "released []"}]);
     assert_eq!(second["failed"], failed);
+}
+
+/// Runs these steps against the Atlas of everything that happens beside actions.
+fn play_moments(steps: &str) -> Ran {
+    let atlas = root().join("assets/scenarios/atlas/moments.yaml");
+    let text = format!(
+        "atlas: {}\nsteps:\n  - start: {{ session: s-1 }}\n{steps}",
+        atlas.display()
+    );
+    play_text(&text, &[])
+}
+
+#[test]
+fn what_happens_beside_actions_can_fail_its_expectations_too() {
+    let cases = [
+        (
+            "input: { session: s-1, text: sk-abcdef0123 }",
+            "{ accepted: true }",
+            "wanted accepted, actual held at secrets",
+        ),
+        (
+            "input: { session: s-1, text: hello }",
+            "{ accepted: false }",
+            "wanted not accepted, actual accepted",
+        ),
+        (
+            "input: { session: s-1, text: refund }",
+            "{ contexts: [tone] }",
+            "wanted contexts [tone], actual contexts [refund-rules]",
+        ),
+        (
+            "error: { session: s-1, type: timeout }",
+            "{ guidance_contains: thrice }",
+            "wanted guidance with `thrice`, actual guidance [Try once more, then ask.]",
+        ),
+        (
+            "context: { session: s-1, hints: [handbook] }",
+            "{ held: [second-look] }",
+            "wanted held at second-look, actual accepted",
+        ),
+        (
+            "complete: { session: s-1, action: mail.send }",
+            "{}",
+            "wanted a run of mail.send, actual running []",
+        ),
+        (
+            "leave: { session: s-1 }",
+            "{}",
+            "wanted somebody who waits for anything, actual waiting for []",
+        ),
+        (
+            "leave: { session: s-2, action: mail.send }",
+            "{ outcome: passed }",
+            "wanted somebody who waits for mail.send, actual waiting for []",
+        ),
+    ];
+    for (step, expect, told) in cases {
+        let ran = play_moments(&format!("  - {step}\n    expect: {expect}\n"));
+        assert_eq!(ran.code, 4, "{step}\n{}{}", ran.out, ran.err);
+        assert!(ran.out.contains(told), "`{told}` is not in:\n{}", ran.out);
+    }
+}
+
+#[test]
+fn a_step_beside_actions_is_read_with_care() {
+    let steps = "
+  - complete: { session: s-1, action: a, result: x, error: { code: y } }
+  - input: { session: s-1, source: nobody }
+  - error: { session: s-1, type: x, recoverable: perhaps }
+    expect: { allowed: true }
+  - leave: { action: mail.send }
+";
+    is_unreadable(
+        &play_moments(steps),
+        &[
+            "a run has a `result` or an `error`, not both",
+            "missing key `text`",
+            "unknown source `nobody`",
+            "in `steps[3].error.recoverable`",
+            "unknown key `allowed`",
+            "missing key `session`",
+        ],
+    );
 }

@@ -11,6 +11,7 @@ use crate::base::text::is_deceptive;
 mod acme;
 mod config;
 mod faults;
+mod fragments;
 mod hostile;
 mod rules;
 

@@ -31,6 +31,9 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
         misfit(expected, noted),
         held(expected, noted),
         allowed(expected, noted),
+        accepted(expected, noted),
+        contexts(expected, noted),
+        guidance(expected, noted),
         denied(expected, noted),
         reason(expected, noted),
         outcome(expected, noted),
@@ -45,7 +48,7 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
 /// What became of a step, in a few words.
 pub(super) fn decision(noted: &Noted) -> String {
     match &noted.reply {
-        None if noted.misfit.is_some() => "refused: no such gate".to_owned(),
+        None if let Some(misfit) = &noted.misfit => format!("refused: {}", misfit.what),
         None if noted.held.is_empty() => "done".to_owned(),
         None => format!("held at {}", noted.held.join(", ")),
         Some(Reply::Started(_)) if !noted.held.is_empty() => {
@@ -57,6 +60,9 @@ pub(super) fn decision(noted: &Noted) -> String {
         Some(Reply::Allowed(_)) => "allowed".to_owned(),
         Some(Reply::Denied(denied)) => {
             format!("denied ({}): {}", code(denied), denied.reason)
+        }
+        Some(Reply::Completed) if !noted.held.is_empty() => {
+            format!("completed, held at {}", noted.held.join(", "))
         }
         Some(Reply::Completed) => "completed".to_owned(),
         Some(Reply::Decided(decided)) => decided.outcome.as_str().to_owned(),
@@ -138,6 +144,42 @@ fn allowed(expected: &Expected, noted: &Noted) -> Option<Failed> {
     }
     let wanted = if wanted { "allowed" } else { "not allowed" };
     Some(Failed::new(wanted, decision(noted)))
+}
+
+fn accepted(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.accepted?;
+    let actual = matches!(noted.reply, Some(Reply::Accepted(_)));
+    if wanted == actual {
+        return None;
+    }
+    let wanted = if wanted { "accepted" } else { "not accepted" };
+    Some(Failed::new(wanted, decision(noted)))
+}
+
+fn contexts(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.contexts.as_ref()?;
+    let given = noted.given.contexts.iter();
+    let given: Vec<_> = given.map(|it| it.context_id.clone()).collect();
+    if same(wanted, &given) {
+        return None;
+    }
+    Some(Failed::new(
+        format!("contexts [{}]", wanted.join(", ")),
+        format!("contexts [{}]", given.join(", ")),
+    ))
+}
+
+fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.guidance_contains.as_ref()?;
+    let given = noted.given.guidance.iter();
+    let given: Vec<_> = given.map(|it| it.block.content.as_str()).collect();
+    if given.iter().any(|given| given.contains(wanted)) {
+        return None;
+    }
+    Some(Failed::new(
+        format!("guidance with `{wanted}`"),
+        format!("guidance [{}]", given.join("; ")),
+    ))
 }
 
 fn denied(expected: &Expected, noted: &Noted) -> Option<Failed> {

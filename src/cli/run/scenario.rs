@@ -1,16 +1,16 @@
 //! A scenario as written: the Atlases, the steps, and what is expected of each.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-
-use serde_json::{Value, json};
 
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
 use crate::atlas::written::{Faults, Placed, decode_file};
-use crate::base::id::SessionId;
-use crate::engine::command::FinalStatus;
 use crate::trace::event::Payload;
+
+mod deed;
+
+pub(super) use deed::{Answers, Deed};
+use deed::{DEEDS, deed};
 
 /// A scripted session with scripted answers.
 pub(super) struct Scenario {
@@ -24,47 +24,15 @@ pub(super) struct Step {
     pub(super) expected: Expected,
 }
 
-/// What happens.
-pub(super) enum Deed {
-    Start {
-        session: SessionId,
-        agent: String,
-        intent: Option<String>,
-    },
-    Request {
-        session: SessionId,
-        action: String,
-        params: Value,
-    },
-    Pass {
-        gate: String,
-        answers: Answers,
-    },
-    Deny {
-        gate: String,
-        reason: String,
-    },
-    /// Seconds go by.
-    Wait(u64),
-    End {
-        session: SessionId,
-        status: FinalStatus,
-    },
-}
-
-/// What an operator answers.
-pub(super) enum Answers {
-    /// Whatever keeps the rules.
-    Good,
-    /// These, by question.
-    Given(BTreeMap<String, Value>),
-}
-
 /// What a step is expected to come to. What is absent may be anything.
 #[derive(Default)]
 pub(super) struct Expected {
     pub(super) held: Option<Vec<String>>,
     pub(super) allowed: Option<bool>,
+    pub(super) accepted: Option<bool>,
+    /// Contexts handed over, neither more nor less.
+    pub(super) contexts: Option<Vec<String>>,
+    pub(super) guidance_contains: Option<String>,
     pub(super) denied: Option<&'static str>,
     pub(super) reason_contains: Option<String>,
     pub(super) outcome: Option<&'static str>,
@@ -79,8 +47,6 @@ pub(super) struct ExpectedEnd {
     pub(super) gate: String,
     pub(super) outcome: &'static str,
 }
-
-const DEEDS: [&str; 6] = ["start", "request", "pass", "deny", "wait", "end"];
 
 /// How a decision can be taken up.
 const OUTCOMES: [&str; 7] = [
@@ -113,13 +79,6 @@ pub(super) const DENIALS: [&str; 15] = [
     "changed",
     "overload",
     "unavailable",
-];
-
-const STATUSES: [(&str, FinalStatus); 4] = [
-    ("completed", FinalStatus::Completed),
-    ("error", FinalStatus::Error),
-    ("timeout", FinalStatus::Timeout),
-    ("cancelled", FinalStatus::Cancelled),
 ];
 
 impl Scenario {
@@ -171,79 +130,6 @@ fn step(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Step> {
     })
 }
 
-fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    match kind {
-        "start" => {
-            value.only(&["session", "agent", "intent"], faults);
-            let session = session(value, faults);
-            let agent = optional_text(value, "agent", faults);
-            Some(Deed::Start {
-                intent: optional_text(value, "intent", faults),
-                session: session?,
-                agent: agent.unwrap_or_else(|| "agent".to_owned()),
-            })
-        }
-        "request" => {
-            value.only(&["session", "action", "params"], faults);
-            let session = session(value, faults);
-            let action = text(value, "action", faults);
-            let params = value.get("params").map(|params| params.json());
-            Some(Deed::Request {
-                session: session?,
-                action: action?,
-                params: params.unwrap_or_else(|| json!({})),
-            })
-        }
-        "pass" => {
-            value.only(&["gate", "answers"], faults);
-            let gate = text(value, "gate", faults);
-            let answers = value.need("answers", faults);
-            Some(Deed::Pass {
-                answers: answers_of(&answers?, faults)?,
-                gate: gate?,
-            })
-        }
-        "deny" => {
-            value.only(&["gate", "reason"], faults);
-            let gate = text(value, "gate", faults);
-            let reason = optional_text(value, "reason", faults);
-            Some(Deed::Deny {
-                gate: gate?,
-                reason: reason.unwrap_or_default(),
-            })
-        }
-        "wait" => value.count(faults).map(Deed::Wait),
-        _ => {
-            value.only(&["session", "status"], faults);
-            let session = session(value, faults);
-            Some(Deed::End {
-                status: status(value, faults),
-                session: session?,
-            })
-        }
-    }
-}
-
-fn answers_of(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Answers> {
-    match value.json() {
-        Value::Object(answers) => Some(Answers::Given(answers.into_iter().collect())),
-        Value::String(word) if word == "good" => Some(Answers::Good),
-        _ => {
-            let message = "expected `good`, or a map of answers by question";
-            value.refuse(Code::WrongType, message, faults);
-            None
-        }
-    }
-}
-
-fn status(value: &Placed<'_>, faults: &mut Faults<'_>) -> FinalStatus {
-    let words = STATUSES.map(|(name, _)| name);
-    let word = value.get("status");
-    let word = word.and_then(|it| it.word("status", &words, faults));
-    let found = STATUSES.iter().find(|(name, _)| Some(*name) == word);
-    found.map_or(FinalStatus::Completed, |(_, status)| *status)
-}
-
 fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected {
     let mut known = vec![
         "held",
@@ -252,10 +138,13 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         "settled",
         "released",
         "records",
+        "contexts",
+        "guidance_contains",
     ];
     match kind {
         "request" => known.push("allowed"),
-        "pass" | "deny" => known.push("outcome"),
+        "input" | "context" | "error" => known.push("accepted"),
+        "pass" | "deny" | "complete" | "leave" => known.push("outcome"),
         _ => {}
     }
     value.only(&known, faults);
@@ -265,6 +154,9 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
     Expected {
         held: value.get("held").map(|it| it.texts(faults)),
         allowed: value.get("allowed").and_then(|it| it.boolean(faults)),
+        accepted: value.get("accepted").and_then(|it| it.boolean(faults)),
+        contexts: value.get("contexts").map(|it| it.texts(faults)),
+        guidance_contains: optional_text(value, "guidance_contains", faults),
         denied: word("denied", "denial", &DENIALS, faults),
         reason_contains: optional_text(value, "reason_contains", faults),
         outcome: word("outcome", "outcome", &OUTCOMES, faults),
@@ -305,14 +197,6 @@ fn records(value: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<String> {
     names.map(str::to_owned).collect()
 }
 
-fn session(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<SessionId> {
-    let place = value.need("session", faults)?;
-    let session = place.text(faults)?.parse::<SessionId>();
-    session
-        .map_err(|error| place.refuse(Code::BadId, &error.to_string(), faults))
-        .ok()
-}
-
 fn text(value: &Placed<'_>, key: &str, faults: &mut Faults<'_>) -> Option<String> {
     value.need(key, faults)?.text(faults)
 }
@@ -323,6 +207,8 @@ fn optional_text(value: &Placed<'_>, key: &str, faults: &mut Faults<'_>) -> Opti
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::engine::command::DenyCode;
 

@@ -7,23 +7,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::scenario::{Answers, Deed};
+use super::scenario::Deed;
 use crate::atlas::Atlas;
-use crate::atlas::compiled::Question;
-use crate::atlas::document::ResponseType;
 use crate::base::clock::Timestamp;
-use crate::base::id::{CountedIds, GateId, SessionId};
-use crate::base::limits::MAX_ANSWER_CHARS;
+use crate::base::id::{CountedIds, ExecutionId, GateId, SessionId};
 use crate::engine::Engine;
-use crate::engine::answer::judge;
 use crate::engine::command::{
-    ActionRequest, AskId, Command, Decide, Decided, Denied, Effect, EndSession, Reply, Ruling,
-    StartSession,
+    ActionRequest, AskId, Command, Decide, Decided, Denied, Effect, EndSession, Given, Reply,
+    Ruling,
 };
 use crate::engine::extension::Returned;
 use crate::engine::held::{Held, Subject};
+
+mod answers;
+mod beside;
+
+use answers::{answers_for, stray_answer};
 
 /// When every scenario begins: 2026-01-01T00:00:00Z, a Thursday.
 const BEGINNING_MICROS: i64 = 1_767_225_600_000_000;
@@ -37,10 +38,26 @@ pub(super) struct Stage {
     now: Timestamp,
     asks: u64,
     deadlines: BTreeSet<(Timestamp, GateId)>,
-    /// Actions that were asked for, by who waits.
-    asked: BTreeMap<AskId, String>,
+    /// What was asked for, by who waits.
+    asked: BTreeMap<AskId, Asked>,
+    /// Runs that were allowed and are not completed, in the order they were.
+    runs: Vec<Run>,
     /// Everything that was ever held, in the order it was.
     seen: Vec<Arc<Held>>,
+}
+
+/// What somebody asked for.
+struct Asked {
+    session: SessionId,
+    /// The action; nothing for what happens beside actions.
+    action: Option<String>,
+}
+
+/// A run that was allowed.
+struct Run {
+    session: SessionId,
+    action: String,
+    execution: ExecutionId,
 }
 
 /// What came of a step.
@@ -54,6 +71,8 @@ pub(super) struct Noted {
     pub(super) settled: Vec<Decided>,
     /// Actions asked for in earlier steps that may run now.
     pub(super) released: Vec<String>,
+    /// What was handed over, to whoever.
+    pub(super) given: Given,
     /// Everything that was denied, in this step or at last.
     pub(super) denied: Vec<Denied>,
     /// Types of the events recorded.
@@ -62,8 +81,17 @@ pub(super) struct Noted {
     pub(super) misfit: Option<Misfit>,
 }
 
+impl Noted {
+    fn give(&mut self, given: &Given) {
+        self.given.contexts.extend(given.contexts.iter().cloned());
+        self.given.guidance.extend(given.guidance.iter().cloned());
+    }
+}
+
 /// A step that names what is not there.
 pub(super) struct Misfit {
+    /// In a few words.
+    pub(super) what: &'static str,
     pub(super) wanted: String,
     pub(super) actual: String,
 }
@@ -76,6 +104,7 @@ impl Stage {
             asks: 0,
             deadlines: BTreeSet::new(),
             asked: BTreeMap::new(),
+            runs: Vec::new(),
             seen: Vec::new(),
         }
     }
@@ -89,16 +118,37 @@ impl Stage {
     pub(super) fn play(&mut self, deed: &Deed) -> Noted {
         let mut noted = Noted::default();
         match deed {
-            Deed::Start {
-                session,
-                agent,
-                intent,
-            } => self.start(session, agent, intent.as_deref(), &mut noted),
+            Deed::Start(start) => {
+                self.ask(|ask| Command::StartSession(ask, start.clone()), &mut noted);
+            }
             Deed::Request {
                 session,
                 action,
                 params,
             } => self.request(session, action, params, &mut noted),
+            Deed::Complete {
+                session,
+                action,
+                result,
+            } => self.complete(session, action, result, &mut noted),
+            Deed::Leave { session, action } => {
+                self.leave(session, action.as_deref(), &mut noted);
+            }
+            Deed::Input(input) => {
+                self.moment(&input.session, &mut noted, |ask| {
+                    Command::Input(ask, input.clone())
+                });
+            }
+            Deed::Context(request) => {
+                self.moment(&request.session, &mut noted, |ask| {
+                    Command::RequestContext(ask, request.clone())
+                });
+            }
+            Deed::Error(report) => {
+                self.moment(&report.session, &mut noted, |ask| {
+                    Command::ReportError(ask, report.clone())
+                });
+            }
             Deed::Pass { gate, answers } => {
                 if let Some(held) = self.named(gate, &mut noted) {
                     noted.misfit = stray_answer(&held, answers);
@@ -137,16 +187,6 @@ impl Stage {
         held.map(|held| gate_names(held)).unwrap_or_default()
     }
 
-    fn start(&mut self, session: &SessionId, agent: &str, intent: Option<&str>, noted: &mut Noted) {
-        let start = StartSession {
-            session: session.clone(),
-            agent: agent.to_owned(),
-            agent_version: None,
-            intent: intent.map(str::to_owned),
-        };
-        self.ask(|ask| Command::StartSession(ask, start), noted);
-    }
-
     fn request(&mut self, session: &SessionId, action: &str, params: &Value, noted: &mut Noted) {
         let request = ActionRequest {
             session: session.clone(),
@@ -155,7 +195,11 @@ impl Stage {
             deadline: None,
             resolution: None,
         };
-        self.asked.insert(AskId(self.asks + 1), action.to_owned());
+        let asked = Asked {
+            session: session.clone(),
+            action: Some(action.to_owned()),
+        };
+        self.asked.insert(AskId(self.asks + 1), asked);
         self.ask(|ask| Command::RequestAction(ask, request), noted);
         if noted.reply.is_none() && noted.held.is_empty() {
             // It joined the same request, or waits behind the start of its session.
@@ -236,9 +280,29 @@ impl Stage {
     }
 
     fn hear(&mut self, ask: AskId, asker: Option<AskId>, reply: Reply, noted: &mut Noted) {
-        let action = self.asked.remove(&ask);
-        if let Reply::Denied(denied) = &reply {
-            noted.denied.push(denied.clone());
+        let wish = self.asked.remove(&ask);
+        let action = wish.as_ref().and_then(|wish| wish.action.clone());
+        match &reply {
+            Reply::Denied(denied) => noted.denied.push(denied.clone()),
+            Reply::Started(started) => noted.give(&started.given),
+            Reply::Accepted(accepted) => noted.give(&accepted.given),
+            Reply::Allowed(allowed) => {
+                noted.give(&allowed.given);
+                let run = wish.zip(action.clone()).map(|(wish, action)| Run {
+                    session: wish.session,
+                    action,
+                    execution: allowed.execution.clone(),
+                });
+                self.runs.extend(run);
+            }
+            Reply::Ended
+            | Reply::Completed
+            | Reply::Asked(_)
+            | Reply::Resolved(_)
+            | Reply::Consulted(_)
+            | Reply::Decided(_)
+            | Reply::Invalid(_)
+            | Reply::Refused(_) => {}
         }
         if asker == Some(ask) {
             noted.reply = Some(reply);
@@ -256,6 +320,7 @@ impl Stage {
         if found.is_none() {
             let names: Vec<_> = held.iter().flat_map(|held| gate_names(held)).collect();
             noted.misfit = Some(Misfit {
+                what: "no such gate",
                 wanted: format!("gate {name}"),
                 actual: format!("held at [{}]", names.join(", ")),
             });
@@ -271,70 +336,4 @@ fn goes_by(held: &Held, name: &str) -> bool {
 fn gate_names(held: &Held) -> Vec<String> {
     let names = held.gates.iter().map(|gate| gate.origin.id().to_owned());
     names.collect()
-}
-
-/// An answer to a question that no gate asks is a mistake of the script, not of the operator.
-fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
-    let Answers::Given(answers) = answers else {
-        return None;
-    };
-    let asked: Vec<_> = questions(held).map(Question::id).collect();
-    let stray = answers
-        .keys()
-        .find(|name| !asked.contains(&name.as_str()))?;
-    Some(Misfit {
-        wanted: format!("question {stray}"),
-        actual: format!("questions [{}]", asked.join(", ")),
-    })
-}
-
-fn questions(held: &Held) -> impl Iterator<Item = &Question> {
-    held.gates.iter().flat_map(|gate| &gate.questions)
-}
-
-/// One map per gate, in the order of the gates.
-fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String, Value>> {
-    let answer = |question: &Question| match answers {
-        Answers::Good => Some(good_answer(question)),
-        Answers::Given(given) => given.get(question.id()).cloned(),
-    };
-    let of_gate = |questions: &[Question]| {
-        let named = |it: &Question| answer(it).map(|answer| (it.id().to_owned(), answer));
-        questions.iter().filter_map(named).collect()
-    };
-    let gates = held.gates.iter();
-    gates.map(|gate| of_gate(&gate.questions)).collect()
-}
-
-/// An answer that keeps the rules, as far as one can be made up: a pattern or a schema cannot be
-/// guessed, and then the engine says which rule is not kept.
-fn good_answer(question: &Question) -> Value {
-    let candidates: Vec<Value> = match question.response_type() {
-        ResponseType::Boolean => vec![json!(true), json!(false)],
-        ResponseType::Acknowledgment => vec![json!("understood")],
-        ResponseType::Choice => question.options().iter().map(|it| json!(it)).collect(),
-        ResponseType::Number => {
-            let (least, most) = question.bounds();
-            let bounds = [least, most].into_iter().flatten();
-            bounds.chain([0.0]).map(|it| json!(it)).collect()
-        }
-        ResponseType::Json => vec![json!({}), json!([])],
-        ResponseType::Text => vec![json!(good_text(question))],
-    };
-    let first = candidates.first().cloned().unwrap_or_default();
-    let mut kept = candidates.into_iter();
-    kept.find(|answer| judge(question, answer).is_valid())
-        .unwrap_or(first)
-}
-
-fn good_text(question: &Question) -> String {
-    let rules = question.validation();
-    let parts = rules.must_contain.iter().map(String::as_str);
-    let words: Vec<_> = parts.chain(["confirmed by the operator"]).collect();
-    let mut text = words.join(" ");
-    let least = rules.min_length.unwrap_or(0).min(MAX_ANSWER_CHARS);
-    let missing = least.saturating_sub(text.chars().count());
-    text.extend(std::iter::repeat_n('.', missing));
-    let most = rules.max_length.unwrap_or(MAX_ANSWER_CHARS);
-    text.chars().take(most).collect()
 }

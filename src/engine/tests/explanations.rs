@@ -1,15 +1,19 @@
 //! The same answer as a real request would get, with its reasons, and nothing changed.
 
-use super::super::explain::{CheckpointOutcome, Verdict, WhatIf};
+use super::super::explain::{
+    CheckpointOutcome, Imagined, Verdict, WhatIf, explain_input_under, explain_under,
+};
 use super::*;
 
 fn what_if(action: &str, params: Value) -> WhatIf {
     WhatIf {
         action: action.to_owned(),
         params,
-        agent: "bot".to_owned(),
-        unlocked: BTreeSet::from(["basic-support".to_owned()]),
-        locked: BTreeSet::new(),
+        session: Imagined {
+            agent: Some("bot".to_owned()),
+            unlocked: BTreeSet::from(["basic-support".to_owned()]),
+            ..Imagined::default()
+        },
     }
 }
 
@@ -122,4 +126,111 @@ policies:
         .collect();
     assert_eq!(leaves, ["gt 1000", "eq \"bot\""]);
     assert_eq!(policy.conditions[0].actual, Some(json!(750)));
+}
+
+fn words(outcome: &CheckpointOutcome) -> String {
+    match outcome {
+        CheckpointOutcome::Fired { why } => format!("fired: {why}"),
+        CheckpointOutcome::NotFired { wanted, actual } => format!("wanted {wanted}, {actual}"),
+        CheckpointOutcome::Skipped { why } => format!("skipped: {why}"),
+    }
+}
+
+const MOMENTS: &str = "
+default_decision: allow
+actions: [{action_id: delete_user}]
+context_blocks:
+  - {context_id: geometry, content: x, keywords: [formula]}
+checkpoints:
+  - {checkpoint_id: refund, mode: blocking, trigger: {type: keyword, patterns: [refund, cancel]}}
+  - {checkpoint_id: both, trigger: {type: keyword, patterns: [refund, now], match_mode: all}}
+  - checkpoint_id: bots
+    trigger: {type: keyword, patterns: [refund]}
+    when: {path: session.agent, eq: human}
+  - {checkpoint_id: clock, mode: blocking, trigger: {type: time_interval, seconds: 300}}
+  - {checkpoint_id: count, trigger: {type: count_interval, actions: 5}}
+checkpoint_config:
+  action_pre:
+    mappings: {'delete_*': {require_confirmation: true}, delete_user: {}}
+";
+
+#[test]
+fn input_is_explained_checkpoint_by_checkpoint() {
+    let atlases = atlases_of(&[&atlas(MOMENTS)]);
+    let now = Bench::acme().now;
+    let session = Imagined::default();
+    let told = explain_input_under(&atlases, "I want a REFUND", &session, now);
+    let outcomes = told
+        .checkpoints
+        .iter()
+        .map(|it| (it.checkpoint_id.as_str(), words(&it.outcome)));
+    let outcomes: Vec<_> = outcomes.collect();
+    let named = |name| {
+        outcomes
+            .iter()
+            .find(|(id, _)| *id == name)
+            .unwrap()
+            .1
+            .as_str()
+    };
+    assert_eq!(named("refund"), "fired: keyword: found `refund`");
+    assert_eq!(
+        named("both"),
+        "wanted all of [refund, now], not all of them found"
+    );
+    assert_eq!(named("bots"), "wanted when, its condition does not hold");
+    let later = "skipped: it fires at intervals, when an action is asked for";
+    assert_eq!((named("clock"), named("count")), (later, later));
+    assert_eq!(named("config.action_pre.1"), "skipped: it fires at actions");
+    assert_eq!(
+        words(&told.contexts[0].outcome),
+        "wanted one of [formula], none found"
+    );
+    assert!(matches!(&told.verdict, Verdict::Held { gates } if gates == &["refund"]));
+    let nothing = explain_input_under(&atlases, "hello", &session, now);
+    assert!(matches!(nothing.verdict, Verdict::Allowed));
+    assert_eq!(
+        words(&nothing.checkpoints[2].outcome),
+        "wanted one of [refund, cancel], none found"
+    );
+}
+
+#[test]
+fn what_is_due_stands_before_a_request_and_the_closest_key_decides() {
+    let atlases = atlases_of(&[&atlas(MOMENTS)]);
+    let now = Bench::acme().now;
+    let asked = |age_seconds| {
+        let session = Imagined {
+            age_seconds,
+            actions: 3,
+            ..Imagined::default()
+        };
+        let what_if = WhatIf {
+            action: "delete_user".to_owned(),
+            params: json!({}),
+            session,
+        };
+        explain_under(&atlases, &what_if, now)
+    };
+    let told = asked(299);
+    assert!(
+        matches!(told.verdict, Verdict::Allowed),
+        "{:?}",
+        told.verdict
+    );
+    let outcome = |name| {
+        let mut all = told.checkpoints.iter();
+        words(&all.find(|it| it.checkpoint_id == name).unwrap().outcome)
+    };
+    assert_eq!(outcome("clock"), "wanted 300 seconds, 299 seconds");
+    assert_eq!(outcome("count"), "wanted 5 actions, 3 actions");
+    let general = told
+        .checkpoints
+        .iter()
+        .find(|it| it.checkpoint_id == "config.action_pre.1");
+    assert_eq!(
+        words(&general.unwrap().outcome),
+        "wanted no key closer than `delete_*`, `delete_user` matches delete_user as well"
+    );
+    assert!(matches!(asked(300).verdict, Verdict::Held { gates } if gates == ["clock"]));
 }

@@ -22,7 +22,7 @@ fn checkpoint(action: &str, guidance: &str) -> String {
 }
 
 impl Bench {
-    fn given(&mut self, action: &str) -> Given {
+    fn given_for(&mut self, action: &str) -> Given {
         let ask = self.request("s-1", action, json!({}));
         self.allowed(ask).given.clone()
     }
@@ -43,18 +43,18 @@ fn guidance_joins_replaces_and_ends_as_it_says() {
         checkpoint("b", "content: two, format: markdown, expires_after: on-c"),
         checkpoint("c", "content: three, append: false"),
     ));
-    let given = bench.given("a");
+    let given = bench.given_for("a");
     assert_eq!(given.guidance[0].checkpoint_id, "on-a");
     assert_eq!(given.guidance[0].block.labels, ["x"]);
-    bench.given("b");
+    bench.given_for("b");
     assert_eq!(bench.in_force(), ["one", "two"]);
     // `b` ends because `c` fired, `a` because `c` replaces what was said; the agent is told of both.
-    let given = bench.given("c");
+    let given = bench.given_for("c");
     assert_eq!(given.withdrawn, ["on-b", "on-a"]);
     assert_eq!(bench.in_force(), ["three"]);
     // What is said again holds again, once.
-    bench.given("a");
-    let given = bench.given("a");
+    bench.given_for("a");
+    let given = bench.given_for("a");
     assert_eq!(given.withdrawn, Vec::<String>::new());
     assert_eq!(bench.in_force(), ["three", "one"]);
 }
@@ -64,7 +64,7 @@ fn guidance_ends_after_a_type_of_checkpoint_with_a_dash_or_not() {
     let mut bench = bench(&checkpoint("a", "content: one, expires_after: action-post"));
     bench.run("a");
     assert_eq!(bench.in_force(), Vec::<String>::new());
-    let given = bench.given("b");
+    let given = bench.given_for("b");
     assert_eq!(given.withdrawn, ["on-a"]);
 }
 
@@ -79,10 +79,10 @@ fn a_system_instruction_comes_first_and_replaces_only_its_like() {
          {checkpoint_id: sys-b, trigger: {type: action_pre, patterns: [b]}, \
           guidance: {content: second, format: system_instruction}}",
     );
-    let given = bench.given("a");
+    let given = bench.given_for("a");
     let order: Vec<_> = given.guidance.iter().map(|it| &it.block.content).collect();
     assert_eq!(order, ["first", "plain"]);
-    let given = bench.given("b");
+    let given = bench.given_for("b");
     assert_eq!(given.withdrawn, ["sys-a"]);
     assert_eq!(bench.in_force(), ["plain", "second"]);
 }
@@ -92,11 +92,11 @@ fn a_context_is_handed_over_again_when_it_is_no_longer_valid() {
     let mut bench = bench(
         "{checkpoint_id: on-a, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips]}",
     );
-    assert_eq!(bench.given("a").contexts.len(), 1);
+    assert_eq!(bench.given_for("a").contexts.len(), 1);
     bench.advance(59);
-    assert_eq!(bench.given("a").contexts.len(), 0);
+    assert_eq!(bench.given_for("a").contexts.len(), 0);
     bench.advance(1);
-    assert_eq!(bench.given("a").contexts.len(), 1);
+    assert_eq!(bench.given_for("a").contexts.len(), 1);
     let hits: Vec<_> = bench
         .payloads("context_injected")
         .into_iter()

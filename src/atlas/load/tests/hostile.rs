@@ -162,3 +162,17 @@ fn colours_frame_harmless_text() {
         "{report:?}"
     );
 }
+
+#[test]
+fn more_patterns_than_can_be_compared_are_refused() {
+    let keys: Vec<_> = (0..501).map(|n| format!("'a{n}*': {{}}")).collect();
+    let config = "checkpoint_config: { action_pre: { mappings: {";
+    let text = manifest(&format!("{config} {} }} }} }}\n", keys.join(", ")));
+    let error = load_str("a.yaml", &text).unwrap_err();
+    assert_eq!(codes(error.diagnostics()), [Code::OutOfRange]);
+    let most = text.replace("'a500*': {}", "");
+    assert_eq!(
+        load_str("a.yaml", &most).unwrap().atlas.checkpoints.len(),
+        500
+    );
+}

@@ -1,0 +1,194 @@
+//! `cra atlas explain`: what would come of a request or of input, and why.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufWriter, Write};
+
+use serde_json::{Value, json};
+
+use crate::atlas::condition::LeafReport;
+use crate::base::clock::{Clock, SystemClock};
+use crate::base::text::one_line;
+use crate::cli::args::Explain;
+use crate::cli::atlases::load_all;
+use crate::cli::error::{Failure, verdict};
+use crate::cli::exit;
+use crate::engine::explain::{
+    CheckpointEvidence, CheckpointOutcome, Explanation, Imagined, InputExplanation, Verdict,
+    WhatIf, explain_input_under, explain_under,
+};
+
+/// Says what would happen. Denied exits with 5, so that scripts can ask.
+pub(in crate::cli) fn explain(explain: &Explain) -> Result<u8, Failure> {
+    let session = imagined(explain)?;
+    let params = serde_json::from_str(&explain.params).map_err(Failure::Params)?;
+    let atlases = load_all(&explain.files)?;
+    let now = SystemClock.now();
+    let input = explain.input.as_ref();
+    let input = input.map(|text| explain_input_under(&atlases, text, &session, now));
+    let action = explain.action.clone().map(|action| {
+        let what_if = WhatIf {
+            action,
+            params,
+            session,
+        };
+        explain_under(&atlases, &what_if, now)
+    });
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if explain.json {
+        serde_json::to_writer_pretty(&mut out, &to_json(action.as_ref(), input.as_ref()))
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        write_all(&mut out, action.as_ref(), input.as_ref())
+    };
+    let code = match action.map(|told| told.verdict) {
+        Some(Verdict::Denied(_)) => exit::DENIED,
+        Some(Verdict::Allowed | Verdict::Held { .. }) | None => exit::OK,
+    };
+    verdict(code, written.and_then(|()| out.flush()))
+}
+
+/// The session that is described, by `--session` and by the flags that say a part of it.
+fn imagined(explain: &Explain) -> Result<Imagined, Failure> {
+    let mut session: Imagined = serde_json::from_str(&explain.session).map_err(Failure::Session)?;
+    if let Some(agent) = &explain.agent {
+        if session.agent.as_ref().is_some_and(|named| named != agent) {
+            return Err(Failure::TwoSessions("agent"));
+        }
+        session.agent = Some(agent.clone());
+    }
+    let unlocked: BTreeSet<_> = explain.unlocked.iter().cloned().collect();
+    if !unlocked.is_empty() {
+        if !session.unlocked.is_empty() && session.unlocked != unlocked {
+            return Err(Failure::TwoSessions("unlocked"));
+        }
+        session.unlocked = unlocked;
+    }
+    Ok(session)
+}
+
+/// What came of the request, as it is; what came of input under a key of its own.
+fn to_json(action: Option<&Explanation>, input: Option<&InputExplanation>) -> Value {
+    let mut told = action.map_or_else(|| json!({}), |action| json!(action));
+    if let (Some(input), Some(fields)) = (input, told.as_object_mut()) {
+        fields.insert("input".to_owned(), json!(input));
+    }
+    told
+}
+
+fn write_all(
+    out: &mut impl Write,
+    action: Option<&Explanation>,
+    input: Option<&InputExplanation>,
+) -> io::Result<()> {
+    if let Some(input) = input {
+        write_input(out, input)?;
+    }
+    if let (Some(_), Some(_)) = (input, action) {
+        writeln!(out)?;
+    }
+    action.map_or(Ok(()), |action| write_action(out, action))
+}
+
+fn write_input(out: &mut impl Write, told: &InputExplanation) -> io::Result<()> {
+    writeln!(out, "input")?;
+    match &told.verdict {
+        Verdict::Allowed => writeln!(out, "ACCEPTED")?,
+        Verdict::Held { .. } | Verdict::Denied(_) => write_verdict(out, &told.verdict)?,
+    }
+    write_checkpoints(out, &told.checkpoints)?;
+    for context in &told.contexts {
+        write_outcome(out, "context", &context.context_id, &context.outcome)?;
+    }
+    Ok(())
+}
+
+fn write_action(out: &mut impl Write, told: &Explanation) -> io::Result<()> {
+    let source = match told.tier_source {
+        crate::engine::held::TierSource::Declared => "declared",
+        crate::engine::held::TierSource::Detected => "detected",
+    };
+    let (action, tier) = (one_line(&told.action), told.tier);
+    writeln!(out, "{action}  tier {tier} ({source})")?;
+    write_verdict(out, &told.verdict)?;
+    for capability in &told.capabilities {
+        let state = if capability.locked {
+            "locked"
+        } else {
+            "unlocked"
+        };
+        writeln!(out, "capability  {:24} {state}", capability.capability_id)?;
+    }
+    write_checkpoints(out, &told.checkpoints)?;
+    for policy in &told.policies {
+        let state = if policy.applies {
+            "APPLIES"
+        } else {
+            "does not"
+        };
+        let (id, rule) = (&policy.policy_id, one_line(&policy.rule));
+        writeln!(out, "policy      {id:24} {state:10} {rule}")?;
+        write_leaves(out, &policy.conditions)?;
+    }
+    Ok(())
+}
+
+fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
+    match verdict {
+        Verdict::Allowed => writeln!(out, "ALLOWED"),
+        Verdict::Held { gates } => writeln!(out, "HELD at {}", gates.join(", ")),
+        Verdict::Denied(denied) => {
+            writeln!(out, "DENIED  {}", one_line(&denied.reason))?;
+            let help = denied.help.as_ref();
+            help.map_or(Ok(()), |help| writeln!(out, "  help: {}", one_line(help)))
+        }
+    }
+}
+
+fn write_checkpoints(out: &mut impl Write, told: &[CheckpointEvidence]) -> io::Result<()> {
+    for checkpoint in told {
+        write_outcome(
+            out,
+            "checkpoint",
+            &checkpoint.checkpoint_id,
+            &checkpoint.outcome,
+        )?;
+        write_leaves(out, &checkpoint.conditions)?;
+    }
+    Ok(())
+}
+
+fn write_outcome(
+    out: &mut impl Write,
+    noun: &str,
+    id: &str,
+    outcome: &CheckpointOutcome,
+) -> io::Result<()> {
+    let told = match outcome {
+        CheckpointOutcome::Fired { why } => format!("FIRED      {}", one_line(why)),
+        CheckpointOutcome::NotFired { wanted, actual } => {
+            let (wanted, actual) = (one_line(wanted), one_line(actual));
+            format!("not fired  wanted {wanted}, actual {actual}")
+        }
+        CheckpointOutcome::Skipped { why } => format!("skipped    {why}"),
+    };
+    writeln!(out, "{noun:11} {id:24} {told}")
+}
+
+fn write_leaves(out: &mut impl Write, leaves: &[LeafReport]) -> io::Result<()> {
+    for leaf in leaves {
+        let actual = leaf
+            .actual
+            .as_ref()
+            .map_or_else(|| "nothing".to_owned(), ToString::to_string);
+        let truth = format!("{:?}", leaf.truth).to_lowercase();
+        let (path, wanted) = (one_line(&leaf.path), one_line(&leaf.wanted));
+        let actual = one_line(&actual);
+        writeln!(
+            out,
+            "{:36} when {path}: wanted {wanted}, actual {actual}: {truth}",
+            ""
+        )?;
+    }
+    Ok(())
+}

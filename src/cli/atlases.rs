@@ -1,0 +1,82 @@
+//! The Atlases that arguments name: files, and folders of them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use super::error::Failure;
+use crate::atlas::{Atlas, load_file};
+
+/// Loads every Atlas that is named, refusing two that nobody could tell apart.
+pub(super) fn load_all(named: &[PathBuf]) -> Result<Vec<Atlas>, Failure> {
+    let mut known = Known::default();
+    let mut atlases = Vec::new();
+    for file in files_of(named)? {
+        let atlas = load_file(&file)?.atlas;
+        if let Some(first) = known.first_of(&atlas.id, &file) {
+            return Err(Failure::SameAtlas {
+                id: atlas.id,
+                first,
+                second: file,
+            });
+        }
+        atlases.push(atlas);
+    }
+    Ok(atlases)
+}
+
+/// The files that are named: a folder stands for every Atlas in it.
+pub(super) fn files_of(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let found = files_in(path)?;
+        if found.is_empty() {
+            return Err(Failure::NoAtlas(path.clone()));
+        }
+        files.extend(found);
+    }
+    Ok(files)
+}
+
+/// Atlas files of a folder, by name: those that end as one and are not hidden. A folder that does
+/// not exist has none, and folders in it are not looked into.
+pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>, Failure> {
+    let unreadable = |error| Failure::Read(folder.to_owned(), error);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let mut files = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unreadable)?.path();
+        let ending = path.extension().and_then(|ending| ending.to_str());
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        let hidden = name.is_some_and(|name| name.starts_with('.'));
+        if matches!(ending, Some("yaml" | "yml" | "json")) && !hidden && !path.is_dir() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// Which identifiers are taken, and by which file.
+#[derive(Default)]
+pub(super) struct Known(BTreeMap<String, PathBuf>);
+
+impl Known {
+    /// The file that had this identifier before; nothing the first time.
+    pub(super) fn first_of(&mut self, id: &str, file: &Path) -> Option<PathBuf> {
+        if let Some(first) = self.0.get(id) {
+            return Some(first.clone());
+        }
+        self.0.insert(id.to_owned(), file.to_owned());
+        None
+    }
+}

@@ -1,0 +1,261 @@
+//! What happens in a step.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::{optional_text, text};
+use crate::atlas::diagnostic::Code;
+use crate::atlas::written::{Faults, Placed};
+use crate::base::id::SessionId;
+use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, Input};
+use crate::engine::command::{InputSource, StartSession};
+
+/// What happens.
+pub(in crate::cli::run) enum Deed {
+    Start(StartSession),
+    Request {
+        session: SessionId,
+        action: String,
+        params: Value,
+    },
+    /// What came of the oldest run of an action that is not completed yet.
+    Complete {
+        session: SessionId,
+        action: String,
+        result: Result<String, ActionError>,
+    },
+    /// Whoever waits for these stops waiting.
+    Leave {
+        session: SessionId,
+        action: Option<String>,
+    },
+    Input(Input),
+    Context(ContextRequest),
+    Error(ErrorReport),
+    Pass {
+        gate: String,
+        answers: Answers,
+    },
+    Deny {
+        gate: String,
+        reason: String,
+    },
+    /// Seconds go by.
+    Wait(u64),
+    End {
+        session: SessionId,
+        status: FinalStatus,
+    },
+}
+
+/// What an operator answers.
+pub(in crate::cli::run) enum Answers {
+    /// Whatever keeps the rules.
+    Good,
+    /// These, by question.
+    Given(BTreeMap<String, Value>),
+}
+
+/// The keys that steps go by.
+pub(super) const DEEDS: [&str; 11] = [
+    "start", "request", "complete", "leave", "input", "context", "error", "pass", "deny", "wait",
+    "end",
+];
+
+const STATUSES: [(&str, FinalStatus); 4] = [
+    ("completed", FinalStatus::Completed),
+    ("error", FinalStatus::Error),
+    ("timeout", FinalStatus::Timeout),
+    ("cancelled", FinalStatus::Cancelled),
+];
+
+const SOURCES: [(&str, InputSource); 3] = [
+    ("user", InputSource::User),
+    ("system", InputSource::System),
+    ("other_agent", InputSource::OtherAgent),
+];
+
+/// Reads what happens in a step of this kind.
+pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    match kind {
+        "start" => start(value, faults),
+        "request" => request(value, faults),
+        "complete" => complete(value, faults),
+        "leave" => leave(value, faults),
+        "input" => input(value, faults),
+        "context" => context(value, faults),
+        "error" => error(value, faults),
+        "pass" => pass(value, faults),
+        "deny" => deny(value, faults),
+        "wait" => value.count(faults).map(Deed::Wait),
+        _ => end(value, faults),
+    }
+}
+
+fn start(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "agent", "intent"], faults);
+    let session = session(value, faults);
+    let agent = optional_text(value, "agent", faults);
+    let intent = optional_text(value, "intent", faults);
+    Some(Deed::Start(StartSession {
+        session: session?,
+        agent: agent.unwrap_or_else(|| "agent".to_owned()),
+        agent_version: None,
+        intent,
+    }))
+}
+
+fn request(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "action", "params"], faults);
+    let session = session(value, faults);
+    let action = text(value, "action", faults);
+    let params = value.get("params").map(|params| params.json());
+    Some(Deed::Request {
+        session: session?,
+        action: action?,
+        params: params.unwrap_or_else(|| json!({})),
+    })
+}
+
+fn complete(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "action", "result", "error"], faults);
+    let session = session(value, faults);
+    let action = text(value, "action", faults);
+    let summary = optional_text(value, "result", faults);
+    let failure = value.get("error");
+    if let (Some(_), Some(failure)) = (&summary, &failure) {
+        let message = "a run has a `result` or an `error`, not both";
+        failure.refuse(Code::Contradiction, message, faults);
+    }
+    let result = match failure {
+        Some(failure) => {
+            failure.only(&["code", "message"], faults);
+            let code = text(&failure, "code", faults);
+            let message = optional_text(&failure, "message", faults);
+            Err(ActionError {
+                code: code?,
+                message: message.unwrap_or_default(),
+            })
+        }
+        None => Ok(summary.unwrap_or_default()),
+    };
+    Some(Deed::Complete {
+        session: session?,
+        action: action?,
+        result,
+    })
+}
+
+fn leave(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "action"], faults);
+    let session = session(value, faults);
+    let action = optional_text(value, "action", faults);
+    Some(Deed::Leave {
+        session: session?,
+        action,
+    })
+}
+
+fn input(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "text", "source"], faults);
+    let session = session(value, faults);
+    let written = text(value, "text", faults);
+    let source = named(value, "source", &SOURCES, faults);
+    Some(Deed::Input(Input {
+        session: session?,
+        text: written?,
+        source: source.unwrap_or(InputSource::User),
+    }))
+}
+
+fn context(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "query", "hints", "checkpoint"], faults);
+    let session = session(value, faults);
+    let query = optional_text(value, "query", faults);
+    let hints = value.get("hints").map(|hints| hints.texts(faults));
+    let checkpoint = optional_text(value, "checkpoint", faults);
+    Some(Deed::Context(ContextRequest {
+        session: session?,
+        query,
+        hints: hints.unwrap_or_default(),
+        checkpoint,
+    }))
+}
+
+fn error(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "type", "message", "recoverable"], faults);
+    let session = session(value, faults);
+    let error_type = text(value, "type", faults);
+    let message = optional_text(value, "message", faults);
+    let recoverable = value.get("recoverable").and_then(|it| it.boolean(faults));
+    Some(Deed::Error(ErrorReport {
+        session: session?,
+        error_type: error_type?,
+        message: message.unwrap_or_default(),
+        recoverable: recoverable.unwrap_or(true),
+    }))
+}
+
+fn pass(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["gate", "answers"], faults);
+    let gate = text(value, "gate", faults);
+    let answers = value.need("answers", faults);
+    Some(Deed::Pass {
+        answers: answers_of(&answers?, faults)?,
+        gate: gate?,
+    })
+}
+
+fn deny(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["gate", "reason"], faults);
+    let gate = text(value, "gate", faults);
+    let reason = optional_text(value, "reason", faults);
+    Some(Deed::Deny {
+        gate: gate?,
+        reason: reason.unwrap_or_default(),
+    })
+}
+
+fn end(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "status"], faults);
+    let session = session(value, faults);
+    let status = named(value, "status", &STATUSES, faults);
+    Some(Deed::End {
+        session: session?,
+        status: status.unwrap_or(FinalStatus::Completed),
+    })
+}
+
+fn answers_of(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Answers> {
+    match value.json() {
+        Value::Object(answers) => Some(Answers::Given(answers.into_iter().collect())),
+        Value::String(word) if word == "good" => Some(Answers::Good),
+        _ => {
+            let message = "expected `good`, or a map of answers by question";
+            value.refuse(Code::WrongType, message, faults);
+            None
+        }
+    }
+}
+
+/// One of a few words under a key that may be there; the key is also what they are called.
+fn named<T: Copy>(
+    value: &Placed<'_>,
+    key: &str,
+    names: &[(&'static str, T)],
+    faults: &mut Faults<'_>,
+) -> Option<T> {
+    let words: Vec<_> = names.iter().map(|(name, _)| *name).collect();
+    let word = value.get(key)?.word(key, &words, faults)?;
+    let mut found = names.iter().filter(|(name, _)| *name == word);
+    found.next().map(|(_, named)| *named)
+}
+
+fn session(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<SessionId> {
+    let place = value.need("session", faults)?;
+    let session = place.text(faults)?.parse::<SessionId>();
+    session
+        .map_err(|error| place.refuse(Code::BadId, &error.to_string(), faults))
+        .ok()
+}

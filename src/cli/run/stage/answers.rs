@@ -1,0 +1,80 @@
+//! What an operator of a scenario answers.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use super::Misfit;
+use crate::atlas::compiled::Question;
+use crate::atlas::document::ResponseType;
+use crate::base::limits::MAX_ANSWER_CHARS;
+use crate::cli::run::scenario::Answers;
+use crate::engine::answer::judge;
+use crate::engine::held::Held;
+
+/// An answer to a question that no gate asks is a mistake of the script, not of the operator.
+pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
+    let Answers::Given(answers) = answers else {
+        return None;
+    };
+    let asked: Vec<_> = questions(held).map(Question::id).collect();
+    let stray = answers
+        .keys()
+        .find(|name| !asked.contains(&name.as_str()))?;
+    Some(Misfit {
+        what: "no such question",
+        wanted: format!("question {stray}"),
+        actual: format!("questions [{}]", asked.join(", ")),
+    })
+}
+
+fn questions(held: &Held) -> impl Iterator<Item = &Question> {
+    held.gates.iter().flat_map(|gate| &gate.questions)
+}
+
+/// One map per gate, in the order of the gates.
+pub(super) fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String, Value>> {
+    let answer = |question: &Question| match answers {
+        Answers::Good => Some(good_answer(question)),
+        Answers::Given(given) => given.get(question.id()).cloned(),
+    };
+    let of_gate = |questions: &[Question]| {
+        let named = |it: &Question| answer(it).map(|answer| (it.id().to_owned(), answer));
+        questions.iter().filter_map(named).collect()
+    };
+    let gates = held.gates.iter();
+    gates.map(|gate| of_gate(&gate.questions)).collect()
+}
+
+/// An answer that keeps the rules, as far as one can be made up: a pattern or a schema cannot be
+/// guessed, and then the engine says which rule is not kept.
+fn good_answer(question: &Question) -> Value {
+    let candidates: Vec<Value> = match question.response_type() {
+        ResponseType::Boolean => vec![json!(true), json!(false)],
+        ResponseType::Acknowledgment => vec![json!("understood")],
+        ResponseType::Choice => question.options().iter().map(|it| json!(it)).collect(),
+        ResponseType::Number => {
+            let (least, most) = question.bounds();
+            let bounds = [least, most].into_iter().flatten();
+            bounds.chain([0.0]).map(|it| json!(it)).collect()
+        }
+        ResponseType::Json => vec![json!({}), json!([])],
+        ResponseType::Text => vec![json!(good_text(question))],
+    };
+    let first = candidates.first().cloned().unwrap_or_default();
+    let mut kept = candidates.into_iter();
+    kept.find(|answer| judge(question, answer).is_valid())
+        .unwrap_or(first)
+}
+
+fn good_text(question: &Question) -> String {
+    let rules = question.validation();
+    let parts = rules.must_contain.iter().map(String::as_str);
+    let words: Vec<_> = parts.chain(["confirmed by the operator"]).collect();
+    let mut text = words.join(" ");
+    let least = rules.min_length.unwrap_or(0).min(MAX_ANSWER_CHARS);
+    let missing = least.saturating_sub(text.chars().count());
+    text.extend(std::iter::repeat_n('.', missing));
+    let most = rules.max_length.unwrap_or(MAX_ANSWER_CHARS);
+    text.chars().take(most).collect()
+}

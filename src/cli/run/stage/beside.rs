@@ -1,0 +1,74 @@
+//! What happens beside requests and decisions: input, errors, context, results, and leaving.
+
+use super::{Asked, Misfit, Noted, Stage};
+use crate::base::id::SessionId;
+use crate::engine::command::{ActionCompleted, ActionError, AskId, Command};
+
+impl Stage {
+    /// Something that a session tells or asks for beside actions.
+    pub(super) fn moment(
+        &mut self,
+        session: &SessionId,
+        noted: &mut Noted,
+        command: impl FnOnce(AskId) -> Command,
+    ) {
+        let asked = Asked {
+            session: session.clone(),
+            action: None,
+        };
+        self.asked.insert(AskId(self.asks + 1), asked);
+        self.ask(command, noted);
+    }
+
+    /// What came of the oldest run of an action.
+    pub(super) fn complete(
+        &mut self,
+        session: &SessionId,
+        action: &str,
+        result: &Result<String, ActionError>,
+        noted: &mut Noted,
+    ) {
+        let mut runs = self.runs.iter();
+        let Some(place) = runs.position(|run| run.session == *session && run.action == action)
+        else {
+            let running = self.runs.iter().filter(|run| run.session == *session);
+            let running: Vec<_> = running.map(|run| run.action.as_str()).collect();
+            noted.misfit = Some(Misfit {
+                what: "no such run",
+                wanted: format!("a run of {action}"),
+                actual: format!("running [{}]", running.join(", ")),
+            });
+            return;
+        };
+        let run = self.runs.remove(place);
+        let completed = ActionCompleted {
+            session: run.session,
+            execution: run.execution,
+            result: result.clone(),
+        };
+        self.ask(|ask| Command::CompleteAction(ask, completed), noted);
+    }
+
+    /// Whoever waits in a session stops waiting: for one action, or for anything.
+    pub(super) fn leave(&mut self, session: &SessionId, action: Option<&str>, noted: &mut Noted) {
+        let meant = |asked: &Asked| {
+            asked.session == *session && (action.is_none() || asked.action.as_deref() == action)
+        };
+        let waiting = self.asked.iter().filter(|(_, asked)| meant(asked));
+        let waiting: Vec<AskId> = waiting.map(|(ask, _)| *ask).collect();
+        if waiting.is_empty() {
+            let asked = self.asked.values();
+            let names = asked.map(|it| it.action.as_deref().unwrap_or("beside actions"));
+            let names: Vec<_> = names.collect();
+            noted.misfit = Some(Misfit {
+                what: "nobody waits",
+                wanted: format!("somebody who waits for {}", action.unwrap_or("anything")),
+                actual: format!("waiting for [{}]", names.join(", ")),
+            });
+        }
+        for ask in waiting {
+            self.asked.remove(&ask);
+            self.tell(Command::AskerLeft(ask), None, noted);
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! Folders of Atlases, several at once, the same Atlas as JSON, and what Atlases say they would do.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use super::support::root;
+
+/// What a command came to.
+struct Said {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+fn cra(args: &[&str]) -> Said {
+    let output = Command::new(env!("CARGO_BIN_EXE_cra"))
+        .env_clear()
+        .env("HOME", "/nowhere")
+        .stdin(Stdio::null())
+        .args(args)
+        .output()
+        .unwrap();
+    Said {
+        code: output.status.code().expect("an exit code"),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn yaml(id: &str, action: &str) -> String {
+    format!(
+        "atlas_version: '1.0'\natlas_id: {id}\nversion: '1'\nname: {id}\n\
+         default_decision: allow\nactions: [{{ action_id: {action} }}]\n"
+    )
+}
+
+fn json(id: &str, action: &str) -> String {
+    format!(
+        r#"{{"atlas_version": "1.0", "atlas_id": "{id}", "version": "1", "name": "{id}",
+            "default_decision": "allow", "actions": [{{"action_id": "{action}"}}]}}"#
+    )
+}
+
+/// A folder with these files.
+fn folder(files: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    for (name, text) in files {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    folder
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().unwrap()
+}
+
+#[test]
+fn a_folder_stands_for_every_atlas_in_it() {
+    let folder = folder(&[
+        ("b.yml", &yaml("two", "b.run")),
+        ("a.yaml", &yaml("one", "a.run")),
+        ("c.json", &json("three", "c.run")),
+        (".hidden.yaml", "not an Atlas"),
+        ("notes.txt", "not an Atlas"),
+    ]);
+    fs::create_dir(folder.path().join("deeper.yaml")).unwrap();
+    fs::write(folder.path().join("deeper.yaml/d.yaml"), "not an Atlas").unwrap();
+    let path = text(folder.path());
+    let said = cra(&["atlas", "lint", path]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    let told: Vec<_> = said
+        .out
+        .lines()
+        .map(|line| line.rsplit_once('/').unwrap().1)
+        .collect();
+    let wanted = [
+        "a.yaml: no problems",
+        "b.yml: no problems",
+        "c.json: no problems",
+    ];
+    assert_eq!(told, wanted);
+    // All of them are in force: each knows an action of its own.
+    for action in ["a.run", "b.run", "c.run"] {
+        let said = cra(&["atlas", "explain", path, "--action", action]);
+        assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    }
+    assert_eq!(
+        cra(&["atlas", "explain", path, "--action", "d.run"]).code,
+        5
+    );
+    // The console gets as far as looking for a terminal.
+    let said = cra(&[
+        "--atlas",
+        path,
+        "--atlas",
+        text(&root().join("assets/atlas")),
+    ]);
+    assert_eq!(said.code, 2, "{}", said.err);
+    assert!(said.err.contains("no terminal"), "{}", said.err);
+}
+
+#[test]
+fn a_folder_without_an_atlas_is_an_error() {
+    let folder = folder(&[(".hidden.yaml", ""), ("notes.txt", "")]);
+    let path = text(folder.path());
+    for args in [vec!["atlas", "lint", path], vec!["--atlas", path]] {
+        let said = cra(&args);
+        assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
+        let told = format!("`{path}` has no Atlas in it");
+        assert!(said.err.contains(&told), "{}", said.err);
+        assert!(said.err.contains("help: "), "{}", said.err);
+    }
+}
+
+#[test]
+fn two_atlases_of_one_name_are_refused_and_both_files_are_named() {
+    let folder = folder(&[
+        ("a.yaml", &yaml("same", "a.run")),
+        ("b.yaml", &yaml("other", "b.run")),
+        ("c.json", &json("same", "c.run")),
+    ]);
+    let path = text(folder.path());
+    let both = [format!("{path}/a.yaml"), format!("{path}/c.json")];
+    let files = [both[0].as_str(), both[1].as_str()];
+    for args in [
+        vec!["--atlas", path],
+        vec!["--atlas", files[0], "--atlas", files[1]],
+        vec!["atlas", "explain", path, "--action", "a.run"],
+    ] {
+        let said = cra(&args);
+        assert_eq!((said.code, said.out.as_str()), (3, ""), "{}", said.err);
+        let told = format!("the identifier `same`: `{}` and `{}`", files[0], files[1]);
+        assert!(said.err.contains(&told), "{}", said.err);
+    }
+    let said = cra(&["atlas", "lint", path, "--json"]);
+    assert_eq!(said.code, 3);
+    let reports: Value = serde_json::from_str(&said.out).unwrap();
+    let ok: Vec<_> = (0..3)
+        .map(|at| reports[at]["ok"].as_bool().unwrap())
+        .collect();
+    assert_eq!(ok, [true, true, false]);
+    let told = &reports[2]["diagnostics"][0];
+    assert_eq!(told["code"], "E032");
+    let message = format!("atlas id `same` is also that of `{}`", files[0]);
+    assert_eq!(told["message"], message);
+    let said = cra(&["atlas", "lint", path]);
+    assert!(said.out.contains(&message), "{}", said.out);
+    assert!(said.out.contains(&both[1]), "{}", said.out);
+}
+
+#[test]
+fn a_key_twice_in_json_is_refused_as_in_yaml() {
+    let folder = folder(&[(
+        "a.json",
+        r#"{"atlas_version": "1.0", "atlas_id": "a", "version": "1", "name": "a",
+            "default_decision": "deny", "default_decision": "allow"}"#,
+    )]);
+    let said = cra(&["atlas", "lint", text(&folder.path().join("a.json"))]);
+    assert_eq!(said.code, 3, "{}", said.err);
+    assert!(said.out.contains("error[E002]"), "{}", said.out);
+    assert!(said.out.contains("a.json:2:41"), "{}", said.out);
+}
+
+/// An Atlas with something at every moment.
+fn moments() -> TempDir {
+    let text = yaml("moments", "ticket.delete");
+    let rest = "
+capabilities: [{ capability_id: admin, actions: [user.ban] }]
+checkpoints:
+  - { checkpoint_id: refunds, mode: blocking, trigger: { type: keyword, patterns: [refund, cancel] } }
+  - checkpoint_id: night
+    trigger: { type: keyword, patterns: [deploy] }
+    when: { path: session.intent, contains: night }
+  - { checkpoint_id: clock, mode: blocking, trigger: { type: time_interval, seconds: 300 } }
+  - checkpoint_id: admins
+    mode: blocking
+    trigger: { type: capability_access, capability_ids: [admin] }
+";
+    folder(&[("a.yaml", &format!("{text}{rest}"))])
+}
+
+// covers B27
+#[test]
+fn input_and_a_request_can_be_explained_alone_and_together() {
+    let folder = moments();
+    let path = text(folder.path());
+    let ask = |more: &[&str]| cra(&[&["atlas", "explain", path], more].concat());
+    let said = ask(&["--input", "hello there"]);
+    assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+    let wanted = "\
+input
+ACCEPTED
+checkpoint  admins                   skipped    it fires at actions
+checkpoint  refunds                  not fired  wanted one of [refund, cancel], actual none found
+checkpoint  night                    not fired  wanted one of [deploy], actual none found
+                                     when session.intent: wanted contains \"night\", actual nothing: false
+checkpoint  clock                    skipped    it fires at intervals, when an action is asked for
+";
+    assert_eq!(said.out, wanted);
+    let said = ask(&["--input", "a refund!", "--action", "ticket.delete"]);
+    assert_eq!(said.code, 0, "{}", said.err);
+    assert!(
+        said.out.starts_with("input\nHELD at refunds\n"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("\n\nticket.delete  tier high (detected)\nALLOWED\n"),
+        "{}",
+        said.out
+    );
+
+    let said = ask(&[
+        "--input",
+        "a refund!",
+        "--action",
+        "ticket.delete",
+        "--json",
+    ]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told["action"], "ticket.delete");
+    assert_eq!(
+        told["input"]["verdict"]["gates"],
+        serde_json::json!(["refunds"])
+    );
+    let said = ask(&["--input", "x", "--json"]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(told.as_object().unwrap().len(), 1, "{told}");
+}
+
+#[test]
+fn the_session_that_asks_can_be_described() {
+    let folder = moments();
+    let path = text(folder.path());
+    let ask = |more: &[&str]| cra(&[&["atlas", "explain", path], more].concat());
+    let ban = |more: &[&str]| ask(&[&["--action", "user.ban"], more].concat());
+    let verdict = |said: &Said| said.out.lines().nth(1).unwrap_or_default().to_owned();
+    assert_eq!(verdict(&ban(&[])), "HELD at admins");
+    let session = r#"{"unlocked": ["admin"], "agent": "bot", "actions": 3, "age_seconds": 299}"#;
+    assert_eq!(verdict(&ban(&["--session", session])), "ALLOWED");
+    let said = ban(&[
+        "--session",
+        session,
+        "--agent",
+        "bot",
+        "--unlocked",
+        "admin",
+    ]);
+    assert_eq!(verdict(&said), "ALLOWED");
+    let older = session.replace("299", "300");
+    assert_eq!(verdict(&ban(&["--session", &older])), "HELD at clock");
+    let locked = r#"{"locked": ["admin"], "unlocked": ["admin"]}"#;
+    assert_eq!(ban(&["--session", locked]).code, 5);
+    let night = r#"{"intent": "work at night"}"#;
+    let said = ask(&["--input", "deploy", "--session", night]);
+    assert!(
+        said.out.contains("night                    FIRED"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
+fn a_session_that_makes_no_sense_is_refused() {
+    let folder = moments();
+    let path = text(folder.path());
+    for (more, told) in [
+        (
+            vec!["--session", "{"],
+            "--session does not describe a session",
+        ),
+        (
+            vec!["--session", r#"{"agnet": "x"}"#],
+            "unknown field `agnet`",
+        ),
+        (vec!["--session", r#"{"actions": -1}"#], "invalid value"),
+        (
+            vec!["--session", r#"{"agent": "x", "agent": "y"}"#],
+            "duplicate field",
+        ),
+        (
+            vec!["--session", r#"{"agent": "x"}"#, "--agent", "y"],
+            "--agent and --session",
+        ),
+        (
+            vec!["--session", r#"{"unlocked": ["x"]}"#, "--unlocked", "y"],
+            "--unlocked and --session",
+        ),
+        (vec!["--params", "{"], "--params is not JSON"),
+    ] {
+        let args = [
+            &["atlas", "explain", path, "--action", "a"],
+            more.as_slice(),
+        ]
+        .concat();
+        let said = cra(&args);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (2, ""),
+            "{more:?} {}",
+            said.err
+        );
+        assert!(said.err.contains(told), "{}", said.err);
+    }
+    let said = cra(&["atlas", "explain", path]);
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("--action"), "{}", said.err);
+    let said = cra(&["atlas", "explain", path, "--input", "x", "--params", "{}"]);
+    assert_eq!(said.code, 2, "{}", said.err);
+}
