@@ -27,4 +27,4 @@ mod yaml;
 
 pub use compiled::Atlas;
 pub use diagnostic::Diagnostic;
-pub use load::{LoadError, Loaded, load_file, load_str};
+pub use load::{LoadError, Loaded, load_file, load_str, load_str_with};

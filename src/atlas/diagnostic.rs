@@ -146,6 +146,8 @@ codes! {
     BadSchema = "E038", Error;
     /// A condition that cannot be evaluated.
     BadCondition = "E039", Error;
+    /// An extension that cannot be asked.
+    BadExtension = "E040", Error;
     /// More errors than are listed.
     MoreErrors = "E099", Error;
     /// A key that the format does not have, where it can do no harm.

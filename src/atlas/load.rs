@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::compiled::Atlas;
 use super::decode::decode;
 use super::diagnostic::{Code, Colour, Diagnostic, Problems, Severity, render};
+use super::document::AtlasManifest;
 use super::prove::prove;
 use super::yaml;
 use crate::base::digest::Digest;
@@ -119,12 +120,31 @@ pub fn load_str(name: &str, text: &str) -> Result<Loaded, LoadError> {
     load_bytes(name, text.as_bytes().to_vec())
 }
 
+/// The same, where something else has its say about the manifest before it is proven: a plugin.
+///
+/// # Errors
+/// When the text is too large, or what became of it is not a valid manifest.
+pub fn load_str_with(
+    name: &str,
+    text: &str,
+    configure: impl FnOnce(&mut AtlasManifest),
+) -> Result<Loaded, LoadError> {
+    load_configured(name, text.as_bytes().to_vec(), configure)
+}
+
 /// Loads an Atlas from the bytes of a file.
 fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
+    load_configured(name, bytes, |_| {})
+}
+
+fn load_configured(
+    name: &str,
+    bytes: Vec<u8>,
+    configure: impl FnOnce(&mut AtlasManifest),
+) -> Result<Loaded, LoadError> {
     let source = to_text(name, bytes)?;
-    let hash = Digest::of(source.as_bytes());
     let mut problems = Problems::new(name, &source);
-    let atlas = build(&source, hash, &mut problems);
+    let atlas = build(&source, configure, &mut problems);
     let diagnostics = problems.into_diagnostics();
     match atlas {
         Some(atlas) => Ok(Loaded {
@@ -151,16 +171,28 @@ fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
     })
 }
 
-fn build<'s>(source: &'s str, hash: Digest, problems: &mut Problems<'s>) -> Option<Atlas> {
+fn build<'s>(
+    source: &'s str,
+    configure: impl FnOnce(&mut AtlasManifest),
+    problems: &mut Problems<'s>,
+) -> Option<Atlas> {
     let root = yaml::parse(source, problems)?;
     // A tree with a key twice or an alias in it may not be the one that was meant.
     if problems.has_errors() {
         return None;
     }
-    let manifest = decode(&root, problems);
+    let mut manifest = decode(&root, problems);
     // Of so many faults not all are kept, so what follows from them could not be told apart.
     if problems.is_full() {
         return None;
+    }
+    let written = manifest.clone();
+    configure(&mut manifest);
+    let mut hash = Digest::of(source.as_bytes());
+    if manifest != written {
+        // A decision under the manifest as written does not count under what became of it.
+        let became = serde_json::to_string(&manifest).unwrap_or_default();
+        hash = Digest::of_parts([source.as_bytes(), became.as_bytes()]);
     }
     prove(manifest, &root, hash, problems)
 }

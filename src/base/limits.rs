@@ -86,6 +86,18 @@ pub const MAX_RESOLUTIONS: usize = 16;
 /// How long an extension has to answer, where nothing else is said.
 pub const EXTENSION_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Longest that an operator may let an extension take: agents and people wait for it.
+pub const MAX_EXTENSION_TIMEOUT: Duration = Duration::from_mins(1);
+
+/// Work that a module may do for one answer where nothing else is said: some tens of milliseconds.
+pub const WASM_FUEL: u64 = 10_000_000;
+
+/// Memory that a module may have where nothing else is said.
+pub const WASM_MEMORY_BYTES: u64 = 16 * 1024 * 1024;
+
+/// Largest module.
+pub const MAX_WASM_BYTES: u64 = 16 * 1024 * 1024;
+
 /// Most questions to extensions that are under way at once; others wait their turn.
 pub const MAX_CALLS_OUT: usize = 32;
 

@@ -45,6 +45,11 @@ pub(super) struct Common {
     #[arg(long, global = true)]
     pub(super) read_only: bool,
 
+    /// Extensions that may be asked: modules, addresses and programs (default: extensions.yaml in the
+    /// user's cra configuration folder, if it is there)
+    #[arg(long, global = true, env = "CRA_EXTENSIONS", value_name = "FILE")]
+    pub(super) extensions: Option<PathBuf>,
+
     /// Draw borders with plain characters
     #[arg(long, global = true)]
     pub(super) ascii: bool,

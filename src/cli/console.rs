@@ -16,7 +16,6 @@ use crate::base::id::RandomIds;
 use crate::console::{self, Options};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::simulated::Script;
-use crate::runtime::extension::Registry;
 use crate::runtime::{Parts, Runtime};
 use crate::store::sqlite::SqliteStore;
 
@@ -69,6 +68,7 @@ fn run(
     if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
         return Err(Failure::NoTerminal);
     }
+    let extensions = settings.extensions()?;
     let store = SqliteStore::open(folder)?;
     let _log = start_log(folder);
     let threads = tokio::runtime::Builder::new_multi_thread()
@@ -83,7 +83,7 @@ fn run(
             ids: Box::new(RandomIds),
             operator: settings.operator.clone(),
             access: settings.access,
-            extensions: Registry::default(),
+            extensions,
         })
         .await?;
         if let Some(script) = script {

@@ -57,6 +57,8 @@ pub(super) enum Failure {
     #[error(transparent)]
     Scenario(LoadError),
     #[error(transparent)]
+    Extensions(LoadError),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Start(#[from] StartError),
@@ -69,7 +71,7 @@ pub(super) enum Failure {
 impl Failure {
     /// The failure and the way out, for people.
     pub(super) fn report(&self) -> String {
-        if let Self::Atlas(error) | Self::Scenario(error) = self {
+        if let Self::Atlas(error) | Self::Scenario(error) | Self::Extensions(error) = self {
             return error.report(Colour::None);
         }
         let text = crate::base::text::visible(&self.to_string(), crate::base::text::Lines::Keep);
@@ -99,6 +101,7 @@ impl Failure {
             | Self::Script(..)
             | Self::NoAtlas(_)
             | Self::Scenario(_)
+            | Self::Extensions(_)
             | Self::Store(_)
             | Self::Start(_)
             | Self::Console(_)
@@ -138,6 +141,7 @@ impl Failure {
             | Self::Script(..)
             | Self::Atlas(_)
             | Self::Scenario(_)
+            | Self::Extensions(_)
             | Self::Console(_)
             | Self::Tokio(_) => None,
         }

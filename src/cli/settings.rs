@@ -8,12 +8,14 @@ use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 use super::args::Common;
 use super::error::Failure;
 use crate::console::{Colour, Glyphs, Look};
+use crate::runtime::extension::Registry;
 use crate::runtime::snapshot::Access;
 
 /// What holds for this run.
 #[derive(Debug)]
 pub(super) struct Settings {
     data_dir: Option<PathBuf>,
+    extensions: Option<PathBuf>,
     pub(super) operator: String,
     pub(super) access: Access,
     pub(super) look: Look,
@@ -23,6 +25,7 @@ impl Settings {
     pub(super) fn from_args(common: &Common) -> Self {
         Self {
             data_dir: common.data_dir.clone(),
+            extensions: common.extensions.clone(),
             operator: common
                 .operator
                 .clone()
@@ -62,6 +65,18 @@ impl Settings {
             Some(folder) => Ok(folder.clone()),
             None => Ok(folders()?.in_data_dir("demo")),
         }
+    }
+
+    /// The extensions that may be asked. Without a list there are none.
+    pub(super) fn extensions(&self) -> Result<Registry, Failure> {
+        let file = match &self.extensions {
+            Some(named) => named.clone(),
+            None => match folders()?.in_config_dir("extensions.yaml") {
+                usual if usual.exists() => usual,
+                _ => return Ok(Registry::default()),
+            },
+        };
+        Registry::load(&file).map_err(Failure::Extensions)
     }
 
     /// The folder whose Atlases are in force when none is named.

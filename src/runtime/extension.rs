@@ -20,13 +20,20 @@ use crate::base::limits::{EXTENSION_TIMEOUT, MAX_CALLS_OUT};
 use crate::engine::extension::{Call, CallQuestion, Extensions};
 
 mod client;
+mod config;
+mod http;
 mod plugin;
+mod program;
+mod wasm;
 
 pub use client::Client;
+pub use http::HttpExtension;
 pub use plugin::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Evaluator,
     HandlerContext, HandlerFn,
 };
+pub use program::ProgramExtension;
+pub use wasm::{WasmExtension, WasmLimits};
 
 /// Something that can be asked.
 pub trait Extension: Send + Sync {

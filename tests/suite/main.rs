@@ -12,6 +12,7 @@ mod atlases;
 mod cli;
 mod coding_agents;
 mod conformance;
+mod extensions;
 mod house;
 mod readme;
 mod runtime;

@@ -64,6 +64,15 @@ impl Bench {
         store: Arc<dyn Store>,
         clock: Arc<ManualClock>,
     ) -> Self {
+        Self::with(atlases, Registry::default(), store, clock).await
+    }
+
+    pub(crate) async fn with(
+        atlases: Vec<Atlas>,
+        extensions: Registry,
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+    ) -> Self {
         let runtime = Runtime::start(Parts {
             store,
             atlases,
@@ -73,7 +82,7 @@ impl Bench {
             )),
             operator: "op-1".to_owned(),
             access: Access::Write,
-            extensions: Registry::default(),
+            extensions,
         });
         Self {
             runtime: runtime.await.unwrap(),

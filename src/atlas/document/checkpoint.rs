@@ -186,6 +186,23 @@ impl CheckpointTrigger {
     /// The names of checkpoint types that their triggers do not have.
     pub const OTHER_TYPES: [&'static str; 2] = ["keyword_match", "capability_gate"];
 
+    /// Every checkpoint type, as TRACE names them.
+    pub const TYPES: [&'static str; 13] = [
+        "session_start",
+        "session_end",
+        "action_pre",
+        "action_post",
+        "keyword_match",
+        "risk_threshold",
+        "capability_gate",
+        "time_interval",
+        "count_interval",
+        "explicit_request",
+        "error_occurred",
+        "interactive",
+        "custom",
+    ];
+
     /// The checkpoint type this trigger belongs to, as TRACE names it.
     #[must_use]
     pub fn checkpoint_type(&self) -> &'static str {

@@ -1,0 +1,194 @@
+//! The operator's list of extensions: which modules, addresses and programs may be asked, and for what.
+//!
+//! Nothing outside is asked that is not in here, by its exact address or path. An Atlas can only name
+//! what an operator has allowed.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::http::HttpExtension;
+use super::program::ProgramExtension;
+use super::wasm::{WasmExtension, WasmLimits};
+use super::{Extension, Registry, Role};
+use crate::atlas::LoadError;
+use crate::atlas::diagnostic::Code;
+use crate::atlas::document::CheckpointTrigger;
+use crate::atlas::written::{Faults, Placed, decode_file};
+use crate::base::id::is_restricted;
+use crate::base::limits::{
+    EXTENSION_TIMEOUT, MAX_EXTENSION_TIMEOUT, MAX_WASM_BYTES, WASM_FUEL, WASM_MEMORY_BYTES,
+};
+
+const ROLES: [&str; 3] = ["trigger", "handler", "validator"];
+const KEYS: [&str; 9] = [
+    "name",
+    "answers",
+    "handles",
+    "timeout_ms",
+    "wasm",
+    "fuel",
+    "memory_bytes",
+    "http",
+    "command",
+];
+
+impl Registry {
+    /// Takes in the extensions that an operator allows.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or something in it cannot be used; nothing is taken in then.
+    pub fn load(path: &Path) -> Result<Self, LoadError> {
+        let folder = path.parent().unwrap_or(Path::new("."));
+        decode_file(path, |root, faults| {
+            root.only(&["extensions"], faults);
+            let mut registry = Self::default();
+            let list = root.need("extensions", faults)?;
+            for item in list.items(faults) {
+                extension(&item, folder, &mut registry, faults);
+            }
+            Some(registry)
+        })
+    }
+}
+
+fn extension(
+    item: &Placed<'_>,
+    folder: &Path,
+    registry: &mut Registry,
+    faults: &mut Faults<'_>,
+) -> Option<()> {
+    item.only(&KEYS, faults);
+    let name = item.need("name", faults)?;
+    let id = name.text(faults)?;
+    if !is_restricted(&id) {
+        let message = "a name has letters, digits, dots, dashes and underscores";
+        name.refuse(Code::BadId, message, faults);
+        return None;
+    }
+    let timeout = timeout(item, faults)?;
+    let extension = made(item, folder, timeout, faults)?;
+    let answers = item.need("answers", faults)?;
+    let roles = answers.items(faults);
+    if roles.is_empty() {
+        answers.refuse(Code::EmptyPattern, "it is asked for nothing", faults);
+    }
+    for role in roles {
+        let role_name = role.word("kind of question", &ROLES, faults)?;
+        let known = [Role::Trigger, Role::Handler, Role::Validator];
+        let known = known.into_iter().find(|it| it.as_str() == role_name)?;
+        let taken = registry.register(known, &id, Arc::clone(&extension), timeout);
+        if let Err(error) = taken {
+            role.refuse(Code::DuplicateId, &error.to_string(), faults);
+        }
+    }
+    if let Some(handles) = item.get("handles") {
+        for kind in handles.items(faults) {
+            let kind = kind.word("checkpoint type", &CheckpointTrigger::TYPES, faults)?;
+            registry.handle_type(kind, &id);
+        }
+        if !registry.table().handlers.contains(&id) {
+            handles.refuse(Code::Contradiction, "only a `handler` handles", faults);
+        }
+    }
+    Some(())
+}
+
+fn timeout(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Duration> {
+    let Some(written) = item.get("timeout_ms") else {
+        return Some(EXTENSION_TIMEOUT);
+    };
+    let timeout = Duration::from_millis(written.count(faults)?);
+    if timeout.is_zero() || timeout > MAX_EXTENSION_TIMEOUT {
+        let most = MAX_EXTENSION_TIMEOUT.as_millis();
+        let message = format!("an answer is waited for between 1 and {most} ms");
+        written.refuse(Code::OutOfRange, &message, faults);
+        return None;
+    }
+    Some(timeout)
+}
+
+/// What is asked: a module, an address or a program, exactly one of them.
+fn made(
+    item: &Placed<'_>,
+    folder: &Path,
+    timeout: Duration,
+    faults: &mut Faults<'_>,
+) -> Option<Arc<dyn Extension>> {
+    let (wasm, http, command) = (item.get("wasm"), item.get("http"), item.get("command"));
+    match (&wasm, &http, &command) {
+        (Some(_), None, None) | (None, Some(_), None) | (None, None, Some(_)) => {}
+        _ => {
+            let message = "it is exactly one of `wasm`, `http` and `command`";
+            item.refuse(Code::Contradiction, message, faults);
+            return None;
+        }
+    }
+    for key in ["fuel", "memory_bytes"] {
+        if let (Some(limit), None) = (item.get(key), &wasm) {
+            let message = format!("`{key}` belongs to `wasm`");
+            limit.refuse(Code::Contradiction, &message, faults);
+        }
+    }
+    if let Some(place) = wasm {
+        let limits = wasm_limits(item, faults)?;
+        let path = folder.join(place.text(faults)?);
+        let made = module(&path).and_then(|bytes| WasmExtension::new(&bytes, limits));
+        return taken(&place, made, faults);
+    }
+    if let Some(place) = http {
+        let address = place.text(faults)?;
+        return taken(&place, HttpExtension::new(&address, timeout), faults);
+    }
+    let place = command?;
+    let mut words = place.texts(faults).into_iter();
+    let program = words.next().unwrap_or_default();
+    let made = ProgramExtension::new(&program, words.collect());
+    taken(&place, made, faults)
+}
+
+fn taken<E: Extension + 'static>(
+    place: &Placed<'_>,
+    made: Result<E, String>,
+    faults: &mut Faults<'_>,
+) -> Option<Arc<dyn Extension>> {
+    match made {
+        Ok(extension) => Some(Arc::new(extension)),
+        Err(fault) => {
+            let message = format!("it cannot be asked: {fault}");
+            place.refuse(Code::BadExtension, &message, faults);
+            None
+        }
+    }
+}
+
+fn wasm_limits(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<WasmLimits> {
+    let mut limit = |key: &str, default: u64, most: u64| {
+        let Some(written) = item.get(key) else {
+            return Some(default);
+        };
+        let number = written.count(faults)?;
+        if number == 0 || number > most {
+            let message = format!("`{key}` is between 1 and {most}");
+            written.refuse(Code::OutOfRange, &message, faults);
+            return None;
+        }
+        Some(number)
+    };
+    let fuel = limit("fuel", WASM_FUEL, 1000 * WASM_FUEL)?;
+    let memory = limit("memory_bytes", WASM_MEMORY_BYTES, 64 * WASM_MEMORY_BYTES)?;
+    Some(WasmLimits {
+        fuel,
+        memory_bytes: usize::try_from(memory).ok()?,
+    })
+}
+
+fn module(path: &Path) -> Result<Vec<u8>, String> {
+    let size = std::fs::metadata(path)
+        .map_err(|error| error.to_string())?
+        .len();
+    if size > MAX_WASM_BYTES {
+        return Err(format!("it has {size} bytes, more than {MAX_WASM_BYTES}"));
+    }
+    std::fs::read(path).map_err(|error| error.to_string())
+}

@@ -1,0 +1,154 @@
+//! Extensions that are asked over HTTP: the exact address that the operator named, and no other.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use ureq::Agent;
+use ureq::http::Uri;
+
+use super::{Client, Extension};
+use crate::base::clock::Boxed;
+use crate::base::limits::MAX_EXTENSION_BYTES;
+use crate::engine::extension::Call;
+
+/// An address that is asked with POST: the question as JSON, the answer as JSON.
+#[derive(Clone, Debug)]
+pub struct HttpExtension {
+    agent: Agent,
+    address: String,
+}
+
+impl HttpExtension {
+    /// Takes an address in: over TLS, or on this machine.
+    ///
+    /// # Errors
+    /// In words, when it is not such an address.
+    pub fn new(address: &str, timeout: Duration) -> Result<Self, String> {
+        let uri: Uri = address.parse().map_err(|error| format!("{error}"))?;
+        let host = uri.host().ok_or("it names no host")?;
+        let here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
+        match uri.scheme_str() {
+            Some("https") => {}
+            Some("http") if here => {}
+            Some("http") => return Err("it is not encrypted: write `https`".to_owned()),
+            Some(_) | None => return Err("it is no HTTP address".to_owned()),
+        }
+        let agent = Agent::config_builder()
+            .timeout_global(Some(timeout))
+            // Whoever answers there may not send the question on to somebody else, nor may the
+            // environment.
+            .max_redirects(0)
+            .proxy(None)
+            .build();
+        Ok(Self {
+            agent: agent.into(),
+            address: address.to_owned(),
+        })
+    }
+
+    fn ask(&self, question: &str) -> Result<Value, String> {
+        let request = self.agent.post(&self.address);
+        let request = request.header("Content-Type", "application/json");
+        let mut response = request.send(question).map_err(|error| error.to_string())?;
+        if !response.status().is_success() {
+            return Err(format!("it answered with status {}", response.status()));
+        }
+        let body = response.body_mut().with_config();
+        let text = body.limit(MAX_EXTENSION_BYTES as u64).read_to_string();
+        let text = text.map_err(|error| error.to_string())?;
+        serde_json::from_str(&text).map_err(|error| format!("its answer is not JSON: {error}"))
+    }
+}
+
+impl Extension for HttpExtension {
+    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+        let (to, question) = (self.clone(), call.to_json().to_string());
+        Box::pin(async move {
+            let asked = tokio::task::spawn_blocking(move || to.ask(&question)).await;
+            asked.unwrap_or_else(|_| Err("it broke down".to_owned()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpListener;
+    use std::thread;
+
+    use super::*;
+
+    /// A server that gives one answer, whatever it is asked, and says what it was sent.
+    fn server(answer: &'static str) -> (String, thread::JoinHandle<String>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/check", listener.local_addr().unwrap());
+        let served = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut got = Vec::new();
+            let mut buffer = [0; 4096];
+            while !String::from_utf8_lossy(&got).ends_with('}') {
+                let read = stream.read(&mut buffer).unwrap();
+                if read == 0 {
+                    break;
+                }
+                got.extend_from_slice(&buffer[..read]);
+            }
+            stream.write_all(answer.as_bytes()).unwrap();
+            String::from_utf8_lossy(&got).into_owned()
+        });
+        (address, served)
+    }
+
+    fn ask(address: &str) -> Result<Value, String> {
+        let extension = HttpExtension::new(address, Duration::from_secs(5)).unwrap();
+        extension.ask(r#"{"kind":"handler"}"#)
+    }
+
+    #[test]
+    fn it_posts_the_question_and_reads_the_answer() {
+        let (address, served) = server(
+            "HTTP/1.1 200 OK\r\nContent-Length: 34\r\nConnection: close\r\n\r\n{\"approved\":false,\"reason\":\"late\"}",
+        );
+        let answer = ask(&address).unwrap();
+        assert_eq!(answer["reason"], "late");
+        let sent = served.join().unwrap();
+        assert!(sent.starts_with("POST /check HTTP/1.1"), "{sent}");
+        assert!(sent.ends_with(r#"{"kind":"handler"}"#), "{sent}");
+    }
+
+    #[test]
+    fn whatever_is_no_good_answer_is_none() {
+        for answer in [
+            "HTTP/1.1 500 Oops\r\nContent-Length: 4\r\nConnection: close\r\n\r\ntrue",
+            "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:9/\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            "HTTP/1.1 200 OK\r\nContent-Length: 3\r\nConnection: close\r\n\r\nyes",
+            "nonsense",
+        ] {
+            let (address, served) = server(answer);
+            assert!(ask(&address).is_err(), "{answer}");
+            served.join().unwrap();
+        }
+        assert!(ask("http://127.0.0.1:1/").is_err(), "nobody is there");
+    }
+
+    #[test]
+    fn only_encrypted_or_local_addresses_are_taken() {
+        let new = |address| HttpExtension::new(address, Duration::from_secs(1));
+        for good in [
+            "https://validation.example.com/check",
+            "http://localhost:8080/",
+            "http://[::1]:80/",
+        ] {
+            assert!(new(good).is_ok(), "{good}");
+        }
+        for bad in [
+            "http://validation.example.com/",
+            "ftp://x/",
+            "/check",
+            "",
+            "http://localhost.evil.example/",
+        ] {
+            assert!(new(bad).is_err(), "{bad}");
+        }
+    }
+}

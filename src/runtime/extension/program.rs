@@ -1,0 +1,141 @@
+//! Extensions that are programs: run without a shell, the question on their input, the answer on their
+//! output.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::Command;
+
+use super::{Client, Extension};
+use crate::base::clock::Boxed;
+use crate::base::limits::MAX_EXTENSION_BYTES;
+use crate::engine::extension::Call;
+
+/// A program with its arguments. It gets no environment but a path to find other programs by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramExtension {
+    program: String,
+    arguments: Vec<String>,
+}
+
+/// Where a program finds others.
+const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+impl ProgramExtension {
+    /// Takes a program in, by its whole path: what a search would find could be another one tomorrow.
+    ///
+    /// # Errors
+    /// In words, when it is not such a path, or there is no such file.
+    pub fn new(program: &str, arguments: Vec<String>) -> Result<Self, String> {
+        let path = Path::new(program);
+        if !path.is_absolute() {
+            return Err("a program is named by its whole path".to_owned());
+        }
+        if !path.is_file() {
+            return Err("there is no such program".to_owned());
+        }
+        Ok(Self {
+            program: program.to_owned(),
+            arguments,
+        })
+    }
+
+    async fn ask(&self, question: &str) -> Result<Value, String> {
+        let cannot = |error: std::io::Error| format!("it cannot be run: {error}");
+        let mut child = Command::new(&self.program)
+            .args(&self.arguments)
+            .env_clear()
+            .env("PATH", PATH)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            // Whoever stops waiting stops it.
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(cannot)?;
+        let (Some(mut input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err("it cannot be talked to".to_owned());
+        };
+        let mut text = Vec::new();
+        let most = MAX_EXTENSION_BYTES as u64 + 1;
+        let mut output = output.take(most);
+        let tell = async {
+            // A program need not hear all of the question to answer it.
+            let _ = input.write_all(question.as_bytes()).await;
+            drop(input);
+        };
+        let ((), read) = tokio::join!(tell, output.read_to_end(&mut text));
+        read.map_err(cannot)?;
+        if text.len() > MAX_EXTENSION_BYTES {
+            return Err(format!(
+                "its answer has more than {MAX_EXTENSION_BYTES} bytes"
+            ));
+        }
+        let ended = child.wait().await.map_err(cannot)?;
+        if !ended.success() {
+            return Err(format!("it failed: {ended}"));
+        }
+        serde_json::from_slice(&text).map_err(|error| format!("its answer is not JSON: {error}"))
+    }
+}
+
+impl Extension for ProgramExtension {
+    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+        let question = call.to_json().to_string();
+        Box::pin(async move { self.ask(&question).await })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    async fn ask(script: &str, question: &str) -> Result<Value, String> {
+        let arguments = vec!["-c".to_owned(), script.to_owned()];
+        let program = ProgramExtension::new("/bin/sh", arguments).unwrap();
+        program.ask(question).await
+    }
+
+    #[tokio::test]
+    async fn it_reads_the_question_and_prints_the_answer() {
+        let echoed = ask("cat", r#"{"a":1}"#).await;
+        assert_eq!(echoed, Ok(json!({"a": 1})));
+        let large = format!(r#"{{"a":"{}"}}"#, "x".repeat(100_000));
+        assert!(ask("cat", &large).await.is_ok());
+        assert_eq!(
+            ask("echo true", &large).await,
+            Ok(json!(true)),
+            "it need not listen"
+        );
+    }
+
+    #[tokio::test]
+    async fn whatever_is_no_good_answer_is_none() {
+        for script in [
+            "echo yes",
+            "echo true; exit 3",
+            "true",
+            "kill -9 $$",
+            "head -c 300000 /dev/zero",
+        ] {
+            assert!(ask(script, "{}").await.is_err(), "{script}");
+        }
+    }
+
+    #[tokio::test]
+    async fn it_gets_none_of_the_environment() {
+        let seen = ask(r"env | grep -v '^PATH=\|^PWD=\|^SHLVL=\|^_=' | wc -l", "{}").await;
+        assert_eq!(seen, Ok(json!(0)));
+    }
+
+    #[test]
+    fn only_a_whole_path_to_a_file_is_taken() {
+        for bad in ["sh", "./sh", "", "/", "/no/such/program"] {
+            assert!(ProgramExtension::new(bad, Vec::new()).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! Extensions that are WebAssembly modules: no way out, bounded work, bounded memory.
+//!
+//! A module exports its memory as `memory`, `alloc(length) -> pointer`, and `answer(pointer, length) ->
+//! i64`, whose upper half is where the answer stands and whose lower half is how long it is. Question
+//! and answer are JSON in UTF-8. It can import nothing. Every question gets an instance of its own, so
+//! that no module remembers anything from one agent to the next.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use wasmi::{
+    Config, Engine, Linker, Memory, Module, Store, StoreLimits, StoreLimitsBuilder, TrapCode,
+};
+
+use super::{Client, Extension};
+use crate::base::clock::Boxed;
+use crate::base::limits::MAX_EXTENSION_BYTES;
+use crate::engine::extension::Call;
+
+/// How much a module may do for one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WasmLimits {
+    /// Work: roughly one for each instruction.
+    pub fuel: u64,
+    /// Memory.
+    pub memory_bytes: usize,
+}
+
+/// A module that is ready to be asked.
+#[derive(Clone)]
+pub struct WasmExtension(Arc<Loaded>);
+
+struct Loaded {
+    engine: Engine,
+    module: Module,
+    limits: WasmLimits,
+}
+
+/// Most entries of a module's tables: each takes memory outside the module's own.
+const TABLE_ELEMENTS: usize = 10_000;
+
+impl WasmExtension {
+    /// Takes a module in: it is sound, imports nothing and exports what it must.
+    ///
+    /// # Errors
+    /// In words, when it is not such a module.
+    pub fn new(bytes: &[u8], limits: WasmLimits) -> Result<Self, String> {
+        let mut config = Config::default();
+        config.consume_fuel(true).ignore_custom_sections(true);
+        let engine = Engine::new(&config);
+        let module = Module::new(&engine, bytes).map_err(|error| one_line(&error))?;
+        if let Some(import) = module.imports().next() {
+            let (from, name) = (import.module(), import.name());
+            return Err(format!(
+                "it imports `{from}.{name}`, and may import nothing"
+            ));
+        }
+        for wanted in ["memory", "alloc", "answer"] {
+            if module.get_export(wanted).is_none() {
+                return Err(format!("it does not export `{wanted}`"));
+            }
+        }
+        Ok(Self(Arc::new(Loaded {
+            engine,
+            module,
+            limits,
+        })))
+    }
+
+    /// Puts a question, and waits for the answer.
+    fn ask(&self, question: &str) -> Result<Value, String> {
+        let loaded = &self.0;
+        let mut store = Store::new(&loaded.engine, limits(loaded.limits));
+        store.limiter(|limits| limits);
+        let fueled = store.set_fuel(loaded.limits.fuel);
+        fueled.map_err(|error| one_line(&error))?;
+        let answer = answer(loaded, &mut store, question).map_err(|error| one_line(&error))?;
+        let text = answer.ok_or("its answer lies outside its memory, or is too long")?;
+        serde_json::from_slice(&text).map_err(|error| format!("its answer is not JSON: {error}"))
+    }
+}
+
+fn limits(limits: WasmLimits) -> StoreLimits {
+    StoreLimitsBuilder::new()
+        .memory_size(limits.memory_bytes)
+        .table_elements(TABLE_ELEMENTS)
+        .instances(1)
+        .tables(1)
+        .memories(1)
+        .trap_on_grow_failure(true)
+        .build()
+}
+
+/// The bytes that a module answers with; `None` when there are none at the place it names.
+fn answer(
+    loaded: &Loaded,
+    store: &mut Store<StoreLimits>,
+    question: &str,
+) -> Result<Option<Vec<u8>>, wasmi::Error> {
+    let linker = Linker::new(&loaded.engine);
+    let instance = linker.instantiate_and_start(&mut *store, &loaded.module)?;
+    let alloc = instance.get_typed_func::<i32, i32>(&*store, "alloc")?;
+    let answer = instance.get_typed_func::<(i32, i32), i64>(&*store, "answer")?;
+    let Some(memory) = instance.get_memory(&*store, "memory") else {
+        return Ok(None);
+    };
+    let Ok(length) = i32::try_from(question.len()) else {
+        return Ok(None);
+    };
+    let at = alloc.call(&mut *store, length)?;
+    let start = usize::try_from(at.cast_unsigned()).unwrap_or(usize::MAX);
+    if memory
+        .write(&mut *store, start, question.as_bytes())
+        .is_err()
+    {
+        return Ok(None);
+    }
+    let told = answer.call(&mut *store, (at, length))?;
+    Ok(read(store, memory, told))
+}
+
+fn read(store: &Store<StoreLimits>, memory: Memory, told: i64) -> Option<Vec<u8>> {
+    let told = told.cast_unsigned();
+    let start = usize::try_from(told >> 32).ok()?;
+    let length = usize::try_from(told & u64::from(u32::MAX)).ok()?;
+    if length > MAX_EXTENSION_BYTES {
+        return None;
+    }
+    let bytes = memory.data(store).get(start..start.checked_add(length)?)?;
+    Some(bytes.to_vec())
+}
+
+fn one_line(error: &wasmi::Error) -> String {
+    match error.as_trap_code() {
+        Some(TrapCode::OutOfFuel) => "it did more work than it may".to_owned(),
+        Some(TrapCode::GrowthOperationLimited) => {
+            "it wanted more memory than it may have".to_owned()
+        }
+        Some(trap) => format!("it broke down: {trap}"),
+        None => crate::base::text::one_line(&error.to_string()),
+    }
+}
+
+impl Extension for WasmExtension {
+    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+        let (module, question) = (self.clone(), call.to_json().to_string());
+        Box::pin(async move {
+            // It may work for as long as its fuel lasts: not on a thread that others need.
+            let asked = tokio::task::spawn_blocking(move || module.ask(&question)).await;
+            asked.unwrap_or_else(|_| Err("it broke down".to_owned()))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

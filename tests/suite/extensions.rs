@@ -1,0 +1,442 @@
+//! Extensions of every kind, asked by the whole runtime.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cra_core::atlas::diagnostic::Colour;
+use cra_core::atlas::document::{CheckpointConfig, InjectMode};
+use cra_core::atlas::{Atlas, load_str, load_str_with};
+use cra_core::base::clock::Boxed;
+use cra_core::engine::command::{DenyCode, Input, InputSource, Outcome, Reply, Ruling};
+use cra_core::engine::extension::{CheckpointContext, CheckpointResult, PolicyWord, YesNo};
+use cra_core::runtime::Requested;
+use cra_core::runtime::extension::{
+    AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, HandlerContext,
+    HandlerFn, RegisterError, Registry, Role,
+};
+use cra_core::store::Store;
+use cra_core::store::memory::MemoryStore;
+use serde_json::{Value, json};
+
+use super::support::{Bench, clock, decide, request};
+
+const HEAD: &str = "atlas_version: '1.0'\natlas_id: test\nversion: '1'\nname: Test\n";
+
+const SUPPORT: &str = "\
+actions: [{action_id: reply, risk_tier: low}, {action_id: wipe, risk_tier: low}]
+context_blocks:
+  - {context_id: handling-negative-feedback, content: stay calm, inject_mode: on_demand}
+  - {context_id: basics, content: be polite, inject_mode: always}
+policies: [{policy_id: never, type: deny, actions: [wipe], reason: too much}]
+checkpoints:
+  - checkpoint_id: mood
+    trigger: {type: custom, trigger_id: sentiment_negative, params: {threshold: -0.5}, on: [input]}
+  - checkpoint_id: before
+    trigger: {type: action_pre, patterns: ['*']}
+    mode: blocking
+    questions:
+      - {question_id: ticket, question: Which ticket?, validation: {custom_validator: is-ticket}}
+";
+
+fn atlas(body: &str) -> Atlas {
+    load_str("test.yaml", &format!("{HEAD}{body}"))
+        .unwrap()
+        .atlas
+}
+
+async fn bench(atlas: Atlas, registry: Registry) -> (Bench, Arc<dyn Store>) {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::with(vec![atlas], registry, Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    (bench, store)
+}
+
+fn input(text: &str) -> Input {
+    Input {
+        session: "s-1".parse().unwrap(),
+        text: text.to_owned(),
+        source: InputSource::User,
+    }
+}
+
+/// How a text sounds: one for each kind word, minus one for each unkind one, by the number of words.
+fn score(text: &str) -> f64 {
+    let words: Vec<_> = text.split_whitespace().collect();
+    let unkind = words.iter().filter(|word| ["awful", "hate"].contains(word));
+    -(unkind.count() as f64) / (words.len().max(1) as f64)
+}
+
+fn sentiment() -> CheckpointTypeDefinition {
+    CheckpointTypeDefinition {
+        name: "sentiment_negative".to_owned(),
+        description: "input that sounds negative".to_owned(),
+        evaluator: Arc::new(|context: &CheckpointContext| {
+            let input = context.input.as_ref();
+            input.is_some_and(|input| score(&input.content) < -0.5)
+        }),
+        default_handler: Some(Arc::new(HandlerFn(|_: &CheckpointContext| {
+            CheckpointResult {
+                inject_context: vec!["handling-negative-feedback".to_owned()],
+                ..CheckpointResult::proceed()
+            }
+        }))),
+        default_priority: Some(650),
+    }
+}
+
+struct Tickets;
+
+impl AnswerValidator for Tickets {
+    fn validate<'a>(
+        &'a self,
+        _: &'a str,
+        answer: &'a Value,
+        _: &'a CheckpointContext,
+    ) -> Boxed<'a, Result<YesNo, String>> {
+        let yes = answer.as_str().is_some_and(|text| text.starts_with("T-"));
+        let reason = Some("a ticket begins with T-".to_owned());
+        Box::pin(async move { Ok(YesNo { yes, reason }) })
+    }
+}
+
+/// A handler that asks back before it answers.
+struct AsksBack;
+
+impl CheckpointHandler for AsksBack {
+    fn handle(&self, context: HandlerContext) -> Boxed<'_, Result<CheckpointResult, String>> {
+        Box::pin(async move {
+            let client = &context.client;
+            let always = client
+                .request_context("", Some(InjectMode::Always), &[])
+                .await;
+            let named = client.get_contexts(&["handling-negative-feedback"]).await;
+            let policy = client.check_policy("wipe", &json!({})).await;
+            let policy = policy.ok_or("nobody can tell")?;
+            let about = &context.checkpoint;
+            assert_eq!(about.checkpoint_type, "action_pre");
+            assert!(about.trigger.contains("action_pre"));
+            assert!(about.input.is_none());
+            assert_eq!(about.session.agent, "bot");
+            assert!(about.cache.contains("basics"), "{:?}", about.cache);
+            let wiping = about
+                .action
+                .as_ref()
+                .is_some_and(|it| it.action_type == "wipe");
+            let complete = always.len() == 1
+                && named.len() == 1
+                && policy.decision == PolicyWord::Deny
+                && !wiping;
+            Ok(CheckpointResult {
+                proceed: complete,
+                ..CheckpointResult::proceed()
+            })
+        })
+    }
+}
+
+struct Plugin;
+
+impl CheckpointPlugin for Plugin {
+    fn name(&self) -> &str {
+        "support"
+    }
+
+    fn version(&self) -> &str {
+        "1.0"
+    }
+
+    fn checkpoint_types(&self) -> Vec<CheckpointTypeDefinition> {
+        vec![sentiment()]
+    }
+
+    fn handlers(&self) -> Vec<(String, Arc<dyn CheckpointHandler>)> {
+        vec![("action_pre".to_owned(), Arc::new(AsksBack))]
+    }
+
+    fn validators(&self) -> Vec<(String, Arc<dyn AnswerValidator>)> {
+        vec![("is-ticket".to_owned(), Arc::new(Tickets))]
+    }
+
+    fn configure_checkpoints(&self, mut config: CheckpointConfig) -> CheckpointConfig {
+        let start = config.session_start.get_or_insert_default();
+        start
+            .inject_contexts
+            .push("handling-negative-feedback".to_owned());
+        config
+    }
+}
+
+fn plugin() -> Registry {
+    let mut registry = Registry::default();
+    registry.register_plugin(Arc::new(Plugin)).unwrap();
+    registry
+}
+
+// covers A2, A32, A33
+#[tokio::test]
+async fn a_type_of_ones_own_fires_on_what_it_says_and_does_what_its_handler_says() {
+    let mut registry = Registry::default();
+    registry.register_checkpoint_type(sentiment()).unwrap();
+    let text = format!("{HEAD}{SUPPORT}");
+    let configured = load_str_with("test.yaml", &text, |it| registry.configure(it)).unwrap();
+    let mood = configured
+        .atlas
+        .checkpoints
+        .iter()
+        .find(|it| it.id == "mood");
+    assert_eq!(mood.unwrap().priority, 650);
+    let (bench, _) = bench(configured.atlas, registry).await;
+    let agents = bench.runtime.agents();
+    let calm = agents.input(input("thank you very much")).await.unwrap();
+    assert_eq!(calm.given.contexts.len(), 0);
+    let angry = agents.input(input("awful awful hate")).await.unwrap();
+    assert_eq!(angry.given.contexts[0].content, "stay calm");
+}
+
+// covers A13, A14, A34
+#[tokio::test]
+async fn a_plugin_brings_types_handlers_validators_and_its_say_about_the_configuration() {
+    let registry = plugin();
+    let text = format!("{HEAD}{SUPPORT}");
+    let written = load_str("test.yaml", &text).unwrap().atlas;
+    let atlas = load_str_with("test.yaml", &text, |it| registry.configure(it))
+        .unwrap()
+        .atlas;
+    assert_ne!(
+        written.hash, atlas.hash,
+        "it is not the Atlas as written any more"
+    );
+    assert!(
+        atlas
+            .checkpoints
+            .iter()
+            .any(|it| it.id == "config.session_start")
+    );
+    let (bench, _) = bench(atlas, registry).await;
+    let agents = bench.runtime.agents();
+    let asked = tokio::spawn(async move {
+        agents
+            .request_action(request("s-1", "reply", json!({})))
+            .await
+    });
+    let held = bench.until(|it| !it.held.is_empty()).await.held[0].clone();
+    let answer = |text: &str| Ruling::Pass {
+        answers: vec![[("ticket".to_owned(), json!(text))].into()],
+    };
+    let wrong = bench
+        .runtime
+        .desk()
+        .decide(decide(&held, answer("X-1")))
+        .await;
+    let Reply::Invalid(invalid) = wrong else {
+        panic!("{wrong:?}")
+    };
+    assert!(invalid.problems[0].rules[0].contains("begins with T-"));
+    let right = bench
+        .runtime
+        .desk()
+        .decide(decide(&held, answer("T-1")))
+        .await;
+    assert!(matches!(right, Reply::Decided(decided) if decided.outcome == Outcome::Passed));
+    assert!(matches!(asked.await.unwrap(), Ok(Requested::Allowed(_))));
+}
+
+#[test]
+fn a_name_is_taken_once() {
+    let mut registry = plugin();
+    let again = registry.register_validator("is-ticket", Arc::new(Tickets));
+    let taken = RegisterError::Taken {
+        role: Role::Validator,
+        name: "is-ticket".to_owned(),
+    };
+    assert_eq!(again, Err(taken));
+}
+
+struct Never;
+
+impl CheckpointHandler for Never {
+    fn handle(&self, _: HandlerContext) -> Boxed<'_, Result<CheckpointResult, String>> {
+        Box::pin(std::future::pending())
+    }
+}
+
+struct Breaks;
+
+impl CheckpointHandler for Breaks {
+    fn handle(&self, _: HandlerContext) -> Boxed<'_, Result<CheckpointResult, String>> {
+        panic!("it was not written well")
+    }
+}
+
+const HANDLED: &str = "\
+actions: [{action_id: a, risk_tier: low}, {action_id: b, risk_tier: low}]
+checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, handler: outside}]
+";
+
+#[tokio::test]
+async fn an_extension_that_hangs_or_breaks_denies_and_keeps_nobody_else_waiting() {
+    for handler in [
+        Arc::new(Never) as Arc<dyn CheckpointHandler>,
+        Arc::new(Breaks),
+    ] {
+        let mut registry = Registry::default();
+        registry.register_handler("outside", handler).unwrap();
+        let (bench, store) = bench(atlas(HANDLED), registry).await;
+        bench.begin("s-2").await;
+        let agents = bench.runtime.agents();
+        let hanging = tokio::spawn({
+            let agents = agents.clone();
+            async move { agents.request_action(request("s-1", "a", json!({}))).await }
+        });
+        // Another session's request is answered while the first still waits.
+        let other = agents.request_action(request("s-2", "b", json!({}))).await;
+        assert!(matches!(other, Ok(Requested::Allowed(_))));
+        let denied = hanging.await.unwrap().unwrap_err();
+        assert_eq!(denied.code, DenyCode::Extension);
+        bench.runtime.stop().await;
+        let events = store.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
+        assert!(
+            events
+                .iter()
+                .any(|event| event.event_type == "action_blocked")
+        );
+    }
+}
+
+fn list(folder: &Path, text: &str) -> Result<Registry, String> {
+    let file = folder.join("extensions.yaml");
+    std::fs::write(&file, text).unwrap();
+    Registry::load(&file).map_err(|error| error.report(Colour::None))
+}
+
+#[tokio::test]
+async fn an_operator_allows_modules_and_programs_by_their_exact_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let module = wat::parse_str(
+        r#"(module (memory (export "memory") 1) (data (i32.const 0) "true")
+            (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+            (func (export "answer") (param i32 i32) (result i64) (i64.const 4)))"#,
+    );
+    std::fs::write(folder.path().join("always.wasm"), module.unwrap()).unwrap();
+    let script = r#"grep -q '"type":"b"' && echo '{"continue":true}' || echo '{"continue":false,"block_reason":"only b"}'"#;
+    let text = json!({"extensions": [
+        {"name": "always", "answers": ["trigger"], "wasm": "always.wasm", "fuel": 100_000},
+        {"name": "outside", "answers": ["handler"], "command": ["/bin/sh", "-c", script], "timeout_ms": 20_000},
+    ]});
+    let registry = list(folder.path(), &text.to_string()).unwrap();
+    let body = "\
+actions: [{action_id: a, risk_tier: low}, {action_id: b, risk_tier: low}]
+checkpoints:
+  - checkpoint_id: g
+    trigger: {type: custom, trigger_id: always, on: [action]}
+    handler: outside
+    guidance: {content: the module fired}
+";
+    let (bench, _) = bench(atlas(body), registry).await;
+    let agents = bench.runtime.agents();
+    let denied = agents
+        .request_action(request("s-1", "a", json!({})))
+        .await
+        .unwrap_err();
+    assert!(denied.reason.contains("only b"), "{}", denied.reason);
+    let allowed = agents
+        .request_action(request("s-1", "b", json!({})))
+        .await
+        .unwrap();
+    let Requested::Allowed(allowed) = allowed else {
+        panic!("{allowed:?}")
+    };
+    assert_eq!(allowed.given.guidance[0].block.content, "the module fired");
+}
+
+#[test]
+fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
+    let folder = tempfile::tempdir().unwrap();
+    let cases = [
+        (
+            "extensions: [{name: a, answers: [handler]}]",
+            "exactly one of",
+        ),
+        (
+            "extensions: [{name: a, answers: [handler], http: 'http://example.com/'}]",
+            "not encrypted",
+        ),
+        (
+            "extensions: [{name: a, answers: [handler], command: [sh]}]",
+            "whole path",
+        ),
+        (
+            "extensions: [{name: a, answers: [handler], command: []}]",
+            "whole path",
+        ),
+        (
+            "extensions: [{name: a, answers: [handler], wasm: none.wasm}]",
+            "cannot be asked",
+        ),
+        (
+            "extensions: [{name: a, answers: [handlr], command: [/bin/sh]}]",
+            "did you mean `handler`",
+        ),
+        (
+            "extensions: [{name: a, answers: [], command: [/bin/sh]}]",
+            "asked for nothing",
+        ),
+        (
+            "extensions: [{name: a b, answers: [handler], command: [/bin/sh]}]",
+            "letters",
+        ),
+        (
+            "extensions: [{name: a, answers: [handler], command: [/bin/sh], timeout_ms: 0}]",
+            "between 1",
+        ),
+        (
+            "extensions: [{name: a, answers: [handler], command: [/bin/sh], fuel: 1}]",
+            "belongs to `wasm`",
+        ),
+        (
+            "extensions: [{name: a, answers: [trigger], command: [/bin/sh], handles: [action_pre]}]",
+            "only a `handler`",
+        ),
+        (
+            "extensions: [{name: a, answers: [handler], command: [/bin/sh]}, {name: a, answers: [handler], command: [/bin/sh]}]",
+            "already",
+        ),
+        ("extension: []", "did you mean `extensions`"),
+    ];
+    for (text, told) in cases {
+        let report = list(folder.path(), text).unwrap_err();
+        assert!(report.contains(told), "{text}\n{report}");
+        assert!(report.contains("extensions.yaml:1:"), "{report}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_comes_too_late_is_none() {
+    let mut registry = Registry::default();
+    struct Late;
+    impl cra_core::runtime::extension::Extension for Late {
+        fn call<'a>(
+            &'a self,
+            _: &'a cra_core::engine::extension::Call,
+            _: cra_core::runtime::extension::Client,
+        ) -> Boxed<'a, Result<Value, String>> {
+            Box::pin(std::future::pending())
+        }
+    }
+    let soon = Duration::from_millis(1);
+    registry
+        .register(Role::Handler, "outside", Arc::new(Late), soon)
+        .unwrap();
+    let (bench, _) = bench(atlas(HANDLED), registry).await;
+    let agents = bench.runtime.agents();
+    let denied = agents
+        .request_action(request("s-1", "a", json!({})))
+        .await
+        .unwrap_err();
+    assert!(
+        denied.reason.contains("no answer within 1 ms"),
+        "{}",
+        denied.reason
+    );
+}
