@@ -99,11 +99,6 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
     load_bytes(&path.to_string_lossy(), read_bytes(path)?)
 }
 
-/// The text of a file, within the limits of an Atlas.
-pub(super) fn read_text(path: &Path) -> Result<String, LoadError> {
-    to_text(&path.to_string_lossy(), read_bytes(path)?)
-}
-
 /// Loads an Atlas from text, which `name` names in messages.
 ///
 /// # Errors
@@ -120,7 +115,7 @@ pub fn load_str(name: &str, text: &str) -> Result<Loaded, LoadError> {
 }
 
 /// Loads an Atlas from the bytes of a file.
-fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
+pub(crate) fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
     let source = to_text(name, bytes)?;
     let hash = Digest::of(source.as_bytes());
     let mut problems = Problems::new(name, &source);
@@ -139,7 +134,8 @@ fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
     }
 }
 
-fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
+/// The text that bytes are, within the limits of an Atlas.
+pub(super) fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
     if bytes.len() > MAX_ATLAS_BYTES {
         return Err(LoadError::TooLarge {
             name: name.to_owned(),
@@ -165,7 +161,8 @@ fn build<'s>(source: &'s str, hash: Digest, problems: &mut Problems<'s>) -> Opti
     prove(manifest, &root, hash, problems)
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
+/// The bytes of a file, no more than are needed to know that it is too large.
+pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
     read_bounded(path).map_err(|source| LoadError::Io {
         path: path.to_owned(),
         source,

@@ -259,7 +259,7 @@ impl Turn<'_> {
             return false;
         }
         let mut held = (*waiting.held).clone();
-        held.joined += 1;
+        held.joined = held.joined.saturating_add(1);
         let place = Place {
             session: root.session.clone(),
             trace_id: held.trace_id.clone(),
@@ -331,7 +331,7 @@ impl Turn<'_> {
         let mut given = Given::default();
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             given = std::mem::take(&mut session.owed);
-            session.actions += 1;
+            session.actions = session.actions.saturating_add(1);
             while session.running.len() >= MAX_RUNNING_PER_SESSION {
                 // Identifiers are in the order of time.
                 session.running.pop_first();
