@@ -13,6 +13,8 @@ mod args;
 mod atlas;
 mod atlases;
 mod console;
+#[cfg(test)]
+mod corpus;
 mod error;
 mod exit;
 mod run;

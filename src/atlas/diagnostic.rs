@@ -166,6 +166,14 @@ codes! {
     ManyGates = "W007", Warning;
     /// A keyword that is part of many words.
     ShortKeyword = "W008", Warning;
+    /// A question with rules that nobody who answers it is told.
+    HiddenRules = "W009", Warning;
+    /// Rules that invite answers without a meaning.
+    TightRules = "W010", Warning;
+    /// Only checkpoints stand before what can take a system down, or nothing does.
+    NoPolicy = "W011", Warning;
+    /// A critical gate whose firing may be lost in a crash.
+    AsyncRecord = "W012", Warning;
     /// More warnings than are listed.
     MoreWarnings = "W099", Warning;
 }

@@ -100,11 +100,6 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
     load_bytes(&path.to_string_lossy(), read_bytes(path)?)
 }
 
-/// The text of a file, within the limits of an Atlas.
-pub(super) fn read_text(path: &Path) -> Result<String, LoadError> {
-    to_text(&path.to_string_lossy(), read_bytes(path)?)
-}
-
 /// Loads an Atlas from text, which `name` names in messages.
 ///
 /// # Errors
@@ -133,7 +128,7 @@ pub fn load_str_with(
 }
 
 /// Loads an Atlas from the bytes of a file.
-fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
+pub(crate) fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
     load_configured(name, bytes, |_| {})
 }
 
@@ -159,7 +154,8 @@ fn load_configured(
     }
 }
 
-fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
+/// The text that bytes are, within the limits of an Atlas.
+pub(super) fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
     if bytes.len() > MAX_ATLAS_BYTES {
         return Err(LoadError::TooLarge {
             name: name.to_owned(),
@@ -197,7 +193,8 @@ fn build<'s>(
     prove(manifest, &root, hash, problems)
 }
 
-fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
+/// The bytes of a file, no more than are needed to know that it is too large.
+pub(super) fn read_bytes(path: &Path) -> Result<Vec<u8>, LoadError> {
     read_bounded(path).map_err(|source| LoadError::Io {
         path: path.to_owned(),
         source,

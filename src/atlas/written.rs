@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::diagnostic::{Code, Problem, Problems, Span, quoted, shortened};
-use super::load::{LoadError, read_text};
+use super::load::{LoadError, read_bytes, to_text};
 use super::nearest::nearest;
 use super::yaml::{self, Node, NodeValue};
 
@@ -20,9 +20,17 @@ pub(crate) fn decode_file<T>(
     path: &Path,
     decode: impl FnOnce(&Placed<'_>, &mut Faults<'_>) -> Option<T>,
 ) -> Result<T, LoadError> {
-    let name = path.to_string_lossy();
-    let source = read_text(path)?;
-    let mut faults = Faults(Problems::new(&name, &source));
+    decode_bytes(&path.to_string_lossy(), read_bytes(path)?, decode)
+}
+
+/// Decodes the bytes of a file, which `name` names in messages.
+pub(crate) fn decode_bytes<T>(
+    name: &str,
+    bytes: Vec<u8>,
+    decode: impl FnOnce(&Placed<'_>, &mut Faults<'_>) -> Option<T>,
+) -> Result<T, LoadError> {
+    let source = to_text(name, bytes)?;
+    let mut faults = Faults(Problems::new(name, &source));
     let root = yaml::parse(&source, &mut faults.0).filter(|_| !faults.0.has_errors());
     let decoded = root.and_then(|root| decode(&Placed::root(&root), &mut faults));
     match decoded {

@@ -19,7 +19,7 @@ use scenario::{Answers, Deed, Scenario, Step};
 use stage::{Noted, Stage};
 
 mod expect;
-mod scenario;
+pub(super) mod scenario;
 mod stage;
 
 /// A step that was played.

@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
+use crate::base::id::GateId;
 use crate::base::limits::{
     MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
 };
@@ -140,9 +141,9 @@ impl Turn<'_> {
             self.withdraw(&stale, Outcome::Voided, ATLAS_CHANGED);
             return false;
         }
-        if is_override(&waiting.held) {
-            let held = Arc::clone(&waiting.held);
-            self.deny_again(ask, root, call, &held);
+        if let Some((by, reason)) = overridable(&waiting.held) {
+            let gate = waiting.held.id.clone();
+            self.deny_again(ask, root, call, (by, reason), gate);
             return true;
         }
         if let Some(asked) = asked(&waiting.held) {
@@ -150,7 +151,7 @@ impl Turn<'_> {
             return true;
         }
         let mut held = (*waiting.held).clone();
-        held.joined += 1;
+        held.joined = held.joined.saturating_add(1);
         let place = Place {
             session: root.session.clone(),
             trace_id: held.trace_id.clone(),
@@ -172,16 +173,16 @@ impl Turn<'_> {
     }
 
     /// Denies a request again that an operator may overrule and has not.
-    fn deny_again(&mut self, ask: AskId, root: &Place, call: &ActionCall, held: &Held) {
+    fn deny_again(
+        &mut self,
+        ask: AskId,
+        root: &Place,
+        call: &ActionCall,
+        (by, reason): (String, String),
+        gate: GateId,
+    ) {
         let place = root.below(self.new_span());
         self.record(&place, attempted(call));
-        let gate = held.gates.first();
-        let (by, reason) = match gate.map(|gate| &gate.origin) {
-            Some(Origin::Override {
-                policy_id, reason, ..
-            }) => (policy_id.clone(), reason.clone()),
-            Some(Origin::Checkpoint { .. } | Origin::Approval { .. }) | None => return,
-        };
         self.block_as(&place, call, &by, &reason, true);
         self.reply(
             ask,
@@ -189,7 +190,7 @@ impl Turn<'_> {
                 code: DenyCode::Policy,
                 reason,
                 help: Some(OVERRULE.to_owned()),
-                gate: Some(held.id.clone()),
+                gate: Some(gate),
             }),
         );
     }
@@ -253,9 +254,15 @@ impl Turn<'_> {
     }
 }
 
-fn is_override(held: &Held) -> bool {
+/// The denial that passing a held request would overrule: the policy, and why it denies.
+fn overridable(held: &Held) -> Option<(String, String)> {
     let mut origins = held.gates.iter().map(|gate| &gate.origin);
-    origins.any(|origin| matches!(origin, Origin::Override { .. }))
+    origins.find_map(|origin| match origin {
+        Origin::Override {
+            policy_id, reason, ..
+        } => Some((policy_id.clone(), reason.clone())),
+        Origin::Checkpoint { .. } | Origin::Approval { .. } => None,
+    })
 }
 
 fn request_fault(request: &ActionRequest) -> Option<String> {

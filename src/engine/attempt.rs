@@ -247,7 +247,7 @@ impl Turn<'_> {
         let mut given = Given::default();
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             given = std::mem::take(&mut session.owed);
-            session.actions += 1;
+            session.actions = session.actions.saturating_add(1);
             while session.running.len() >= MAX_RUNNING_PER_SESSION {
                 // Identifiers are in the order of time.
                 session.running.pop_first();

@@ -174,7 +174,7 @@ impl Turn<'_> {
         problems: Vec<Problem>,
     ) {
         let mut held = held.clone();
-        held.invalid_attempts += 1;
+        held.invalid_attempts = held.invalid_attempts.saturating_add(1);
         let spent = problems.iter().any(|problem| {
             let question = held.gates.get(problem.gate).and_then(|gate| {
                 gate.questions

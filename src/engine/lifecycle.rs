@@ -316,7 +316,7 @@ impl Turn<'_> {
         };
         let record = SessionEnded {
             duration_ms: millis(now, session.started_at),
-            event_count: session.events + 1,
+            event_count: session.events.saturating_add(1),
             actions_taken: session.actions,
             contexts_injected: session.contexts.len() as u64,
             final_status: end.status.as_str().to_owned(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -79,13 +80,29 @@ impl Engine {
                 let permit: Permit = read(kind, key, body)?;
                 state.permits.insert(permit.request_hash, permit);
             }
-            StateKind::Counter => state.gates_opened = read(kind, key, body)?,
+            StateKind::Counter => state.gates_opened = read::<GatesOpened>(kind, key, body)?.0,
             StateKind::Usage => {
                 let spent = read(kind, key, body)?;
                 state.usage.restore(key.to_owned(), spent);
             }
         }
         Ok(())
+    }
+}
+
+/// Gates that were opened: never so many that the next number would be one in use.
+#[derive(Deserialize)]
+#[serde(try_from = "u64")]
+struct GatesOpened(u64);
+
+impl TryFrom<u64> for GatesOpened {
+    type Error = &'static str;
+
+    fn try_from(opened: u64) -> Result<Self, Self::Error> {
+        if opened > u64::MAX / 2 {
+            return Err("more gates than there can have been");
+        }
+        Ok(Self(opened))
     }
 }
 

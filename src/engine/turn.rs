@@ -138,7 +138,7 @@ impl<'a> Turn<'a> {
         let durability = durability.max(payload.mandatory_durability());
         let event_id = self.engine.ids.next().into();
         if let Some(session) = self.engine.state.sessions.get_mut(&place.session) {
-            session.events += 1;
+            session.events = session.events.saturating_add(1);
         }
         self.touch(&place.session);
         self.effects.push(Effect::Record(Draft {

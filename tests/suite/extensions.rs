@@ -9,11 +9,11 @@ use cra_core::atlas::document::{CheckpointConfig, InjectMode};
 use cra_core::atlas::{Atlas, load_str, load_str_with};
 use cra_core::base::clock::Boxed;
 use cra_core::engine::command::{DenyCode, Input, InputSource, Outcome, Reply, Ruling};
-use cra_core::engine::extension::{CheckpointContext, CheckpointResult, PolicyWord, YesNo};
+use cra_core::engine::extension::{Call, CheckpointContext, CheckpointResult, PolicyWord, YesNo};
 use cra_core::runtime::Requested;
 use cra_core::runtime::extension::{
-    AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, HandlerContext,
-    HandlerFn, RegisterError, Registry, Role,
+    AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Client,
+    Extension, HandlerContext, HandlerFn, RegisterError, Registry, Role,
 };
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
@@ -60,11 +60,12 @@ fn input(text: &str) -> Input {
     }
 }
 
-/// How a text sounds: one for each kind word, minus one for each unkind one, by the number of words.
+/// How a text sounds: minus one for each unkind word, by the number of words.
 fn score(text: &str) -> f64 {
     let words: Vec<_> = text.split_whitespace().collect();
     let unkind = words.iter().filter(|word| ["awful", "hate"].contains(word));
-    -(unkind.count() as f64) / (words.len().max(1) as f64)
+    let count = |number: usize| f64::from(u32::try_from(number).unwrap());
+    -count(unkind.count()) / count(words.len().max(1))
 }
 
 fn sentiment() -> CheckpointTypeDefinition {
@@ -138,11 +139,11 @@ impl CheckpointHandler for AsksBack {
 struct Plugin;
 
 impl CheckpointPlugin for Plugin {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "support"
     }
 
-    fn version(&self) -> &str {
+    fn version(&self) -> &'static str {
         "1.0"
     }
 
@@ -411,19 +412,16 @@ fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
     }
 }
 
+struct Late;
+impl Extension for Late {
+    fn call<'a>(&'a self, _: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+        Box::pin(std::future::pending())
+    }
+}
+
 #[tokio::test]
 async fn an_answer_that_comes_too_late_is_none() {
     let mut registry = Registry::default();
-    struct Late;
-    impl cra_core::runtime::extension::Extension for Late {
-        fn call<'a>(
-            &'a self,
-            _: &'a cra_core::engine::extension::Call,
-            _: cra_core::runtime::extension::Client,
-        ) -> Boxed<'a, Result<Value, String>> {
-            Box::pin(std::future::pending())
-        }
-    }
     let soon = Duration::from_millis(1);
     registry
         .register(Role::Handler, "outside", Arc::new(Late), soon)

@@ -7,8 +7,10 @@ use regex::Regex;
 use super::Prover;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
-    AtlasManifest, CheckpointMode, CheckpointTrigger, MatchMode, Respondent, StewardCheckpointDef,
+    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, DefaultDecision,
+    MatchMode, PolicyDef, Respondent, RiskTier, StewardCheckpointDef,
 };
+use crate::base::pattern::Pattern;
 
 /// Words for what must not be typed into a form whose answers are recorded.
 static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -19,13 +21,25 @@ static CREDENTIALS: LazyLock<Option<Regex>> = LazyLock::new(|| {
 /// More gates than people answer with care.
 const MANY_GATES: usize = 25;
 
+/// More characters than people write with care.
+const LONG_ANSWER: usize = 200;
+
+/// Most comparisons of rules with actions: advice is not worth more.
+const MAX_COMPARED: usize = 1_000_000;
+
 /// Keywords this short are part of many words.
 const SHORT_KEYWORD: usize = 4;
 
 impl Prover<'_, '_> {
     pub(super) fn advise(&mut self, manifest: &AtlasManifest) {
         self.advise_default(manifest);
+        let rules = manifest.policies.len() + manifest.checkpoints.len();
+        let comparable = rules.saturating_mul(manifest.actions.len()) <= MAX_COMPARED;
+        if comparable {
+            self.advise_policies(manifest);
+        }
         self.advise_policy_checks(manifest);
+        self.advise_mappings(manifest);
         let blocking =
             |checkpoint: &&StewardCheckpointDef| checkpoint.mode == CheckpointMode::Blocking;
         let gates = manifest.checkpoints.iter().filter(blocking).count();
@@ -40,6 +54,9 @@ impl Prover<'_, '_> {
         }
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             self.advise_questions(index, checkpoint);
+            if comparable {
+                self.advise_records(index, checkpoint, manifest);
+            }
             self.advise_keywords(index, checkpoint);
             self.advise_respondent(index, checkpoint);
         }
@@ -66,13 +83,95 @@ impl Prover<'_, '_> {
         self.report("actions", problem);
     }
 
+    /// Gates ask people, and policies decide without them: what can take a system down wants both.
+    fn advise_policies(&mut self, manifest: &AtlasManifest) {
+        let mentions = |policy: &PolicyDef, action: &str| matches(&policy.actions, action);
+        for (index, action) in manifest.actions.iter().enumerate() {
+            let mut policies = manifest.policies.iter();
+            if action.risk_tier == Some(RiskTier::Critical)
+                && manifest.default_decision == DefaultDecision::Allow
+                && !policies.any(|policy| mentions(policy, &action.action_id))
+            {
+                let id = quoted(&action.action_id);
+                let message = format!("no policy mentions {id}, which is critical");
+                let problem = Problem::new(Code::NoPolicy, message).help(
+                    "a policy of type `requires_approval`, `rate_limit` or `deny` stands where a \
+                     checkpoint does not fire"
+                        .to_owned(),
+                );
+                self.report(&format!("actions[{index}].action_id"), problem);
+            }
+        }
+    }
+
+    /// A gate before something critical leaves a trace that survives a crash.
+    fn advise_records(
+        &mut self,
+        index: usize,
+        checkpoint: &StewardCheckpointDef,
+        manifest: &AtlasManifest,
+    ) {
+        let critical = match &checkpoint.trigger {
+            CheckpointTrigger::RiskThreshold { min_tier } => *min_tier == RiskTier::Critical,
+            CheckpointTrigger::ActionPre { patterns } => {
+                let mut actions = manifest.actions.iter();
+                actions.any(|action| {
+                    action.risk_tier == Some(RiskTier::Critical)
+                        && matches(patterns, &action.action_id)
+                })
+            }
+            CheckpointTrigger::SessionStart
+            | CheckpointTrigger::SessionEnd
+            | CheckpointTrigger::ActionPost { .. }
+            | CheckpointTrigger::Keyword { .. }
+            | CheckpointTrigger::CapabilityAccess { .. }
+            | CheckpointTrigger::TimeInterval { .. }
+            | CheckpointTrigger::CountInterval { .. }
+            | CheckpointTrigger::ExplicitRequest
+            | CheckpointTrigger::ErrorOccurred
+            | CheckpointTrigger::Interactive
+            | CheckpointTrigger::Custom { .. } => false,
+        };
+        let blocking = checkpoint.mode == CheckpointMode::Blocking;
+        if critical && blocking && !checkpoint.force_sync_trace {
+            let message = "a gate before something critical, and that it fired may be lost";
+            let problem = Problem::new(Code::AsyncRecord, message)
+                .help("write `force_sync_trace: true`".to_owned());
+            self.report(&format!("checkpoints[{index}].checkpoint_id"), problem);
+        }
+    }
+
+    /// Rules that whoever answers has to guess, and rules that ask for too much.
+    fn advise_rules(&mut self, path: &str, question: &CheckpointQuestion) {
+        let rules = &question.validation;
+        let hidden = rules.pattern.is_some()
+            || rules.custom_validator.is_some()
+            || !rules.must_contain.is_empty()
+            || !rules.must_not_contain.is_empty();
+        if hidden && question.hint.is_none() {
+            let message = "whoever answers is not told what the answer has to look like";
+            let problem =
+                Problem::new(Code::HiddenRules, message).help("say it in a `hint`".to_owned());
+            self.report(&format!("{path}.validation"), problem);
+        }
+        let least = rules.min_length.unwrap_or_default();
+        if least > LONG_ANSWER {
+            let message = format!("people fill {least} characters with anything");
+            let problem = Problem::new(Code::TightRules, message)
+                .help("ask for less, or for several things".to_owned());
+            self.report(&format!("{path}.validation.min_length"), problem);
+        }
+    }
+
     fn advise_questions(&mut self, index: usize, checkpoint: &StewardCheckpointDef) {
         for (number, question) in checkpoint.questions.iter().enumerate() {
+            let path = format!("checkpoints[{index}].questions[{number}]");
+            self.advise_rules(&path, question);
             let found = CREDENTIALS
                 .as_ref()
                 .and_then(|words| words.find(&question.question));
             if let Some(word) = found {
-                let path = format!("checkpoints[{index}].questions[{number}].question");
+                let path = format!("{path}.question");
                 let message = format!(
                     "asks for {}, and answers are recorded",
                     quoted(word.as_str())
@@ -94,15 +193,41 @@ impl Prover<'_, '_> {
             return;
         };
         for (number, pattern) in patterns.iter().enumerate() {
-            if !pattern.is_empty() && pattern.chars().count() < SHORT_KEYWORD {
-                let path = format!("checkpoints[{index}].trigger");
-                let path = self.detail(&path, &["patterns", "keywords"]);
-                let path = format!("{path}[{number}]");
-                let message = format!("{} is found inside other words as well", quoted(pattern));
-                let problem = Problem::new(Code::ShortKeyword, message)
-                    .help("`match_mode: phrase` finds whole words".to_owned());
-                self.report(&path, problem);
+            let path = format!("checkpoints[{index}].trigger");
+            let path = self.detail(&path, &["patterns", "keywords"]);
+            self.advise_keyword(&format!("{path}[{number}]"), pattern);
+        }
+    }
+
+    /// The keywords of the configuration, which are looked for in the same way.
+    fn advise_mappings(&mut self, manifest: &AtlasManifest) {
+        let config = manifest.checkpoint_config.as_ref();
+        let Some(part) = config.and_then(|config| config.keyword_match.as_ref()) else {
+            return;
+        };
+        if !part.enabled || !matches!(part.match_mode, MatchMode::Any | MatchMode::All) {
+            return;
+        }
+        let path = "checkpoint_config.keyword_match";
+        let path = self.written(path, &["mappings", "keywords"]);
+        for (index, (key, _)) in part.mappings.iter().enumerate() {
+            for keyword in key.split('|').map(str::trim) {
+                self.advise_keyword(&format!("{path}[{index}]"), keyword);
             }
         }
     }
+
+    fn advise_keyword(&mut self, path: &str, keyword: &str) {
+        if !keyword.is_empty() && keyword.chars().count() < SHORT_KEYWORD {
+            let message = format!("{} is found inside other words as well", quoted(keyword));
+            let problem = Problem::new(Code::ShortKeyword, message)
+                .help("`match_mode: phrase` finds whole words".to_owned());
+            self.report(path, problem);
+        }
+    }
+}
+
+fn matches(patterns: &[String], action: &str) -> bool {
+    let mut patterns = patterns.iter();
+    patterns.any(|pattern| Pattern::new(pattern.as_str()).matches(action))
 }

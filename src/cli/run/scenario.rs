@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
+#[cfg(test)]
+use crate::atlas::written::decode_bytes;
 use crate::atlas::written::{Faults, Placed, decode_file};
 use crate::trace::event::Payload;
 
@@ -13,7 +15,7 @@ pub(super) use deed::{Answers, Deed};
 use deed::{DEEDS, deed};
 
 /// A scripted session with scripted answers.
-pub(super) struct Scenario {
+pub(in crate::cli) struct Scenario {
     pub(super) atlases: Vec<PathBuf>,
     pub(super) steps: Vec<Step>,
 }
@@ -86,6 +88,15 @@ impl Scenario {
     pub(super) fn read(path: &Path) -> Result<Self, LoadError> {
         let folder = path.parent().unwrap_or(Path::new(""));
         decode_file(path, |root, faults| scenario(root, folder, faults))
+    }
+
+    /// Decodes a scenario that lies nowhere.
+    #[cfg(test)]
+    pub(in crate::cli) fn decode(bytes: Vec<u8>) -> Result<Self, LoadError> {
+        let nowhere = Path::new("");
+        decode_bytes("scenario", bytes, |root, faults| {
+            scenario(root, nowhere, faults)
+        })
     }
 }
 

@@ -89,6 +89,8 @@ fn gates_that_stand_beside_it_are_part_of_the_same_decision() {
     let held = bench.held("c-1");
     let origins: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
     assert_eq!(origins, ["g", "no-pay"]);
+    let again = bench.request("s-1", "pay", json!({}));
+    assert_eq!(bench.denied(again).code, DenyCode::Policy);
     bench.pass("c-1");
     let retry = bench.request("s-1", "pay", json!({}));
     bench.allowed(retry);

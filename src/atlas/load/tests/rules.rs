@@ -228,13 +228,54 @@ fn a_steward_is_told_what_to_think_about() {
     assert!(quiet.warnings.is_empty(), "{:?}", quiet.warnings);
 }
 
+// covers B27
+#[test]
+fn advice_on_questions_rules_policies_and_records() {
+    let body = "default_decision: allow
+actions: [{ action_id: db.drop, risk_tier: critical }]
+checkpoint_config: { keyword_match: { mappings: { 'refund|tax': [] } } }
+checkpoints:
+  - checkpoint_id: drop
+    mode: blocking
+    trigger: { type: action_pre, patterns: ['db.*'] }
+    questions:
+      - { question_id: q, question: Why?, validation: { pattern: '^x', min_length: 201 } }
+";
+    let told = load(body).warnings;
+    let mut told: Vec<_> = told
+        .iter()
+        .map(|w| (w.code.as_str(), w.path.as_str()))
+        .collect();
+    told.sort_unstable();
+    assert_eq!(
+        told,
+        [
+            ("W008", "checkpoint_config.keyword_match.mappings[0]"),
+            ("W009", "checkpoints[0].questions[0].validation"),
+            ("W010", "checkpoints[0].questions[0].validation.min_length"),
+            ("W011", "actions[0].action_id"),
+            ("W012", "checkpoints[0].checkpoint_id"),
+        ]
+    );
+    let followed = body
+        .replace("'refund|tax': []", "'refund|taxes': []")
+        .replace("question: Why?", "question: Why?, hint: begin with an x")
+        .replace("min_length: 201", "min_length: 200")
+        .replace(
+            "mode: blocking",
+            "mode: blocking\n    force_sync_trace: true",
+        );
+    let policy = "policies: [{ policy_id: p, type: requires_approval, actions: ['*.drop'] }]\n";
+    assert_eq!(load(&format!("{followed}{policy}")).warnings, []);
+}
+
 #[test]
 fn the_whole_of_guidance_and_of_an_answer_is_kept() {
     let loaded = load(
         "policies:\n  - { policy_id: p, type: deny, actions: [a], override: true }\n\
          checkpoints:\n  - checkpoint_id: gate\n    mode: blocking\n    respondent: either\n    \
          handler: ask-legal\n    trigger: { type: session_start }\n    \
-         questions:\n      - { question_id: q, question: Why?, validation: { custom_validator: legal } }\n    \
+         questions:\n      - { question_id: q, question: Why?, hint: as agreed, validation: { custom_validator: legal } }\n    \
          guidance: { content: Careful, append: false, expires_after: session-end }\n",
     );
     assert_eq!(loaded.warnings, []);

@@ -1,0 +1,334 @@
+//! Bad input: every decoder takes a committed corpus and seeded mutations of it without a panic, and
+//! says why it refuses what it refuses.
+//!
+//! A file that once broke a decoder goes into `tests/data/corpus`, under that decoder's name.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::atlas::LoadError;
+use crate::atlas::diagnostic::{Colour, Diagnostic};
+use crate::atlas::load::load_bytes;
+use crate::base::clock::Timestamp;
+use crate::base::id::CountedIds;
+use crate::engine::Engine;
+use crate::engine::command::{
+    ActionRequest, AskId, Command, Decide, Effect, EndSession, FinalStatus, Input, InputSource,
+    Ruling, StartSession, StateChange, StateKind,
+};
+use crate::gateway::simulated::Script;
+use crate::trace::jsonl;
+use crate::trace::verify::Verdict;
+
+use super::run::scenario::Scenario;
+
+mod mutation;
+
+use mutation::{Dice, mutated, mutated_json};
+
+const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
+
+/// The files of a folder of the repository, by name.
+fn folder(path: &str) -> Vec<(String, Vec<u8>)> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(path);
+    let mut files: Vec<_> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
+        .map(|path| {
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            (name, fs::read(path).unwrap())
+        })
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "the corpus of {path} is gone");
+    files
+}
+
+/// Runs a decoder over seeds as they are, then over so many mutations of them. Returns how many of
+/// the seeds were taken: when none is, the mutations show nothing.
+fn feed(seeds: &[(String, Vec<u8>)], rounds: usize, decode: impl Fn(Vec<u8>) -> bool) -> usize {
+    let taken = seeds.iter().filter(|(_, seed)| decode(seed.clone()));
+    let taken = taken.count();
+    let mut dice = Dice::new(2026);
+    let bytes: Vec<&[u8]> = seeds.iter().map(|(_, seed)| seed.as_slice()).collect();
+    for _ in 0..rounds {
+        decode(mutated(&bytes, &mut dice));
+    }
+    taken
+}
+
+/// Whether something was read; a refusal has to say why, at places that exist.
+fn judged<T>(read: Result<T, LoadError>) -> bool {
+    let Err(error) = read else { return true };
+    assert!(!error.to_string().is_empty());
+    assert!(!error.report(Colour::None).trim().is_empty());
+    if let LoadError::Invalid {
+        diagnostics,
+        source_text,
+    } = &error
+    {
+        assert!(!diagnostics.is_empty());
+        for told in diagnostics {
+            placed(told, source_text);
+        }
+    }
+    false
+}
+
+fn placed(told: &Diagnostic, source: &str) {
+    assert!(!told.message.is_empty());
+    if let Some(place) = told.span {
+        assert!(source.get(place.start..place.end).is_some(), "{told:?}");
+    }
+}
+
+#[test]
+fn no_atlas_breaks_its_decoder() {
+    let mut seeds = folder("tests/data/corpus/atlas");
+    seeds.extend(folder("assets/atlas"));
+    seeds.extend(folder("assets/scenarios/atlas"));
+    let small = |(_, seed): &(String, Vec<u8>)| seed.len() < 4_000;
+    seeds.retain(small);
+    let taken = feed(&seeds, 600, |bytes| judged(load_bytes("corpus", bytes)));
+    assert!(taken >= 4, "{taken} of {} were taken", seeds.len());
+}
+
+#[test]
+fn no_scenario_breaks_its_decoder() {
+    let mut seeds = folder("tests/data/corpus/scenario");
+    seeds.extend(folder("assets/scenarios"));
+    let taken = feed(&seeds, 600, |bytes| judged(Scenario::decode(bytes)));
+    assert!(taken >= 9, "{taken} of {} were taken", seeds.len());
+}
+
+#[test]
+fn no_script_of_simulated_agents_breaks_its_decoder() {
+    let mut seeds = folder("tests/data/corpus/agents");
+    seeds.extend(folder("assets/demo"));
+    let taken = feed(&seeds, 2_000, |bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        match Script::read(&text) {
+            Ok(_) => true,
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                false
+            }
+        }
+    });
+    assert!(taken >= 2, "{taken} of {} were taken", seeds.len());
+}
+
+#[test]
+fn no_export_breaks_its_decoder_and_no_change_goes_unseen() {
+    let seeds = folder("tests/data/corpus/trace");
+    let decode = |bytes: Vec<u8>| {
+        let text = String::from_utf8_lossy(&bytes);
+        for line in text.lines() {
+            if let Err(what) = jsonl::read_line(line) {
+                assert!(!what.is_empty());
+            }
+        }
+        let checked = jsonl::verify(&text);
+        for checked in &checked {
+            match &checked.verdict {
+                Verdict::Broken { what, .. } => assert!(!what.is_empty()),
+                Verdict::Truncated { .. } | Verdict::Unproven { .. } => {}
+                Verdict::Verified { .. } => panic!("an export proves nothing about its end"),
+            }
+        }
+        let holds = |verdict: &Verdict| matches!(verdict, Verdict::Unproven { .. });
+        !checked.is_empty() && checked.iter().all(|checked| holds(&checked.verdict))
+    };
+    let taken = feed(&seeds, 1_000, decode);
+    assert!(taken >= 1, "{taken} of {} were taken", seeds.len());
+    // A line that is changed, and not only cut off at the end, is found out.
+    let (_, chain) = seeds
+        .iter()
+        .find(|(name, _)| name == "chain.jsonl")
+        .unwrap();
+    let chain = String::from_utf8(chain.clone()).unwrap();
+    let mut dice = Dice::new(7);
+    for _ in 0..300 {
+        let mut lines: Vec<_> = chain.lines().map(str::to_owned).collect();
+        let place = dice.below(lines.len());
+        let line: Value = serde_json::from_str(&lines[place]).unwrap();
+        let changed = mutated_json(&line, &mut dice);
+        if changed == line {
+            continue;
+        }
+        lines[place] = changed.to_string();
+        assert!(!decode(lines.join("\n").into_bytes()), "{changed}");
+    }
+}
+
+/// A line of kept state: `{"kind": ..., "key": ..., "body": ...}`.
+fn kept(line: &Value) -> Option<StateChange> {
+    let kind = StateKind::ALL
+        .into_iter()
+        .find(|kind| line["kind"] == kind.as_str())?;
+    Some(StateChange {
+        kind,
+        key: line["key"].as_str()?.to_owned(),
+        body: Some(line["body"].clone()),
+    })
+}
+
+fn now() -> Timestamp {
+    "2026-01-01T00:01:00.000000Z".parse().unwrap()
+}
+
+/// An engine with something of everything that is kept, and what it kept.
+fn lived() -> Vec<Value> {
+    let atlas = load_bytes("acme", ACME.as_bytes().to_vec()).unwrap().atlas;
+    let mut engine = Engine::new(vec![atlas], Box::new(CountedIds::default()));
+    let mut state: BTreeMap<(StateKind, String), Value> = BTreeMap::new();
+    let commands = [
+        Command::StartSession(AskId(1), start("s-1")),
+        Command::StartSession(AskId(2), start("s-2")),
+        Command::RequestAction(AskId(3), request("s-1", "ticket.delete")),
+    ];
+    for command in commands {
+        tell(&mut engine, command, &mut state);
+    }
+    let onboarding = engine
+        .held()
+        .into_iter()
+        .find(|held| held.session.as_str() == "s-1");
+    decide(&mut engine, &onboarding.unwrap(), &mut state);
+    tell(
+        &mut engine,
+        Command::RequestAction(AskId(4), request("s-1", "ticket.get")),
+        &mut state,
+    );
+    let lines = state
+        .into_iter()
+        .map(|((kind, key), body)| json!({ "kind": kind.as_str(), "key": key, "body": body }));
+    lines.collect()
+}
+
+fn start(session: &str) -> StartSession {
+    StartSession {
+        session: session.parse().unwrap(),
+        agent: "bot".to_owned(),
+        agent_version: None,
+        intent: None,
+    }
+}
+
+fn request(session: &str, action: &str) -> ActionRequest {
+    ActionRequest {
+        session: session.parse().unwrap(),
+        action: action.to_owned(),
+        params: json!({ "ticket_id": "T-1" }),
+        deadline: None,
+        resolution: None,
+    }
+}
+
+fn tell(engine: &mut Engine, command: Command, state: &mut BTreeMap<(StateKind, String), Value>) {
+    for effect in engine.handle(command, now()) {
+        if let Effect::Persist(change) = effect {
+            let key = (change.kind, change.key);
+            match change.body {
+                Some(body) => drop(state.insert(key, body)),
+                None => drop(state.remove(&key)),
+            }
+        }
+    }
+}
+
+fn decide(
+    engine: &mut Engine,
+    held: &crate::engine::held::Held,
+    state: &mut BTreeMap<(StateKind, String), Value>,
+) {
+    let answers = held.gates.iter().map(|gate| {
+        let questions = gate.questions.iter();
+        questions
+            .map(|it| (it.id().to_owned(), json!(true)))
+            .collect()
+    });
+    let decide = Decide {
+        gate: held.id.clone(),
+        operator: "operator".to_owned(),
+        method: "test".to_owned(),
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+        ruling: Ruling::Pass {
+            answers: answers.collect(),
+        },
+    };
+    tell(engine, Command::Decide(AskId(90), decide), state);
+}
+
+/// Restores and works with what was restored. Whether it could be.
+fn restored(lines: &[Value]) -> bool {
+    let atlas = load_bytes("acme", ACME.as_bytes().to_vec()).unwrap().atlas;
+    let kept = lines.iter().filter_map(kept);
+    let ids = Box::new(CountedIds::starting_at(1_000));
+    let (mut engine, _) = match Engine::restore(vec![atlas], ids, kept, BTreeSet::new(), now()) {
+        Ok(restored) => restored,
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            return false;
+        }
+    };
+    let mut state = BTreeMap::new();
+    let input = Input {
+        session: "s-1".parse().unwrap(),
+        text: "hello".to_owned(),
+        source: InputSource::User,
+    };
+    tell(&mut engine, Command::Input(AskId(5), input), &mut state);
+    tell(
+        &mut engine,
+        Command::RequestAction(AskId(6), request("s-1", "ticket.get")),
+        &mut state,
+    );
+    for held in engine.held() {
+        decide(&mut engine, &held, &mut state);
+        tell(
+            &mut engine,
+            Command::DeadlineReached(held.id.clone()),
+            &mut state,
+        );
+    }
+    let end = EndSession {
+        session: "s-1".parse().unwrap(),
+        status: FinalStatus::Completed,
+        summary: None,
+    };
+    tell(&mut engine, Command::EndSession(AskId(7), end), &mut state);
+    true
+}
+
+#[test]
+fn no_kept_state_breaks_the_engine() {
+    let alive = lived();
+    assert!(restored(&alive));
+    let kinds: BTreeSet<_> = alive.iter().map(|line| line["kind"].to_string()).collect();
+    assert!(kinds.len() >= 3, "{kinds:?}");
+    let mut seeds = vec![alive];
+    for (name, bytes) in folder("tests/data/corpus/state") {
+        let text = String::from_utf8(bytes).unwrap();
+        let lines = text
+            .lines()
+            .map(|line| serde_json::from_str(line).expect(&name));
+        let lines: Vec<Value> = lines.collect();
+        restored(&lines);
+        seeds.push(lines);
+    }
+    let mut dice = Dice::new(99);
+    for _ in 0..150 {
+        let mut lines = seeds[dice.below(seeds.len())].clone();
+        for _ in 0..=dice.below(2) {
+            let place = dice.below(lines.len());
+            lines[place]["body"] = mutated_json(&lines[place]["body"], &mut dice);
+        }
+        restored(&lines);
+    }
+}
