@@ -35,6 +35,7 @@ mod evaluate;
 pub mod explain;
 mod gate;
 pub mod held;
+pub mod judge;
 mod lifecycle;
 mod moment;
 mod policy;
