@@ -6,7 +6,8 @@
 //! every problem at once, each with its place.
 //!
 //! The way of a file: text, then a tree of nodes that know their places (`yaml`), then the manifest
-//! (`decode`), then the Atlas (`prove`). Each step reports into the same list of problems.
+//! (`decode`), then the Atlas (`prove`). Each step reports into the same list of problems. A proven
+//! Atlas is [indexed](index), so that nobody has to read through it to decide.
 //!
 //! This room reads files and text; it decides nothing about agents.
 

@@ -49,7 +49,7 @@ mod give;
 mod handle;
 mod hear;
 pub mod held;
-mod judge;
+pub mod judge;
 mod lifecycle;
 mod moment;
 mod policy;
@@ -62,6 +62,7 @@ mod settle;
 mod suspend;
 mod turn;
 mod usage;
+mod validate;
 
 #[cfg(test)]
 mod tests;

@@ -294,6 +294,10 @@ impl Schema {
     /// What is wrong with `value`, with its place, if anything is.
     #[must_use]
     pub fn fault(&self, value: &Value) -> Option<String> {
+        // Far cheaper than gathering errors, and the usual case.
+        if self.0.is_valid(value) {
+            return None;
+        }
         let error = self.0.iter_errors(value).next()?;
         let place = error.instance_path().to_string();
         if place.is_empty() {

@@ -5,6 +5,8 @@
 //! [`Truth::Unknown`], and whoever asks decides what that means: for a gate it counts as true, because
 //! a request must not slip past it by leaving a parameter out.
 
+use std::borrow::Cow;
+
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use regex::Regex;
 use serde::{Deserialize, Serialize};
@@ -381,11 +383,11 @@ fn fact_path(text: &str) -> Result<FactPath, String> {
 }
 
 impl FactPath {
-    /// The fact, if there is one.
-    fn read(&self, facts: &Facts<'_>) -> Option<Value> {
-        match self {
-            Self::Action => facts.action.map(Value::from),
-            Self::Input => facts.input.map(Value::from),
+    /// The fact, if there is one. Parameters are only looked at: they can be large.
+    fn read<'f>(&self, facts: &Facts<'f>) -> Option<Cow<'f, Value>> {
+        let value = match self {
+            Self::Action => facts.action?.into(),
+            Self::Input => facts.input?.into(),
             Self::Params(keys) => {
                 let mut value = facts.params?;
                 for key in keys {
@@ -397,17 +399,18 @@ impl FactPath {
                         }
                     };
                 }
-                Some(value.clone())
+                return Some(Cow::Borrowed(value));
             }
             Self::Session(fact) => match fact {
-                SessionFact::Id => Some(facts.session.into()),
-                SessionFact::Agent => Some(facts.agent.into()),
-                SessionFact::Intent => facts.intent.map(Value::from),
-                SessionFact::Actions => Some(facts.actions.into()),
-                SessionFact::AgeSeconds => Some(facts.now.since(facts.started_at).as_secs().into()),
+                SessionFact::Id => facts.session.into(),
+                SessionFact::Agent => facts.agent.into(),
+                SessionFact::Intent => facts.intent?.into(),
+                SessionFact::Actions => facts.actions.into(),
+                SessionFact::AgeSeconds => facts.now.since(facts.started_at).as_secs().into(),
             },
-            Self::Time(fact) => Some(fact.read(facts.now)),
-        }
+            Self::Time(fact) => fact.read(facts.now),
+        };
+        Some(Cow::Owned(value))
     }
 }
 

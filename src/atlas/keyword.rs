@@ -1,5 +1,7 @@
 //! Keywords in text: what is looked for, and where it was found.
 
+use std::sync::{Arc, OnceLock};
+
 use regex::{Regex, RegexBuilder};
 use serde::Serialize;
 use unicode_segmentation::UnicodeSegmentation;
@@ -44,6 +46,8 @@ struct Keyword {
 enum Finder {
     /// Found by a regular expression: compiled once, linear in the input.
     Pattern(Regex),
+    /// Found by one too, compiled when it is first looked for: most never are.
+    Literal(Literal),
     /// Found word by word, nearly.
     Near {
         words: Vec<String>,
@@ -194,6 +198,10 @@ impl Keyword {
             (Finder::Pattern(pattern), Start::NotBefore(offset)) => {
                 pattern.find_at(text, offset)?.start()
             }
+            (Finder::Literal(literal), Start::Unknown) => literal.find_at(text, 0)?,
+            (Finder::Literal(literal), Start::NotBefore(offset)) => {
+                literal.find_at(text, offset)?
+            }
             (
                 Finder::Near {
                     words,
@@ -233,13 +241,53 @@ impl Finder {
                 });
             }
         };
-        RegexBuilder::new(&pattern)
-            .case_insensitive(case == Case::Insensitive)
-            .size_limit(MAX_REGEX_BYTES)
-            .dfa_size_limit(MAX_REGEX_BYTES)
-            .build()
-            .map(Self::Pattern)
-            .map_err(Box::new)
+        if mode != MatchMode::Regex && text.len() <= MAX_LATER {
+            return Ok(Self::Literal(Literal::new(pattern, case)));
+        }
+        compile(&pattern, case).map(Self::Pattern)
+    }
+}
+
+fn compile(pattern: &str, case: Case) -> Result<Regex, Box<regex::Error>> {
+    RegexBuilder::new(pattern)
+        .case_insensitive(case == Case::Insensitive)
+        .size_limit(MAX_REGEX_BYTES)
+        .dfa_size_limit(MAX_REGEX_BYTES)
+        .build()
+        .map_err(Box::new)
+}
+
+/// Longest keyword, in bytes, that is sure to compile: a longer one is compiled at once, so that it is
+/// refused with the Atlas.
+const MAX_LATER: usize = 512;
+
+/// A keyword that is found as it stands.
+#[derive(Clone, Debug)]
+struct Literal {
+    pattern: String,
+    case: Case,
+    compiled: Arc<OnceLock<Option<Regex>>>,
+}
+
+impl Literal {
+    fn new(pattern: String, case: Case) -> Self {
+        Self {
+            pattern,
+            case,
+            compiled: Arc::default(),
+        }
+    }
+
+    /// Where it first stands from `offset` on.
+    fn find_at(&self, text: &str, offset: usize) -> Option<usize> {
+        let compiled = self
+            .compiled
+            .get_or_init(|| compile(&self.pattern, self.case).ok());
+        match compiled {
+            Some(pattern) => Some(pattern.find_at(text, offset)?.start()),
+            // INVARIANT: it compiles. What cannot be told holds the agent back.
+            None => Some(offset),
+        }
     }
 }
 
@@ -375,6 +423,21 @@ mod tests {
         assert!(strict.unwrap().find("reufnd").is_empty());
         let loose = Keywords::compile(&texts, MatchMode::Fuzzy, Case::Insensitive, Some(3));
         assert!(!loose.unwrap().find("rexxxd").is_empty());
+    }
+
+    #[test]
+    fn what_is_compiled_later_does_compile() {
+        // The letters with most forms: three each, of up to three bytes.
+        for letter in ['k', '\u{3b8}', '\u{1c4}', '\u{fb05}', '\u{10ffff}', '\\'] {
+            for case in [Case::Sensitive, Case::Insensitive] {
+                let text = letter.to_string().repeat(MAX_LATER / letter.len_utf8());
+                for mode in [MatchMode::Any, MatchMode::Phrase] {
+                    let long = cased(&[&text], mode, case);
+                    assert_eq!(found(&long, &format!(". {text}")), [(text.clone(), 2)]);
+                    assert_eq!(found(&long, "."), []);
+                }
+            }
+        }
     }
 
     #[test]

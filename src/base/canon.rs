@@ -38,6 +38,17 @@ pub fn exact(value: &Value) -> Value {
     }
 }
 
+/// Whether `exact` would leave `value` as it is.
+#[must_use]
+pub fn is_exact(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => exact_number(number).is_number(),
+        Value::Array(items) => items.iter().all(is_exact),
+        Value::Object(fields) => fields.values().all(is_exact),
+        Value::Null | Value::Bool(_) | Value::String(_) => true,
+    }
+}
+
 fn exact_number(number: &Number) -> Value {
     let magnitude = number
         .as_u64()

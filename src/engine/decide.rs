@@ -23,11 +23,11 @@ use super::evaluate;
 use super::gate::called_by;
 use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, Subject};
-use super::judge::{JudgedAnswers, JudgedGate, Unanswered, judge_gates};
 use super::lifecycle::millis;
 use super::session::Entry;
 use super::settle::Ending;
 use super::turn::{Place, Turn};
+use super::validate::{JudgedAnswers, JudgedGate, Unanswered, judge_gates};
 
 /// Who decides, and how.
 #[derive(Clone, Copy)]

@@ -12,7 +12,7 @@ use crate::base::clock::Timestamp;
 use super::Engine;
 use super::command::Denied;
 use super::customs::Customs;
-use super::evaluate::{self, Case, Evaluation, Firing, NOTHING_OVERRIDDEN, Occasion};
+use super::evaluate::{self, Case, Evaluation, Fired, Firing, NOTHING_OVERRIDDEN, Occasion};
 use super::extension::Extensions;
 use super::held::{ActionCall, TierSource};
 use super::suspend::Answers;
@@ -190,26 +190,25 @@ fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -
         action: call.action.clone(),
         tier: call.tier,
         tier_source: call.tier_source,
-        verdict: verdict(case, &evaluate::matched_action(case, &matches)),
+        verdict: verdict(&evaluate::matched_action(case, &matches), &beats(case)),
         checkpoints,
         policies,
         capabilities,
     }
 }
 
-/// What an evaluation means for the request.
-pub(super) fn verdict(case: Case<'_, '_>, found: &Evaluation<'_>) -> Verdict {
+/// The intervals that are due.
+fn beats<'a>(case: Case<'a, '_>) -> Vec<Fired<'a>> {
+    let (atlases, session) = (case.atlases, case.session);
+    evaluate::on(atlases, session, Occasion::Beat, case.customs, case.now)
+}
+
+/// What an evaluation means for the request. What is `due` stands before everything that the session
+/// asks for.
+pub(super) fn verdict(found: &Evaluation<'_>, due: &[Fired<'_>]) -> Verdict {
     if let Some(denial) = &found.denial {
         return Verdict::Denied(denial.denied.clone());
     }
-    // What is due stands before everything that the session asks for.
-    let due = evaluate::on(
-        case.atlases,
-        case.session,
-        Occasion::Beat,
-        case.customs,
-        case.now,
-    );
     let fired = due.iter().chain(&found.fired);
     let blocking = fired.filter(|f| f.checkpoint.mode == CheckpointMode::Blocking);
     let mut gates: Vec<_> = blocking.map(|fired| fired.checkpoint.id.clone()).collect();
@@ -260,14 +259,7 @@ fn is_interval(checkpoint: &Checkpoint) -> bool {
 
 /// Whether an interval is due: it is looked at whenever the session asks for something.
 fn due(case: Case<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
-    let due = evaluate::on(
-        case.atlases,
-        case.session,
-        Occasion::Beat,
-        case.customs,
-        case.now,
-    );
-    let mut due = due.into_iter();
+    let mut due = beats(case).into_iter();
     match due.find(|it| std::ptr::eq(it.checkpoint, checkpoint)) {
         Some(fired) => CheckpointOutcome::Fired { why: fired.why },
         None => short_of(case, checkpoint).unwrap_or_else(input::condition_fails),

@@ -1,239 +1,146 @@
-//! Answers to all the gates of a held request, judged: by their own rules, then by extensions.
+//! A whole decision by the rules, without changing or recording anything.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
-use crate::atlas::compiled::Question;
-use crate::atlas::document::OnInvalid;
+use crate::atlas::Atlas;
+use crate::atlas::document::{CheckpointMode, RiskTier};
+use crate::atlas::index::Matches;
+use crate::base::canon::{exact, is_exact};
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
 
-use super::answer::judge;
-use super::command::{Decide, Problem, Ruling};
-use super::extension::{Action, CallQuestion, CheckpointContext};
-use super::held::{Gate, Held, Subject};
-use super::respond::ByQuestion;
-use super::suspend::{About, Answers, CallKey, Needed};
-use super::turn::Turn;
+use super::Engine;
+use super::customs::Customs;
+use super::evaluate::{self, Case, Evaluation, NOTHING_OVERRIDDEN};
+use super::explain::{Verdict, verdict};
+use super::extension::Extensions;
+use super::held::{Asked, TierSource};
+use super::session::Session;
+use super::suspend::Answers;
+use super::usage::Usage;
 
-/// Answers to all gates, judged.
-pub(super) struct JudgedAnswers {
-    /// Per gate: answers by question, and what is wrong with them. `None` for a gate that is not
-    /// answered now.
-    pub(super) gates: Vec<Option<JudgedGate>>,
-    /// What keeps the request held.
-    pub(super) retry: Vec<Problem>,
-    /// What refuses it at once.
-    pub(super) block: Vec<Problem>,
+/// What the rules make of a request.
+#[derive(Debug)]
+pub struct Judgement<'a> {
+    tier: RiskTier,
+    tier_source: TierSource,
+    found: Evaluation<'a>,
 }
 
-/// Answers to one gate, judged.
-#[derive(Default)]
-pub(super) struct JudgedGate {
-    pub(super) answers: Map<String, Value>,
-    pub(super) problems: Vec<String>,
-}
-
-/// What an extension makes of an answer.
-enum Opinion {
-    /// There is none to ask, or it is content.
-    Good,
-    /// It says no.
-    Bad(String),
-    /// It cannot be heard: whatever the question says about invalid answers, this one is not taken.
-    Unheard(String),
-}
-
-/// What becomes of a gate that is not answered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Unanswered {
-    /// It is judged: what is required is missing.
-    Judged,
-    /// It stays open for somebody else.
-    LeftOpen,
-}
-
-/// Judges the answers to the gates of a held request. What an agent has answered before stands, unless
-/// it is answered again.
-pub(super) fn judge_gates<'a>(
-    turn: &Turn<'_>,
-    held: &Held,
-    unanswered: Unanswered,
-    answers: impl Fn(usize, &Gate) -> Option<&'a ByQuestion>,
-) -> JudgedAnswers {
-    let mut all = JudgedAnswers {
-        gates: Vec::new(),
-        retry: Vec::new(),
-        block: Vec::new(),
-    };
-    for (index, gate) in held.gates.iter().enumerate() {
-        let given = answers(index, gate);
-        let stands = unanswered == Unanswered::LeftOpen || held.answered.contains_key(&index);
-        if stands && given.is_none_or(ByQuestion::is_empty) {
-            all.gates.push(None);
-            continue;
-        }
-        let mut judged_gate = JudgedGate::default();
-        for question in &gate.questions {
-            let raw = given.and_then(|given| given.get(question.id()));
-            judge_one(
-                turn,
-                (index, gate),
-                question,
-                raw,
-                &mut judged_gate,
-                &mut all,
-            );
-        }
-        all.gates.push(Some(judged_gate));
-    }
-    all
-}
-
-fn judge_one(
-    turn: &Turn<'_>,
-    (index, gate): (usize, &Gate),
-    question: &Question,
-    raw: Option<&Value>,
-    judged_gate: &mut JudgedGate,
-    all: &mut JudgedAnswers,
-) {
-    let judged = judge(question, raw.unwrap_or(&Value::Null));
-    let mut rules = judged.failures();
-    let mut unheard = false;
-    if let Some(answer) = judged.answer {
-        if rules.is_empty() {
-            match opinion(turn, gate, question) {
-                Opinion::Good => {}
-                Opinion::Bad(rule) => rules.push(rule),
-                Opinion::Unheard(rule) => {
-                    unheard = true;
-                    rules.push(rule);
-                }
-            }
-        }
-        judged_gate.answers.insert(question.id().to_owned(), answer);
-    }
-    if rules.is_empty() {
-        return;
-    }
-    let told = format!("{}: {}", question.id(), rules.join(", "));
-    judged_gate.problems.push(told);
-    let problem = Problem {
-        gate: index,
-        question: question.id().to_owned(),
-        rules,
-    };
-    match question.on_invalid() {
-        OnInvalid::Block => all.block.push(problem),
-        OnInvalid::Retry => all.retry.push(problem),
-        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue if unheard => {
-            all.retry.push(problem);
-        }
-        // Recorded with the response, and that is all.
-        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => {}
-    }
-}
-
-fn opinion(turn: &Turn<'_>, gate: &Gate, question: &Question) -> Opinion {
-    let Some(name) = &question.validation().custom_validator else {
-        return Opinion::Good;
-    };
-    if !turn.engine.extensions.validators.contains(name) {
-        return Opinion::Unheard(format!("validator `{name}` is not there to judge it"));
-    }
-    let Some(returned) = turn.answers.get(&key(gate, question, name)) else {
-        return Opinion::Unheard(format!("validator `{name}` was not asked"));
-    };
-    match returned.yes_no() {
-        Ok(said) if said.yes => Opinion::Good,
-        Ok(said) => {
-            let reason = said.reason.unwrap_or_else(|| "not accepted".to_owned());
-            let reason = crate::base::text::one_line(&reason);
-            Opinion::Bad(format!("{reason} (validator `{name}`)"))
-        }
-        Err(fault) => Opinion::Unheard(format!("validator `{name}` could not be heard: {fault}")),
-    }
-}
-
-fn key(gate: &Gate, question: &Question, name: &str) -> CallKey {
-    CallKey {
-        atlas_id: gate.origin.atlas_id().to_owned(),
-        checkpoint_id: gate.origin.id().to_owned(),
-        extension: name.to_owned(),
-        about: About::Answer(question.id().to_owned()),
-    }
-}
-
-impl Turn<'_> {
-    /// The extensions that have to judge an operator's answers.
-    pub(super) fn needed_for_decision(&self, decide: &Decide, answers: &Answers) -> Vec<Needed> {
-        let Ruling::Pass { answers: given } = &decide.ruling else {
-            return Vec::new();
-        };
-        let Some(waiting) = self.engine.state.held.get(&decide.gate) else {
-            return Vec::new();
-        };
-        self.validators(&waiting.held, answers, |index, _| given.get(index))
-    }
-
-    /// The extensions that have to judge answers which keep every other rule.
-    pub(super) fn validators<'a>(
+impl Engine {
+    /// What the rules make of a request of a session: checkpoints, risk, capabilities, policies,
+    /// parameters and limits. `None` when there is no such session.
+    ///
+    /// Nothing is counted, recorded or held, and what is held already is not looked at. A request
+    /// that nothing stands in the way of is judged without asking for memory.
+    #[must_use]
+    pub fn judge(
         &self,
-        held: &Held,
-        answers: &Answers,
-        given: impl Fn(usize, &Gate) -> Option<&'a ByQuestion>,
-    ) -> Vec<Needed> {
-        let mut needed = Vec::new();
-        for (index, gate) in held.gates.iter().enumerate() {
-            let Some(given) = given(index, gate) else {
-                continue;
-            };
-            for question in &gate.questions {
-                let Some(name) = &question.validation().custom_validator else {
-                    continue;
-                };
-                let judged = judge(question, given.get(question.id()).unwrap_or(&Value::Null));
-                let key = key(gate, question, name);
-                let there = self.engine.extensions.validators.contains(name);
-                if let (true, true, Some(answer), None) =
-                    (there, judged.is_valid(), judged.answer, answers.get(&key))
-                {
-                    needed.extend(self.validation(held, gate, question, answer).map(
-                        |(question, context)| Needed {
-                            key,
-                            question,
-                            context,
-                        },
-                    ));
-                }
-            }
-        }
-        needed
+        session: &SessionId,
+        action: &str,
+        params: &Value,
+        now: Timestamp,
+    ) -> Option<Judgement<'_>> {
+        let session = self.state.sessions.get(session)?;
+        let customs = Customs {
+            extensions: &self.extensions,
+            answers: &Answers::default(),
+        };
+        let rules = (&*self.atlases, &self.state.usage, customs);
+        Some(judge(rules, session, (action, params), now))
+    }
+}
+
+/// What the rules of these Atlases make of a request, with nothing used of any limit.
+#[must_use]
+pub fn judge_under<'a>(
+    atlases: &'a [Atlas],
+    session: &Session,
+    action: &str,
+    params: &Value,
+    now: Timestamp,
+) -> Judgement<'a> {
+    let customs = Customs {
+        extensions: &Extensions::default(),
+        answers: &Answers::default(),
+    };
+    let rules = (atlases, &Usage::default(), customs);
+    judge(rules, session, (action, params), now)
+}
+
+fn judge<'a>(
+    (atlases, usage, customs): (&'a [Atlas], &Usage, Customs<'_>),
+    session: &Session,
+    (action, params): (&str, &Value),
+    now: Timestamp,
+) -> Judgement<'a> {
+    let matches = Matches::of(atlases, action);
+    let (tier, tier_source) = evaluate::matched_tier(&matches, action, params);
+    let owned = (!is_exact(params)).then(|| exact(params));
+    let call = Asked {
+        action,
+        params: owned.as_ref().unwrap_or(params),
+        tier,
+        tier_source,
+    };
+    let case = Case {
+        atlases,
+        usage,
+        customs,
+        overridden: NOTHING_OVERRIDDEN,
+        session,
+        call,
+        now,
+    };
+    Judgement {
+        tier,
+        tier_source,
+        found: evaluate::matched_action(case, &matches),
+    }
+}
+
+impl Judgement<'_> {
+    /// How risky the request is.
+    #[must_use]
+    pub fn tier(&self) -> RiskTier {
+        self.tier
     }
 
-    fn validation(
-        &self,
-        held: &Held,
-        gate: &Gate,
-        question: &Question,
-        answer: Value,
-    ) -> Option<(CallQuestion, CheckpointContext)> {
-        let session = self.live(&held.session)?;
-        let action = match &held.subject {
-            Subject::Action(call) => Some(Action::of(call)),
-            Subject::SessionStart | Subject::Moment(_) => None,
-        };
-        let asked = CallQuestion::Validator {
-            question: question.id().to_owned(),
-            answer,
-        };
-        let context = CheckpointContext {
-            checkpoint_type: gate.origin.kind().to_owned(),
-            checkpoint_id: gate.origin.id().to_owned(),
-            trigger: gate.why.clone(),
-            input: None,
-            action,
-            session: self.session_state(session),
-            cache: session.context_ids(),
-        };
-        Some((asked, context))
+    /// Who says so.
+    #[must_use]
+    pub fn tier_source(&self) -> TierSource {
+        self.tier_source
+    }
+
+    /// Whether it would run: nothing denies it and no gate holds it.
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        let blocking = |it: &evaluate::Fired<'_>| it.checkpoint.mode == CheckpointMode::Blocking;
+        self.found.denial.is_none()
+            && self.found.approvals.is_empty()
+            && !self.found.fired.iter().any(blocking)
+    }
+
+    /// What would happen to it.
+    #[must_use]
+    pub fn verdict(&self) -> Verdict {
+        verdict(&self.found, &[])
+    }
+
+    /// The policy that decides, or the default that does where none does.
+    #[must_use]
+    pub fn policy_id(&self) -> &str {
+        self.found.policy.policy_id
+    }
+
+    /// The pattern of that policy that matches.
+    #[must_use]
+    pub fn rule(&self) -> Option<&str> {
+        self.found.policy.rule
+    }
+
+    /// The checkpoints that fire, highest priority first.
+    pub fn checkpoints(&self) -> impl Iterator<Item = &str> {
+        self.found.fired.iter().map(|it| it.checkpoint.id.as_str())
     }
 }

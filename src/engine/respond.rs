@@ -8,9 +8,9 @@ use crate::atlas::document::Respondent;
 use super::command::{Answer, AskId, Asked, AskedGate, DenyCode, Given, StateKind};
 use super::decide::By;
 use super::held::{Gate, Held, Subject};
-use super::judge::{Unanswered, judge_gates};
 use super::suspend::{Answers, Needed};
 use super::turn::Turn;
+use super::validate::{Unanswered, judge_gates};
 
 /// How an agent's own answers are marked in the record.
 const METHOD: &str = "agent";

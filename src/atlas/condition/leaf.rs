@@ -208,7 +208,7 @@ impl Leaf {
         let actual = self.path.read(facts);
         let mut sum = Truth::True;
         for test in &self.tests {
-            match test.evaluate(actual.as_ref()) {
+            match test.evaluate(actual.as_deref()) {
                 Truth::False => return Truth::False,
                 Truth::Unknown => sum = Truth::Unknown,
                 Truth::True => {}
@@ -222,8 +222,8 @@ impl Leaf {
         let report = |test: &Test| LeafReport {
             path: self.written.clone(),
             wanted: format!("{} {}", test.operator.as_str(), test.wanted),
-            actual: actual.clone(),
-            truth: test.evaluate(actual.as_ref()),
+            actual: actual.as_deref().cloned(),
+            truth: test.evaluate(actual.as_deref()),
         };
         self.tests.iter().map(report).collect()
     }

@@ -27,7 +27,7 @@ struct Node {
 }
 
 /// Up to here a node's steps are looked through one by one, which is faster than halving.
-const FEW_STEPS: usize = 8;
+const FEW_STEPS: usize = 16;
 
 impl<T> Default for Trie<T> {
     fn default() -> Self {

@@ -51,13 +51,15 @@ pub(in crate::atlas) fn plain(text: &str) -> Cow<'_, str> {
 
 impl Keyword {
     pub(super) fn sign(&self, mode: MatchMode, case: Case) -> Sign {
-        let Finder::Pattern(pattern) = &self.finder else {
-            return Sign::Never;
+        let pattern = match &self.finder {
+            Finder::Pattern(pattern) => pattern.as_str(),
+            Finder::Literal(literal) => &literal.pattern,
+            Finder::Near { .. } => return Sign::Never,
         };
         if self.text.is_empty() {
             return Sign::Never;
         }
-        let regex = || Sign::Regex(pattern.as_str().to_owned());
+        let regex = || Sign::Regex(pattern.to_owned());
         let meaning = match mode {
             MatchMode::Any | MatchMode::All => Meaning::Found,
             MatchMode::Phrase => Meaning::NotBefore,

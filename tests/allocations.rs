@@ -1,0 +1,59 @@
+//! How often a decision asks for memory. Counted, never timed.
+//!
+//! A binary of its own: what counts takes the place of the allocator.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that is surprised should stop"
+)]
+
+use cra_core::atlas::Atlas;
+use cra_core::atlas::index::Sightings;
+use cra_core::engine::judge::judge_under;
+
+#[path = "../benches/support/generated.rs"]
+#[expect(dead_code, reason = "the benches use more of it")]
+mod generated;
+
+use generated::{ALLOWED, DENIED, HELD, atlas, manifest, now, params, prose, session};
+
+/// How often judging an action asks for memory, and whether it is allowed.
+fn judged(atlases: &[Atlas], action: &str) -> (u64, bool) {
+    let (session, params, now) = (session(), params(), now());
+    let mut allowed = false;
+    let info = allocation_counter::measure(|| {
+        let judgement = judge_under(atlases, &session, action, &params, now);
+        allowed = judgement.is_allowed();
+    });
+    (info.count_total, allowed)
+}
+
+#[test]
+fn an_allowed_request_is_judged_without_asking_for_memory() {
+    for rules in [10, 1_000] {
+        let atlases = [atlas(&manifest(rules))];
+        assert_eq!(judged(&atlases, ALLOWED), (0, true), "{rules} rules");
+    }
+}
+
+#[test]
+fn what_is_refused_or_held_asks_for_as_much_whatever_else_is_written() {
+    let few = [atlas(&manifest(10))];
+    let many = [atlas(&manifest(1_000))];
+    for action in [DENIED, HELD] {
+        let (count, allowed) = judged(&few, action);
+        assert!(!allowed && count > 0, "{action}: {count}");
+        assert_eq!(judged(&many, action), (count, false), "{action}");
+    }
+}
+
+#[test]
+fn input_without_keywords_asks_for_as_much_whatever_else_is_written() {
+    let count = |rules| {
+        let atlases = [atlas(&manifest(rules))];
+        let text = prose(10_000);
+        allocation_counter::measure(|| drop(Sightings::of(&atlases, &text))).count_total
+    };
+    assert_eq!((count(10), count(1_000)), (2, 2));
+}
