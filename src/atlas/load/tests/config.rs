@@ -88,3 +88,20 @@ fn what_is_configured_comes_after_what_is_written_out() {
         ["own", "config.session_start"]
     );
 }
+
+// covers A22
+#[test]
+fn the_threshold_of_a_fuzzy_keyword_counts() {
+    let fires = |threshold: u64, text: &str| {
+        let keyword = format!(
+            "{{ type: keyword, patterns: [refund], match_mode: fuzzy, threshold: {threshold} }}"
+        );
+        match triggers(&keyword).remove(0) {
+            (Trigger::Keyword(keywords), 600) => !keywords.find(text).is_empty(),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert!(!fires(0, "a reufnd"));
+    assert!(fires(1, "a reufnd"));
+    assert!(!fires(1, "a rexxxd") && fires(3, "a rexxxd"));
+}
