@@ -22,6 +22,7 @@ pub mod keyword;
 pub mod load;
 mod nearest;
 mod prove;
+pub mod reference;
 mod unsupported;
 pub(crate) mod written;
 mod yaml;

@@ -64,6 +64,7 @@ fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Atlas { command }) => match command {
             args::AtlasCommand::Lint(lint) => atlas::lint(&lint),
             args::AtlasCommand::Explain(explain) => atlas::explain(&explain),
+            args::AtlasCommand::Types(types) => atlas::types(&types),
         },
     }
 }

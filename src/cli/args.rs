@@ -206,6 +206,15 @@ pub(super) enum AtlasCommand {
     Lint(Lint),
     /// Say what would come of a request or of input, and what each checkpoint and policy made of it
     Explain(Explain),
+    /// List every checkpoint type and every tier of risk, and what they are for
+    Types(Types),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Types {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

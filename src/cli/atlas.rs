@@ -14,8 +14,10 @@ use crate::atlas::{LoadError, load_file};
 use crate::base::text::one_line;
 
 mod explain;
+mod types;
 
 pub(super) use explain::explain;
+pub(super) use types::types;
 
 /// Reports every problem of every file.
 pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {

@@ -242,7 +242,10 @@ impl App {
             return;
         };
         let draft = self.drafts.get(&held.id).cloned();
-        let dialog = GateDialog::new(Arc::clone(held), draft, entry, self.around());
+        let mut sessions = self.snapshot.sessions.iter();
+        let session = sessions.find(|session| session.id == held.session);
+        let held = Arc::clone(held);
+        let dialog = GateDialog::new(held, session, draft, entry, self.around());
         self.layers.push(Layer::Gate(Box::new(dialog)));
     }
 

@@ -13,6 +13,7 @@ use crate::base::id::CountedIds;
 use crate::base::limits::PERMIT_LIFETIME;
 
 mod agents;
+mod breadth;
 mod configured;
 mod consultations;
 mod decisions;

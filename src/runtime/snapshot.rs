@@ -9,6 +9,7 @@ use crate::atlas::compiled::Capability;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
+use crate::base::pattern::Patterns;
 use crate::engine::Engine;
 use crate::engine::command::Decided;
 use crate::engine::held::Held;
@@ -131,6 +132,16 @@ pub struct SessionSummary {
     pub unlocked: Vec<String>,
     /// Capabilities it lacks.
     pub locked: Vec<String>,
+    /// Actions that passed gates allow, as patterns.
+    pub allowed: Vec<String>,
+    /// Actions that passed gates deny, as patterns.
+    pub denied: Vec<String>,
+    /// Contexts it was handed.
+    pub contexts: Vec<String>,
+    /// Checkpoints whose guidance holds.
+    pub guidance: Vec<String>,
+    /// Events recorded for it.
+    pub events: u64,
 }
 
 impl SessionSummary {
@@ -150,8 +161,22 @@ impl SessionSummary {
             actions: session.actions,
             unlocked: names(unlocked),
             locked: names(locked),
+            allowed: written(&session.allowed),
+            denied: written(session.denied.iter().map(|(_, patterns)| patterns)),
+            contexts: session.context_ids().into_iter().collect(),
+            guidance: session
+                .guidance
+                .iter()
+                .map(|given| given.checkpoint_id.clone())
+                .collect(),
+            events: session.events,
         }
     }
+}
+
+fn written<'p>(patterns: impl IntoIterator<Item = &'p Patterns>) -> Vec<String> {
+    let patterns = patterns.into_iter().flat_map(Patterns::iter);
+    patterns.map(ToString::to_string).collect()
 }
 
 /// What is known about the record as a whole.

@@ -27,7 +27,7 @@ use crate::base::limits::ARMING;
 use crate::base::text::one_line;
 use crate::engine::command::Problem;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::{SessionSummary, Snapshot};
 
 mod bars;
 mod context;
@@ -64,8 +64,14 @@ pub(crate) struct GateDialog {
 }
 
 impl GateDialog {
-    /// Opens a request, with the draft that was kept for it.
-    pub(crate) fn new(held: Arc<Held>, draft: Option<Form>, entry: Entry, around: Around) -> Self {
+    /// Opens a request, with the draft that was kept for it and what is known of its session.
+    pub(crate) fn new(
+        held: Arc<Held>,
+        session: Option<&SessionSummary>,
+        draft: Option<Form>,
+        entry: Entry,
+        around: Around,
+    ) -> Self {
         let form = draft
             .filter(|draft| draft.is_for(&held))
             .unwrap_or_else(|| Form::new(&held));
@@ -74,7 +80,7 @@ impl GateDialog {
             Entry::Deny => Step::Denying(DenySpot::Reason),
         };
         Self {
-            context: Context::new(&held),
+            context: Context::new(&held, session),
             form,
             pane: Pane::Form,
             step,

@@ -218,8 +218,13 @@ pub(super) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
         agent: agent.to_owned(),
         started_at: now(),
         actions: 3,
-        unlocked: vec![],
-        locked: vec![],
+        unlocked: vec!["basic-support".to_owned()],
+        locked: vec!["admin-support".to_owned()],
+        allowed: vec![],
+        denied: vec!["public.*".to_owned()],
+        contexts: vec!["intro-context".to_owned()],
+        guidance: vec!["onboarding".to_owned()],
+        events: 17,
     };
     Snapshot {
         revision: 1,

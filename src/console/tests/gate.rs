@@ -63,6 +63,44 @@ fn one_pane_at_60_by_18() {
     assert_snapshot!(format!("{form}\n\n{}", stage.text()));
 }
 
+// covers B30
+#[test]
+fn the_four_aspects_of_its_session_stand_below_the_request() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.open_gate("c-121");
+    stage.presses(KeyCode::PageDown, 4);
+    for (heading, text) in [
+        ("PERMISSIONS", "by gates: allowed none; denied public.*"),
+        ("ABILITIES", "unlocked basic-support; locked admin-support"),
+        ("CONTEXT", "has intro-context; guidance of onboarding"),
+        ("AUDIT", "3 actions ran; 17 events on record"),
+    ] {
+        stage.shows(heading);
+        stage.shows(text);
+    }
+}
+
+#[test]
+fn what_the_agent_answered_is_shown_and_not_asked_again() {
+    let mut held = ticket_delete();
+    let answers = serde_json::json!({"justification": "because I was asked to"});
+    held.answered
+        .insert(0, answers.as_object().unwrap().clone());
+    let left = held.gates[1].questions.len();
+    let mut stage = Stage::new(snapshot([held]), WIDE);
+    stage.open();
+    stage.presses(KeyCode::PageDown, 1);
+    stage.shows("THE AGENT ANSWERED high-risk-gate");
+    stage.shows("because I was asked to");
+    let wanted = if left == 1 {
+        "1 answer missing"
+    } else {
+        "answers missing"
+    };
+    stage.shows(wanted);
+    stage.hides("Provide justification");
+}
+
 // covers B9
 #[test]
 fn filled() {

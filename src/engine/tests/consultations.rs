@@ -103,6 +103,29 @@ fn what_policies_said_is_remembered_for_a_while_and_never_lets_anything_run() {
 }
 
 #[test]
+fn what_was_found_in_an_input_is_remembered_for_a_short_while() {
+    let mut bench = bench();
+    let text = "a refund please";
+    bench.input(text);
+    let known = |bench: &Bench| {
+        let hash = crate::base::digest::Digest::of(text);
+        bench
+            .engine
+            .state
+            .caches
+            .keywords(hash, bench.now)
+            .is_some()
+    };
+    assert!(known(&bench));
+    bench.advance(10);
+    assert!(!known(&bench), "it is out of date");
+    bench.input(text);
+    assert!(known(&bench));
+    bench.context(&[], Some("g"));
+    assert!(!known(&bench), "another generation has begun");
+}
+
+#[test]
 fn a_limit_is_never_remembered() {
     let mut bench = bench();
     assert_eq!(bench.policy("read").decision, PolicyWord::Allow);

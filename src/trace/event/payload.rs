@@ -62,13 +62,27 @@ macro_rules! payloads {
             pub fn read(event_type: &str, fields: Map<String, Value>) -> Result<Self, PayloadError> {
                 let value = Value::Object(fields);
                 let wrong = |source| PayloadError::Fields { event_type: event_type.to_owned(), source };
-                match event_type {
+                match canonical_type(event_type) {
                     $( $text => serde_json::from_value(value).map(Self::$name).map_err(wrong), )*
                     _ => Err(PayloadError::UnknownType { event_type: event_type.to_owned() }),
                 }
             }
         }
     };
+}
+
+/// Names that an earlier draft had for events, and the names they go by. They are understood where a
+/// record is read; nothing is written under them.
+const DRAFT_TYPES: [(&str, &str); 2] = [
+    ("risk_checkpoint", "risk_detected"),
+    ("error_handled", "error_occurred"),
+];
+
+/// The name that an event type goes by.
+#[must_use]
+pub fn canonical_type(event_type: &str) -> &str {
+    let draft = DRAFT_TYPES.iter().find(|(draft, _)| *draft == event_type);
+    draft.map_or(event_type, |(_, name)| name)
 }
 
 /// Why a payload cannot be read.

@@ -9,6 +9,7 @@ use crate::base::text::{Lines, is_deceptive, one_line, visible};
 use crate::console::cells::{break_exactly, wrap};
 use crate::console::theme::Meaning;
 use crate::engine::held::{Held, Subject};
+use crate::runtime::snapshot::SessionSummary;
 
 /// The context pane.
 #[derive(Debug)]
@@ -55,11 +56,11 @@ pub(crate) enum Part {
 
 impl Context {
     /// The context of a held request.
-    pub(crate) fn new(held: &Held) -> Self {
+    pub(crate) fn new(held: &Held, session: Option<&SessionSummary>) -> Self {
         let (text, hidden) = request_text(held);
         Self {
             request: text.split('\n').map(str::to_owned).collect(),
-            remarks: remarks(held),
+            remarks: remarks(held, session),
             hidden,
             rows: Vec::new(),
             request_rows: 0,
@@ -225,23 +226,63 @@ fn hidden_in_value(value: &Value) -> usize {
     }
 }
 
-fn remarks(held: &Held) -> Vec<(String, String)> {
+fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<(String, String)> {
     let mut remarks = Vec::new();
     let mut who = format!("{}, session {}", one_line(&held.agent), held.session);
     if let Some(intent) = &held.intent {
         who.push_str(", for: ");
         who.push_str(&one_line(intent));
     }
-    for gate in &held.gates {
+    for (index, gate) in held.gates.iter().enumerate() {
         let id = one_line(gate.origin.id());
         remarks.push((format!("WHY {id}"), one_line(&gate.why)));
         if let Some(guidance) = &gate.guidance {
             let text = visible(guidance.content.trim_end(), Lines::Keep).text;
             remarks.push((format!("GUIDANCE {id}"), text));
         }
+        if let Some(answers) = held.answered.get(&index) {
+            let told = answers.iter().map(|(question, answer)| {
+                let answer = answer
+                    .as_str()
+                    .map_or_else(|| answer.to_string(), str::to_owned);
+                format!("{}: {}", one_line(question), one_line(&answer))
+            });
+            let told: Vec<_> = told.collect();
+            remarks.push((format!("THE AGENT ANSWERED {id}"), told.join("; ")));
+        }
     }
     remarks.push(("WHO".to_owned(), who));
+    remarks.extend(session.into_iter().flat_map(aspects));
     remarks
+}
+
+/// What a session may do, can do, knows, and left on record.
+fn aspects(session: &SessionSummary) -> [(String, String); 4] {
+    let listed = |words: &[String]| match words {
+        [] => "none".to_owned(),
+        words => words
+            .iter()
+            .map(|word| one_line(word))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let (allowed, denied) = (listed(&session.allowed), listed(&session.denied));
+    let (unlocked, locked) = (listed(&session.unlocked), listed(&session.locked));
+    let (contexts, guidance) = (listed(&session.contexts), listed(&session.guidance));
+    let (actions, events) = (session.actions, session.events);
+    let aspect = |heading: &str, text: String| (heading.to_owned(), text);
+    [
+        aspect(
+            "PERMISSIONS",
+            format!("by gates: allowed {allowed}; denied {denied}"),
+        ),
+        aspect("ABILITIES", format!("unlocked {unlocked}; locked {locked}")),
+        aspect("CONTEXT", format!("has {contexts}; guidance of {guidance}")),
+        aspect(
+            "AUDIT",
+            format!("{actions} actions ran; {events} events on record"),
+        ),
+    ]
 }
 
 #[cfg(test)]

@@ -14,8 +14,8 @@ use crate::engine::held::Held;
 /// The answers so far.
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
-    /// The request they are for.
-    request: (Digest, Digest),
+    /// The request they are for, and how many of its gates the agent had answered.
+    request: (Digest, Digest, usize),
     /// One field per question, gate by gate.
     pub(crate) fields: Vec<Field>,
     /// Why the request is denied, should it be.
@@ -44,6 +44,8 @@ impl Form {
             .gates
             .iter()
             .enumerate()
+            // What the agent answered stands; it is shown beside the request.
+            .filter(|(at, _)| !held.answered.contains_key(at))
             .flat_map(|(at, gate)| gate.questions.iter().map(move |q| Field::new(at, q)))
             .collect();
         let focus = if fields.is_empty() {
@@ -52,7 +54,7 @@ impl Form {
             Spot::Field(0)
         };
         Self {
-            request: (held.request_hash, held.atlas_hash),
+            request: request_of(held),
             fields,
             reason: Box::new(editor()),
             focus,
@@ -61,7 +63,7 @@ impl Form {
 
     /// Whether it was made for exactly this request.
     pub(crate) fn is_for(&self, held: &Held) -> bool {
-        self.request == (held.request_hash, held.atlas_hash)
+        self.request == request_of(held)
     }
 
     /// Whether there is anything worth keeping.
@@ -114,6 +116,10 @@ impl Form {
     pub(crate) fn reason_text(&self) -> String {
         text_of(&self.reason).trim().to_owned()
     }
+}
+
+fn request_of(held: &Held) -> (Digest, Digest, usize) {
+    (held.request_hash, held.atlas_hash, held.answered.len())
 }
 
 /// A direction.

@@ -1,0 +1,88 @@
+//! The words of the format, explained: what a steward looks up while writing.
+
+use serde::Serialize;
+
+use super::document::RiskTier;
+
+/// A checkpoint type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CheckpointType {
+    /// Its name in records.
+    pub checkpoint_type: &'static str,
+    /// The `type` of its trigger.
+    pub trigger: &'static str,
+    /// When it fires.
+    pub fires: &'static str,
+    /// What it is for.
+    pub purpose: &'static str,
+    /// The priority of checkpoints that name none; the highest goes first.
+    pub priority: i64,
+}
+
+const fn of(
+    (checkpoint_type, trigger): (&'static str, &'static str),
+    priority: i64,
+    fires: &'static str,
+    purpose: &'static str,
+) -> CheckpointType {
+    CheckpointType {
+        checkpoint_type,
+        trigger,
+        fires,
+        purpose,
+        priority,
+    }
+}
+
+/// Every checkpoint type, in the order in which they run when they fire together.
+#[rustfmt::skip]
+pub const CHECKPOINT_TYPES: [CheckpointType; 13] = [
+    of(("session_start", "session_start"), 1000, "a session begins", "first contexts, terms"),
+    of(("interactive", "interactive"), 950, "an agent asks for it by its name", "questions and guidance on request"),
+    of(("capability_gate", "capability_access"), 920, "an action of a locked capability is asked for", "a capability has to be earned"),
+    of(("risk_threshold", "risk_threshold"), 900, "an action is risky enough", "a person verifies it"),
+    of(("action_pre", "action_pre"), 800, "an action is about to run", "confirmation, contexts for it"),
+    of(("keyword_match", "keyword"), 600, "input contains keywords", "contexts that it calls for"),
+    of(("time_interval", "time_interval"), 500, "so many seconds have passed", "contexts are refreshed"),
+    of(("count_interval", "count_interval"), 400, "so many actions have run", "a check now and then"),
+    of(("explicit_request", "explicit_request"), 300, "an agent asks for context", "contexts on demand"),
+    of(("custom", "custom"), 200, "a condition or an extension says so", "whatever else must be looked at"),
+    of(("action_post", "action_post"), 100, "an action has run", "its result is looked at and recorded"),
+    of(("error_occurred", "error_occurred"), 50, "an agent reports an error", "contexts and guidance for it"),
+    of(("session_end", "session_end"), 0, "a session ends", "the record is closed"),
+];
+
+/// A tier of risk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Tier {
+    /// The tier.
+    pub tier: RiskTier,
+    /// What belongs to it.
+    pub meaning: &'static str,
+    /// Actions that do.
+    pub examples: &'static [&'static str],
+}
+
+/// Every tier of risk, the lowest first.
+pub const TIERS: [Tier; 4] = [
+    Tier {
+        tier: RiskTier::Low,
+        meaning: "it only reads, or is undone at once",
+        examples: &["read_file", "search_tickets"],
+    },
+    Tier {
+        tier: RiskTier::Medium,
+        meaning: "it writes, and can be written back",
+        examples: &["write_file", "create_ticket"],
+    },
+    Tier {
+        tier: RiskTier::High,
+        meaning: "it destroys, or touches production",
+        examples: &["delete_ticket", "update_production_config"],
+    },
+    Tier {
+        tier: RiskTier::Critical,
+        meaning: "it cannot be undone, and much depends on it",
+        examples: &["drop_database", "deploy_service"],
+    },
+];
