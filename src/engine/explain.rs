@@ -8,13 +8,15 @@ use crate::atlas::condition::{Condition, LeafReport, Truth};
 use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
 use crate::atlas::index::Matches;
 use crate::base::clock::Timestamp;
+use crate::base::id::{GateId, SessionId};
 
 use super::Engine;
 use super::command::Denied;
 use super::customs::Customs;
 use super::evaluate::{self, Case, Evaluation, Fired, Firing, NOTHING_OVERRIDDEN, Occasion};
 use super::extension::Extensions;
-use super::held::{ActionCall, TierSource};
+use super::held::{ActionCall, Subject, TierSource};
+use super::session::Session;
 use super::suspend::Answers;
 use super::usage::Usage;
 
@@ -141,33 +143,78 @@ impl Engine {
     /// What would happen to a request of a session that passed its start gates.
     #[must_use]
     pub fn explain(&self, what_if: &WhatIf, now: Timestamp) -> Explanation {
-        explain(&self.atlases, &self.state.usage, what_if, now)
+        let session = what_if.session.session(&self.atlases, now);
+        let call = ActionCall::of(&self.atlases, &what_if.action, &what_if.params);
+        self.evidence(&session, &call, now)
+    }
+
+    /// The same for a request of a session as it is now. `None` when there is no such session.
+    #[must_use]
+    pub fn explain_request(
+        &self,
+        session: &SessionId,
+        action: &str,
+        params: &Value,
+        now: Timestamp,
+    ) -> Option<Explanation> {
+        let session = self.state.sessions.get(session)?;
+        let call = ActionCall::of(&self.atlases, action, params);
+        Some(self.evidence(session, &call, now))
+    }
+
+    /// Everything that is said about a request that is held: also why the rest does not stand in its
+    /// way. `None` when it is not held, or is about no action.
+    #[must_use]
+    pub fn explain_held(&self, gate: &GateId, now: Timestamp) -> Option<Explanation> {
+        let held = &self.state.held.get(gate)?.held;
+        let session = self.state.sessions.get(&held.session)?;
+        match &held.subject {
+            Subject::Action(call) => Some(self.evidence(session, call, now)),
+            Subject::SessionStart | Subject::Moment(_) => None,
+        }
+    }
+
+    fn evidence(&self, session: &Session, call: &ActionCall, now: Timestamp) -> Explanation {
+        evidence(Case {
+            atlases: &self.atlases,
+            usage: &self.state.usage,
+            customs: Customs {
+                extensions: &self.extensions,
+                answers: &Answers::default(),
+            },
+            overridden: NOTHING_OVERRIDDEN,
+            session,
+            call: call.asked(),
+            now,
+        })
     }
 }
 
 /// What would happen to a request under these Atlases, with nothing used of any limit.
 #[must_use]
 pub fn explain_under(atlases: &[Atlas], what_if: &WhatIf, now: Timestamp) -> Explanation {
-    explain(atlases, &Usage::default(), what_if, now)
-}
-
-fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -> Explanation {
-    let matches = Matches::of(atlases, &what_if.action);
-    let call = ActionCall::of(atlases, &what_if.action, &what_if.params);
-    let session = what_if.session.session(atlases, now);
-    let (extensions, answers) = (Extensions::default(), Answers::default());
-    let case = Case {
+    evidence(Case {
         atlases,
-        usage,
+        usage: &Usage::default(),
         customs: Customs {
-            extensions: &extensions,
-            answers: &answers,
+            extensions: &Extensions::default(),
+            answers: &Answers::default(),
         },
         overridden: NOTHING_OVERRIDDEN,
-        session: &session,
-        call: call.asked(),
+        session: &what_if.session.session(atlases, now),
+        call: ActionCall::of(atlases, &what_if.action, &what_if.params).asked(),
         now,
-    };
+    })
+}
+
+fn evidence(case: Case<'_, '_>) -> Explanation {
+    let Case {
+        atlases,
+        session,
+        call,
+        ..
+    } = case;
+    let matches = Matches::of(atlases, call.action);
     let mut checkpoints = Vec::new();
     let mut policies = Vec::new();
     let mut capabilities = Vec::new();
@@ -187,7 +234,7 @@ fn explain(atlases: &[Atlas], usage: &Usage, what_if: &WhatIf, now: Timestamp) -
         }));
     }
     Explanation {
-        action: call.action.clone(),
+        action: call.action.to_owned(),
         tier: call.tier,
         tier_source: call.tier_source,
         verdict: verdict(&evaluate::matched_action(case, &matches), &beats(case)),

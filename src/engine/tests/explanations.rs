@@ -234,3 +234,51 @@ fn what_is_due_stands_before_a_request_and_the_closest_key_decides() {
     );
     assert!(matches!(asked(300).verdict, Verdict::Held { gates } if gates == ["clock"]));
 }
+
+#[test]
+fn what_is_held_can_be_explained_and_so_can_any_request_of_its_session() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({}));
+    let held: GateId = "c-2".parse().unwrap();
+    let before = bench.records().len();
+    let told = bench.engine.explain_held(&held, bench.now).unwrap();
+    let fired = told
+        .checkpoints
+        .iter()
+        .filter(|it| matches!(it.outcome, CheckpointOutcome::Fired { .. }));
+    let fired: Vec<_> = fired.map(|it| it.checkpoint_id.as_str()).collect();
+    let gates = bench.held("c-2").gates;
+    let gates: Vec<_> = gates.iter().map(|gate| gate.origin.id()).collect();
+    assert_eq!(gates, [fired, vec!["require-admin-approval"]].concat());
+    assert!(
+        told.policies
+            .iter()
+            .any(|it| it.applies && it.policy_id == "require-admin-approval")
+    );
+
+    // What the session has by now counts: its gate is no longer in the way.
+    let session = "s-1".parse().unwrap();
+    let again = |bench: &Bench| {
+        let told = bench
+            .engine
+            .explain_request(&session, "user.ban", &json!({}), bench.now);
+        let told = told.unwrap();
+        let gate = told
+            .checkpoints
+            .into_iter()
+            .find(|it| it.checkpoint_id == "admin-gate");
+        gate.unwrap().outcome
+    };
+    assert!(matches!(again(&bench), CheckpointOutcome::Fired { .. }));
+    bench.pass("c-2");
+    assert!(matches!(again(&bench), CheckpointOutcome::NotFired { .. }));
+    assert!(bench.engine.explain_held(&held, bench.now).is_none());
+    let nobody = "s-9".parse().unwrap();
+    assert!(
+        bench
+            .engine
+            .explain_request(&nobody, "user.ban", &json!({}), bench.now)
+            .is_none()
+    );
+    assert!(bench.records().len() > before, "only passing was recorded");
+}
