@@ -26,6 +26,7 @@ mod agents;
 mod chains;
 mod desk;
 pub mod extension;
+mod hooks;
 mod message;
 mod outside;
 pub mod snapshot;
@@ -36,6 +37,7 @@ pub use desk::Desk;
 
 use chains::Chains;
 use extension::Registry;
+use hooks::Hooks;
 use message::{AskIds, Message};
 use outside::Outside;
 use snapshot::Access;
@@ -109,6 +111,7 @@ impl Runtime {
                 operator: parts.operator,
                 access: parts.access,
             },
+            Hooks::new(parts.extensions.hooks().to_vec()),
             Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
         );
         let snapshots = actor.snapshots();

@@ -110,6 +110,9 @@ pub const RECENT_DECISIONS: usize = 200;
 /// Commands that may wait for the runtime. A full queue makes the sender wait.
 pub const COMMAND_QUEUE: usize = 1024;
 
+/// Events that may wait for event hooks. When it is full, hooks miss events; the record does not.
+pub const HOOK_QUEUE: usize = 1024;
+
 /// Batches that may wait for the store's writer. A full queue makes the runtime wait.
 pub const WRITE_QUEUE: usize = 256;
 

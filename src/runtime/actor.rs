@@ -9,6 +9,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Snapshots;
 use super::chains::Chains;
+use super::hooks::Hooks;
 use super::message::Message;
 use super::outside::Outside;
 use super::snapshot::{ChainState, ChainVerdict, Seat, Snapshot, StoreState};
@@ -21,7 +22,7 @@ use crate::engine::command::{
 };
 use crate::engine::extension::{CallId, Returned};
 use crate::store::{Batch, StateRow, Store, StoreError};
-use crate::trace::event::Durability;
+use crate::trace::event::{Durability, Event};
 use crate::trace::verify::Checked;
 
 /// The actor.
@@ -42,6 +43,7 @@ pub(super) struct Actor {
     /// Whether something changed since the newest picture was made.
     changed: bool,
     poison: Option<String>,
+    hooks: Hooks,
     outside: Outside,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
@@ -51,6 +53,8 @@ struct Written {
     outcome: Result<(), StoreError>,
     replies: Vec<(AskId, Reply)>,
     picture: Option<Arc<Snapshot>>,
+    /// The events, where hooks want to hear of them.
+    events: Vec<Event>,
 }
 
 impl Actor {
@@ -60,6 +64,7 @@ impl Actor {
         store: Arc<dyn Store>,
         clock: Arc<dyn Clock>,
         seat: Seat,
+        hooks: Hooks,
         outside: Outside,
     ) -> Self {
         let mut actor = Self {
@@ -75,6 +80,7 @@ impl Actor {
             picture_pending: false,
             changed: false,
             poison: None,
+            hooks,
             outside,
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
@@ -182,6 +188,7 @@ impl Actor {
             match effect {
                 Effect::Record(draft) => {
                     durability = durability.max(draft.durability);
+                    let draft = self.hooks.before(draft);
                     batch.events.push(self.chains.seal(draft));
                 }
                 Effect::Persist(change) => {
@@ -204,6 +211,11 @@ impl Actor {
     }
 
     async fn write(&mut self, batch: Batch, replies: Vec<(AskId, Reply)>, durability: Durability) {
+        let events = if self.hooks.listen() {
+            batch.events.clone()
+        } else {
+            Vec::new()
+        };
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
             Err(error) => {
@@ -225,6 +237,7 @@ impl Actor {
                 outcome: ack.await,
                 replies,
                 picture,
+                events,
             }
         }));
     }
@@ -241,6 +254,7 @@ impl Actor {
                     self.snapshots.send_replace(picture);
                 }
                 self.tell(written.replies);
+                self.hooks.after(written.events);
                 self.show();
             }
             Err(error) => self.poisoned(&error, written.replies),

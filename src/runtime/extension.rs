@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::base::clock::Boxed;
 use crate::base::limits::{EXTENSION_TIMEOUT, MAX_CALLS_OUT};
+use crate::base::pattern::Pattern;
 use crate::engine::extension::{Call, CallQuestion, Extensions};
 
 mod client;
@@ -26,6 +27,8 @@ mod plugin;
 mod program;
 mod wasm;
 
+pub use super::hooks::EventHook;
+use super::hooks::Hooked;
 pub use client::Client;
 pub use http::HttpExtension;
 pub use plugin::{
@@ -94,6 +97,7 @@ pub struct Registry {
     /// Priorities of checkpoint types that have one of their own.
     priorities: BTreeMap<String, i64>,
     plugins: Vec<Arc<dyn CheckpointPlugin>>,
+    hooks: Vec<Hooked>,
 }
 
 #[derive(Clone)]
@@ -189,6 +193,16 @@ impl Registry {
         self.register(Role::Validator, name, validator, EXTENSION_TIMEOUT)
     }
 
+    /// Registers a hook for events whose type matches a pattern: `action_*`.
+    pub fn register_hook(&mut self, event_types: &str, hook: Arc<dyn EventHook>) {
+        self.hooks.push((Pattern::new(event_types), hook));
+    }
+
+    /// The hooks, in the order they were registered.
+    pub(super) fn hooks(&self) -> &[Hooked] {
+        &self.hooks
+    }
+
     /// Registers everything that a plugin brings.
     ///
     /// # Errors
@@ -207,6 +221,9 @@ impl Registry {
         }
         for (name, validator) in plugin.validators() {
             self.register_validator(&name, validator)?;
+        }
+        for (event_types, hook) in plugin.event_hooks() {
+            self.register_hook(&event_types, hook);
         }
         self.plugins.push(plugin);
         Ok(())

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Client, Extension};
+use super::{Client, EventHook, Extension};
 use crate::atlas::document::CheckpointConfig;
 use crate::base::clock::Boxed;
 use crate::engine::extension::{Call, CallQuestion, CheckpointContext, CheckpointResult, YesNo};
@@ -118,6 +118,11 @@ pub trait CheckpointPlugin: Send + Sync {
 
     /// Validators of answers, by name.
     fn validators(&self) -> Vec<(String, Arc<dyn AnswerValidator>)> {
+        Vec::new()
+    }
+
+    /// Hooks for events, by the pattern of their types.
+    fn event_hooks(&self) -> Vec<(String, Arc<dyn EventHook>)> {
         Vec::new()
     }
 
