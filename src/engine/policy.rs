@@ -101,15 +101,16 @@ pub(super) fn denying_policy<'a>(
         atlas_id: denying.atlas.id.clone(),
         policy_id: policy.id.clone(),
         reason: reason.clone(),
-        why: format!("deny: `{action}` matches `{pattern}`; it may be overruled"),
+        why: format!("{reason} (`{action}` matches `{pattern}`); it may be overruled"),
         overrides: true,
     });
+    let help = (policy.overridable).then_some("an operator may overrule it for one request");
     Some(DenyingPolicy {
         policy_id: &policy.id,
         rule: pattern.as_str(),
         denial: Denial {
             overrides,
-            ..denial(&policy.id, DenyCode::Policy, reason, None)
+            ..denial(&policy.id, DenyCode::Policy, reason, help)
         },
     })
 }

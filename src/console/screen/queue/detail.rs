@@ -13,7 +13,7 @@ use super::{is_detected, risk_word};
 use crate::base::text::one_line;
 use crate::console::cells::{fit, wrap, wrap_within};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::engine::held::{Held, Origin, Subject};
+use crate::engine::held::{Gate, Held, Origin, Subject};
 
 /// How much of the parameters is prepared for the few lines they get.
 const PARAMS_BYTES: usize = 1024;
@@ -149,6 +149,10 @@ fn if_yes(held: &Held) -> String {
     let listed = |names: Vec<String>| names.join(", ");
     let unlocks: Vec<String> = unlocks.map(|name| one_line(name)).collect();
     let injects: Vec<String> = injects.map(|name| one_line(name)).collect();
+    let overrules = |gate: &Gate| matches!(gate.origin, Origin::Override { .. });
+    if held.gates.iter().any(overrules) {
+        text.push_str("; the agent was denied, and may then ask again, once");
+    }
     for (verb, names) in [("unlocks", unlocks), ("injects", injects)] {
         if !names.is_empty() {
             text = format!("{text}; {verb} {}", listed(names));
