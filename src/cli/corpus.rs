@@ -20,6 +20,7 @@ use crate::engine::command::{
     Ruling, StartSession, StateChange, StateKind,
 };
 use crate::gateway::simulated::Script;
+use crate::runtime::extension::{Registry, WasmExtension, WasmLimits};
 use crate::trace::jsonl;
 use crate::trace::verify::Verdict;
 
@@ -103,6 +104,36 @@ fn no_scenario_breaks_its_decoder() {
     seeds.extend(folder("assets/scenarios"));
     let taken = feed(&seeds, 600, |bytes| judged(Scenario::decode(bytes)));
     assert!(taken >= 9, "{taken} of {} were taken", seeds.len());
+}
+
+#[test]
+fn no_list_of_extensions_breaks_its_decoder() {
+    let seeds = folder("tests/data/corpus/extensions");
+    let taken = feed(&seeds, 1_000, |bytes| judged(Registry::decode(bytes)));
+    assert_eq!(taken, 2);
+}
+
+#[test]
+fn no_module_breaks_what_takes_it_in() {
+    let seeds = folder("tests/data/corpus/modules");
+    let limits = WasmLimits {
+        fuel: 1_000,
+        memory_bytes: 1 << 20,
+    };
+    let taken = feed(&seeds, 2_000, |bytes| {
+        match WasmExtension::new(&bytes, limits) {
+            Ok(module) => {
+                // What it answers is its own affair; that it comes back is ours.
+                let _ = module.ask("{}");
+                true
+            }
+            Err(fault) => {
+                assert!(!fault.is_empty());
+                false
+            }
+        }
+    });
+    assert_eq!(taken, 1);
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! Nothing outside is asked that is not in here, by its exact address or path. An Atlas can only name
 //! what an operator has allowed.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,16 +42,25 @@ impl Registry {
     /// When the file cannot be read, or something in it cannot be used; nothing is taken in then.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
         let folder = path.parent().unwrap_or(Path::new("."));
-        decode_file(path, |root, faults| {
-            root.only(&["extensions"], faults);
-            let mut registry = Self::default();
-            let list = root.need("extensions", faults)?;
-            for item in list.items(faults) {
-                extension(&item, folder, &mut registry, faults);
-            }
-            Some(registry)
-        })
+        decode_file(path, |root, faults| list(root, folder, faults))
     }
+
+    /// Decodes a list that lies nowhere.
+    #[cfg(test)]
+    pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self, LoadError> {
+        let decode = |root: &Placed<'_>, faults: &mut Faults<'_>| list(root, Path::new(""), faults);
+        crate::atlas::written::decode_bytes("extensions", bytes, decode)
+    }
+}
+
+fn list(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option<Registry> {
+    root.only(&["extensions"], faults);
+    let mut registry = Registry::default();
+    let list = root.need("extensions", faults)?;
+    for item in list.items(faults) {
+        extension(&item, folder, &mut registry, faults);
+    }
+    Some(registry)
 }
 
 fn extension(
@@ -184,11 +195,16 @@ fn wasm_limits(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<WasmLimits>
 }
 
 fn module(path: &Path) -> Result<Vec<u8>, String> {
-    let size = std::fs::metadata(path)
-        .map_err(|error| error.to_string())?
-        .len();
-    if size > MAX_WASM_BYTES {
-        return Err(format!("it has {size} bytes, more than {MAX_WASM_BYTES}"));
+    let told = |error: std::io::Error| error.to_string();
+    let file = File::open(path).map_err(told)?;
+    if !file.metadata().map_err(told)?.is_file() {
+        return Err("it is not a file".to_owned());
     }
-    std::fs::read(path).map_err(|error| error.to_string())
+    let mut bytes = Vec::new();
+    let mut bounded = file.take(MAX_WASM_BYTES + 1);
+    bounded.read_to_end(&mut bytes).map_err(told)?;
+    if bytes.len() as u64 > MAX_WASM_BYTES {
+        return Err(format!("it has more than {MAX_WASM_BYTES} bytes"));
+    }
+    Ok(bytes)
 }

@@ -68,7 +68,7 @@ impl WasmExtension {
     }
 
     /// Puts a question, and waits for the answer.
-    fn ask(&self, question: &str) -> Result<Value, String> {
+    pub(crate) fn ask(&self, question: &str) -> Result<Value, String> {
         let loaded = &self.0;
         let mut store = Store::new(&loaded.engine, limits(loaded.limits));
         store.limiter(|limits| limits);
