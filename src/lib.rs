@@ -35,13 +35,19 @@
 //! - A decision is bound to the hash of the request and of the Atlases it was judged under.
 //! - The screen shows only what is durable.
 //! - After a failed write nothing is recorded and nothing is allowed.
-//! - Agents hold a type that has no call to decide.
+//! - Agents hold a type that has no call to decide. They answer only what an Atlas says is theirs to
+//!   answer, and an approval never is.
+//! - An extension is asked by the runtime and answers as data. What it does not answer, in time and as
+//!   it should, counts against the agent.
 //!
 //! # Words
 //!
 //! - *gate*: a blocking checkpoint, or a policy's wish for approval, in a request's way.
 //! - *held*: waiting in the operator's queue, under an identifier such as `c-12`.
 //! - *permit*: the right to run exactly one approved request once, left for an asker that had gone.
+//! - *override*: an operator's permit against a denial that says it may be overruled.
+//! - *resolution*: what a session may do now, with what stands in the way; relied on until it expires.
+//! - *extension*: a plugin, module, address or program that has a say in a checkpoint.
 //! - *record*: one event of TRACE, chained.
 //! - *head*: how many records of a session were acknowledged, and the hash of the last.
 

@@ -6,6 +6,29 @@
 //!
 //! Code that is part of this process is registered in a [`Registry`]: single checkpoint types, handlers
 //! and validators, or a [`CheckpointPlugin`] with several of them.
+//!
+//! ```
+//! use std::sync::Arc;
+//!
+//! use cra_core::engine::extension::{CheckpointContext, CheckpointResult};
+//! use cra_core::runtime::extension::{CheckpointTypeDefinition, HandlerFn, Registry};
+//!
+//! let mut registry = Registry::default();
+//! registry.register_checkpoint_type(CheckpointTypeDefinition {
+//!     name: "all-caps".to_owned(),
+//!     description: "input that shouts".to_owned(),
+//!     evaluator: Arc::new(|context: &CheckpointContext| {
+//!         let input = context.input.as_ref();
+//!         input.is_some_and(|input| input.content == input.content.to_uppercase())
+//!     }),
+//!     default_handler: Some(Arc::new(HandlerFn(|_: &CheckpointContext| {
+//!         CheckpointResult::block("please do not shout")
+//!     }))),
+//!     default_priority: Some(650),
+//! })?;
+//! assert!(registry.table().triggers.contains("all-caps"));
+//! # Ok::<(), cra_core::runtime::extension::RegisterError>(())
+//! ```
 
 use std::collections::BTreeMap;
 use std::fmt;
