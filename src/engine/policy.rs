@@ -229,18 +229,18 @@ pub(super) fn not_allowed(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<D
         .iter()
         .filter(|atlas| atlas.default_decision == DefaultDecision::Deny)
         .peekable();
-    if denying.peek().is_none() || case.session.allows(action) {
-        return None;
-    }
+    denying.peek()?;
     let mentions = |policy: &Policy| match policy.kind {
         PolicyKind::Allow => case.surely_holds(policy.when.as_ref()),
         PolicyKind::RequiresApproval => case.holds(policy.when.as_ref()),
         PolicyKind::Deny | PolicyKind::RateLimit | PolicyKind::Budget => false,
     };
-    let mentioned = matches.policies().any(|matched| mentions(matched.item));
+    let allowed = case.session.allows(action);
+    let mentioned = allowed || matches.policies().any(|matched| mentions(matched.item));
     let mentioned_by = |atlas: &Atlas| {
         let mut own = matches.policies();
-        own.any(|matched| std::ptr::eq(matched.atlas, atlas) && mentions(matched.item))
+        (allowed && case.session.allows_under(&atlas.id, action))
+            || own.any(|matched| std::ptr::eq(matched.atlas, atlas) && mentions(matched.item))
     };
     if !denying.any(|atlas| !mentioned_by(atlas) && (matches.known_by(atlas) || !mentioned)) {
         return None;

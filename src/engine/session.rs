@@ -38,8 +38,8 @@ pub struct Session {
     pub unlocked: BTreeSet<(String, String)>,
     /// Capabilities that gates locked, whosever they are; they stay locked.
     pub locked: BTreeSet<String>,
-    /// Actions that gates allowed.
-    pub allowed: Vec<Patterns>,
+    /// Actions that gates allowed, each with its Atlas: one Atlas lifts no denial of another's.
+    pub allowed: Vec<(String, Patterns)>,
     /// Actions that gates denied, with the gate.
     pub denied: Vec<(String, Patterns)>,
     /// Contexts it was handed, each with its Atlas, and when.
@@ -200,7 +200,16 @@ impl Session {
     /// Whether a passed gate allows `action` by name.
     #[must_use]
     pub fn allows(&self, action: &str) -> bool {
-        self.allowed.iter().any(|patterns| patterns.matches(action))
+        self.allowed
+            .iter()
+            .any(|(_, patterns)| patterns.matches(action))
+    }
+
+    /// Whether a passed gate of this Atlas does.
+    #[must_use]
+    pub fn allows_under(&self, atlas_id: &str, action: &str) -> bool {
+        let mut allowed = self.allowed.iter();
+        allowed.any(|(of, patterns)| of == atlas_id && patterns.matches(action))
     }
 
     /// Takes over what passing `gate` of an Atlas does.
@@ -209,8 +218,9 @@ impl Session {
         self.unlocked
             .extend(unlocked.map(|id| (atlas_id.to_owned(), id.clone())));
         self.locked.extend(effects.lock.iter().cloned());
-        if !effects.allow.is_empty() && !self.allowed.contains(&effects.allow) {
-            self.allowed.push(effects.allow.clone());
+        let permission = (atlas_id.to_owned(), effects.allow.clone());
+        if !effects.allow.is_empty() && !self.allowed.contains(&permission) {
+            self.allowed.push(permission);
         }
         let denial = (gate.to_owned(), effects.deny.clone());
         if !effects.deny.is_empty() && !self.denied.contains(&denial) {

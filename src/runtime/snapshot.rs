@@ -161,7 +161,7 @@ impl SessionSummary {
             actions: session.actions,
             unlocked: names(unlocked),
             locked: names(locked),
-            allowed: written(&session.allowed),
+            allowed: written(session.allowed.iter().map(|(_, patterns)| patterns)),
             denied: written(session.denied.iter().map(|(_, patterns)| patterns)),
             contexts: session.context_ids().into_iter().collect(),
             guidance: session

@@ -46,6 +46,28 @@ policies: [{policy_id: ok, type: allow, actions: ['*']}]
 }
 
 #[test]
+fn what_one_atlas_allows_at_a_gate_does_not_overrule_another_that_denies_by_default() {
+    let strict = atlas("default_decision: deny\nactions: [{action_id: a}]\n");
+    let lax = "
+actions: [{action_id: b}]
+checkpoints:
+  - checkpoint_id: open-wide
+    trigger: {type: session_start}
+    allow_actions: ['*']
+";
+    let lax = atlas(lax).replace("atlas_id: test", "atlas_id: lax");
+    for atlases in [[&*strict, &*lax], [&*lax, &*strict]] {
+        let mut bench = Bench::new(&atlases);
+        bench.start("s-1");
+        let a = bench.request("s-1", "a", json!({}));
+        assert_eq!(bench.denied(a).code, DenyCode::Policy);
+        // What the strict one does not know, the other one may allow.
+        let b = bench.request("s-1", "b", json!({}));
+        bench.allowed(b);
+    }
+}
+
+#[test]
 fn of_several_atlases_the_highest_tier_and_the_highest_priority_count() {
     let with = |id: &str, tier: &str, priority: u64| {
         let body = format!(
