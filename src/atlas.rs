@@ -29,4 +29,5 @@ mod yaml;
 
 pub use compiled::Atlas;
 pub use diagnostic::Diagnostic;
-pub use load::{LoadError, Loaded, load_file, load_str, load_str_with};
+pub use load::{LoadError, Loaded, lint_file, load_file, load_str, load_str_with};
+pub use prove::KnownExtensions;

@@ -62,7 +62,7 @@ fn run(args: Args) -> Result<u8, Failure> {
             TraceCommand::Export(export) => trace::export(&settings, &export),
         },
         Some(Command::Atlas { command }) => match command {
-            args::AtlasCommand::Lint(lint) => atlas::lint(&lint),
+            args::AtlasCommand::Lint(lint) => atlas::lint(&settings, &lint),
             args::AtlasCommand::Explain(explain) => atlas::explain(&explain),
             args::AtlasCommand::Types(types) => atlas::types(&types),
         },

@@ -174,6 +174,8 @@ codes! {
     NoPolicy = "W011", Warning;
     /// A critical gate whose firing may be lost in a crash.
     AsyncRecord = "W012", Warning;
+    /// An extension that the operator's list does not have.
+    UnlistedExtension = "W013", Warning;
     /// More warnings than are listed.
     MoreWarnings = "W099", Warning;
 }

@@ -8,7 +8,7 @@ use super::compiled::Atlas;
 use super::decode::decode;
 use super::diagnostic::{Code, Colour, Diagnostic, Problems, Severity, render};
 use super::document::AtlasManifest;
-use super::prove::prove;
+use super::prove::{KnownExtensions, prove};
 use super::yaml;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_ATLAS_BYTES;
@@ -100,6 +100,16 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
     load_bytes(&path.to_string_lossy(), read_bytes(path)?)
 }
 
+/// The same, with advice about extensions that the Atlas names and that are not `known`.
+///
+/// # Errors
+/// As above.
+pub fn lint_file(path: impl AsRef<Path>, known: &KnownExtensions) -> Result<Loaded, LoadError> {
+    let path = path.as_ref();
+    let name = path.to_string_lossy();
+    load_configured(&name, read_bytes(path)?, |_| {}, Some(known))
+}
+
 /// Loads an Atlas from text, which `name` names in messages.
 ///
 /// # Errors
@@ -124,22 +134,23 @@ pub fn load_str_with(
     text: &str,
     configure: impl FnOnce(&mut AtlasManifest),
 ) -> Result<Loaded, LoadError> {
-    load_configured(name, text.as_bytes().to_vec(), configure)
+    load_configured(name, text.as_bytes().to_vec(), configure, None)
 }
 
 /// Loads an Atlas from the bytes of a file.
 pub(crate) fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
-    load_configured(name, bytes, |_| {})
+    load_configured(name, bytes, |_| {}, None)
 }
 
 fn load_configured(
     name: &str,
     bytes: Vec<u8>,
     configure: impl FnOnce(&mut AtlasManifest),
+    known: Option<&KnownExtensions>,
 ) -> Result<Loaded, LoadError> {
     let source = to_text(name, bytes)?;
     let mut problems = Problems::new(name, &source);
-    let atlas = build(&source, configure, &mut problems);
+    let atlas = build(&source, configure, known, &mut problems);
     let diagnostics = problems.into_diagnostics();
     match atlas {
         Some(atlas) => Ok(Loaded {
@@ -170,6 +181,7 @@ pub(super) fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
 fn build<'s>(
     source: &'s str,
     configure: impl FnOnce(&mut AtlasManifest),
+    known: Option<&KnownExtensions>,
     problems: &mut Problems<'s>,
 ) -> Option<Atlas> {
     let root = yaml::parse(source, problems)?;
@@ -190,7 +202,7 @@ fn build<'s>(
         let became = serde_json::to_string(&manifest).unwrap_or_default();
         hash = Digest::of_parts([source.as_bytes(), became.as_bytes()]);
     }
-    prove(manifest, &root, hash, problems)
+    prove(manifest, &root, hash, known, problems)
 }
 
 /// The bytes of a file, no more than are needed to know that it is too large.

@@ -7,6 +7,7 @@
 mod advice;
 mod checkpoint;
 mod config;
+mod extension;
 mod ids;
 mod trigger;
 
@@ -29,16 +30,19 @@ use crate::base::limits::{MAX_ACTION_LEN, MAX_ID_LEN};
 use crate::base::pattern::{Pattern, Patterns};
 use crate::base::text::is_deceptive;
 
+pub use extension::KnownExtensions;
 use ids::Kind;
 
 /// The version of the format that this program reads.
 const FORMAT_VERSION: &str = "1.0";
 
-/// Proves a manifest that was decoded from `root`. `None` when there is an error, old or new.
+/// Proves a manifest that was decoded from `root`. `None` when there is an error, old or new. With
+/// `known` extensions, advice says which others it names.
 pub(super) fn prove(
     manifest: AtlasManifest,
     root: &Node,
     hash: Digest,
+    known: Option<&KnownExtensions>,
     problems: &mut Problems<'_>,
 ) -> Option<Atlas> {
     let mut prover = Prover { root, problems };
@@ -70,6 +74,9 @@ pub(super) fn prove(
     let actions = prover.actions(&manifest.actions);
     if !prover.problems.has_errors() {
         prover.advise(&manifest);
+        if let Some(known) = known {
+            prover.advise_extensions(&manifest, known);
+        }
     }
     if problems.has_errors() {
         return None;

@@ -99,6 +99,8 @@ const SCENARIO: &str = "\
 A scenario names its Atlas, or a list of them, relative to its own folder:
 
   atlas: acme-support.yaml
+  extensions:                         # may be left out
+  - { name: is-ticket, answers: validator, with: true }
   steps:
   - start: { session: s-1, agent: bot, intent: 'close tickets' }
     expect: { held: [onboarding] }
@@ -119,12 +121,21 @@ Further steps, each with its session:
   leave: { action: ticket.get }                         whoever waits for it stops waiting
   context: { query: 'the rules', hints: [ID] }          or checkpoint: ID, an interactive one
   error: { type: timeout, message: slow, recoverable: true }
+  answer: { gate: ID, answers: { CHECKPOINT: { QUESTION: 'because' } } }   the agent answers itself
+  resolve: { input: 'close it' }                        the agent asks what it may do
+
+An extension answers as a trigger, a handler or a validator, always `with` the same JSON, or it
+`fails: REASON`; nothing outside is asked, and the operator's list of extensions does not count. A
+request with `resolution: last` relies on what its session was told last, or names one by its
+identifier.
 
 A gate goes by its checkpoint, its policy or its number (c-1); of several the oldest is meant.
 `answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true` (request),
 `accepted: true` (input, context, error), `contexts: [ID]` and `guidance_contains: TEXT` (what was
-handed over), and `released: [ACTION]`, what was asked for earlier and may run now. `held`,
-`contexts`, `released` and `settled: []` are exact, `records` are at least these. Time begins on
+handed over), `withdrawn: [CHECKPOINT]` (whose guidance no longer holds), `asked: [CHECKPOINT]` (what
+the agent itself is asked), `resolved: { allowed: [ACTION], denied: [ACTION] }`, `modified_input: TEXT`,
+and `released: [ACTION]`, what was asked for earlier and may run now. Lists are exact, but of
+`records` these have to be among them, and of `settled` as well unless it is empty. Time begins on
 2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]

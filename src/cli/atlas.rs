@@ -9,8 +9,9 @@ use super::args::Lint;
 use super::atlases::{Known, files_of};
 use super::error::{Failure, verdict};
 use super::exit;
+use super::settings::Settings;
 use crate::atlas::diagnostic::{Code, Colour, Diagnostic, render};
-use crate::atlas::{LoadError, load_file};
+use crate::atlas::{KnownExtensions, LoadError, lint_file};
 use crate::base::text::one_line;
 
 mod explain;
@@ -20,7 +21,8 @@ pub(super) use explain::explain;
 pub(super) use types::types;
 
 /// Reports every problem of every file.
-pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
+pub(super) fn lint(settings: &Settings, lint: &Lint) -> Result<u8, Failure> {
+    let listed = listed(settings)?;
     let mut out = io::stdout().lock();
     let colour = if out.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         Colour::Ansi
@@ -32,23 +34,24 @@ pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
     let mut written = Ok(());
     let mut known = Known::default();
     for file in &files_of(&lint.files)? {
-        let (ok, diagnostics, mut text): (bool, Vec<Diagnostic>, String) = match load_file(file) {
-            Ok(mut loaded) => {
-                let first = known.first_of(&loaded.atlas.id, file);
-                let ok = first.is_none();
-                loaded
-                    .warnings
-                    .extend(first.map(|first| taken(&loaded.atlas.id, &first, file)));
-                code = if ok { code } else { exit::LINT };
-                let text = render(&loaded.warnings, &loaded.source, colour);
-                (ok, loaded.warnings, text)
-            }
-            Err(error @ LoadError::Io { .. }) => return Err(error.into()),
-            Err(error) => {
-                code = exit::LINT;
-                (false, error.diagnostics().to_vec(), error.report(colour))
-            }
-        };
+        let (ok, diagnostics, mut text): (bool, Vec<Diagnostic>, String) =
+            match lint_file(file, &listed) {
+                Ok(mut loaded) => {
+                    let first = known.first_of(&loaded.atlas.id, file);
+                    let ok = first.is_none();
+                    loaded
+                        .warnings
+                        .extend(first.map(|first| taken(&loaded.atlas.id, &first, file)));
+                    code = if ok { code } else { exit::LINT };
+                    let text = render(&loaded.warnings, &loaded.source, colour);
+                    (ok, loaded.warnings, text)
+                }
+                Err(error @ LoadError::Io { .. }) => return Err(error.into()),
+                Err(error) => {
+                    code = exit::LINT;
+                    (false, error.diagnostics().to_vec(), error.report(colour))
+                }
+            };
         let name = file.to_string_lossy();
         if ok && diagnostics.is_empty() {
             text = format!("{}: no problems\n", crate::base::text::one_line(&name));
@@ -65,6 +68,16 @@ pub(super) fn lint(lint: &Lint) -> Result<u8, Failure> {
             .and_then(|()| writeln!(out));
     }
     verdict(code, written)
+}
+
+/// The extensions that the operator's list has.
+fn listed(settings: &Settings) -> Result<KnownExtensions, Failure> {
+    let table = settings.extensions()?.table();
+    Ok(KnownExtensions {
+        triggers: table.triggers,
+        handlers: table.handlers,
+        validators: table.validators,
+    })
 }
 
 /// An identifier that another Atlas has: in force together, nobody could say which of them decided.

@@ -14,7 +14,8 @@ use super::error::{Failure, verdict};
 use super::exit;
 use crate::base::text::one_line;
 use crate::engine::command::Reply;
-use expect::{Failed, code, decision, failures, taken_up};
+use crate::engine::resolve::Resolution;
+use expect::{Failed, code, decision, failures, resolution, taken_up};
 use scenario::{Answers, Deed, Scenario, Step};
 use stage::{Noted, Stage};
 
@@ -34,7 +35,7 @@ struct Played<'s> {
 /// Plays a scenario and says whether it went as expected.
 pub(super) fn run(run: &Run) -> Result<u8, Failure> {
     let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
-    let mut stage = Stage::new(load_all(&scenario.atlases)?);
+    let mut stage = Stage::new(load_all(&scenario.atlases)?, scenario.extensions);
     let steps = scenario.steps.iter().enumerate();
     let played: Vec<_> = steps
         .map(|(index, step)| play(&mut stage, index + 1, step))
@@ -107,10 +108,26 @@ fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
         let (action, outcome) = (&decided.action, decided.outcome.as_str());
         lines.push(format!("{action} at {names}: {outcome}"));
     }
+    if !noted.asked.is_empty() {
+        lines.push(format!("the agent is asked at {}", noted.asked.join(", ")));
+    }
+    if let Some(Reply::Denied(_)) = &noted.reply
+        && !noted.held.is_empty()
+    {
+        let gates = noted.held.join(", ");
+        lines.push(format!("an operator may overrule it at {gates}"));
+    }
+    if let Some(Reply::Resolved(resolution)) = &noted.reply {
+        lines.extend(resolved(resolution));
+    }
+    let modified = noted.modified_input.iter();
+    lines.extend(modified.map(|text| format!("the input now reads: {text}")));
     let contexts = noted.given.contexts.iter();
     lines.extend(contexts.map(|it| format!("given context {}", it.context_id)));
     let guidance = noted.given.guidance.iter();
     lines.extend(guidance.map(|it| format!("told: {}", it.block.content)));
+    let withdrawn = noted.given.withdrawn.iter();
+    lines.extend(withdrawn.map(|from| format!("what {from} said no longer holds")));
     let released = noted.released.iter();
     lines.extend(released.map(|action| format!("{action} is released")));
     let own = match &noted.reply {
@@ -120,6 +137,17 @@ fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
     let others = noted.denied.iter().filter(|denied| Some(*denied) != own);
     lines.extend(others.map(|denied| format!("denied ({}): {}", code(denied), denied.reason)));
     lines
+}
+
+/// What an agent was told that it may do.
+fn resolved(resolution: &Resolution) -> Vec<String> {
+    let allowed = resolution.allowed.iter();
+    let allowed = allowed.map(|action| format!("{action} would run"));
+    let denied = resolution.denied.iter();
+    let denied = denied.map(|it| format!("{} would be denied: {}", it.action, it.reason));
+    let constraints = resolution.constraints.iter();
+    let constraints = constraints.map(|it| format!("{} at {}: {}", it.action, it.by, it.detail));
+    allowed.chain(denied).chain(constraints).collect()
 }
 
 fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
@@ -141,6 +169,9 @@ fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
         "allowed": matches!(noted.reply, Some(Reply::Allowed(_))),
         "outcome": taken_up(noted),
         "held": noted.held,
+        "asked": noted.asked,
+        "resolved": resolution(noted),
+        "modified_input": noted.modified_input,
         "denied": noted.denied,
         "settled": settled.collect::<Vec<_>>(),
         "released": noted.released,
@@ -155,6 +186,8 @@ fn kind(deed: &Deed) -> &'static str {
     match deed {
         Deed::Start(_) => "start",
         Deed::Request { .. } => "request",
+        Deed::Answer { .. } => "answer",
+        Deed::Resolve(_) => "resolve",
         Deed::Complete { .. } => "complete",
         Deed::Leave { .. } => "leave",
         Deed::Input(_) => "input",
@@ -174,7 +207,17 @@ fn describe(deed: &Deed) -> String {
             session,
             action,
             params,
+            ..
         } => format!("request {session} {action} {params}"),
+        Deed::Answer {
+            session,
+            gate,
+            answers,
+        } => format!("answer {session} {gate} {}", json!(answers)),
+        Deed::Resolve(resolve) => match &resolve.input {
+            Some(input) => format!("resolve {} {input:?}", resolve.session),
+            None => format!("resolve {}", resolve.session),
+        },
         Deed::Complete {
             session,
             action,

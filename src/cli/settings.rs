@@ -71,11 +71,14 @@ impl Settings {
     pub(super) fn extensions(&self) -> Result<Registry, Failure> {
         let file = match &self.extensions {
             Some(named) => named.clone(),
-            None => match folders()?.in_config_dir("extensions.yaml") {
-                usual if usual.exists() => usual,
-                _ => return Ok(Registry::default()),
+            None => match folders() {
+                Ok(folders) => folders.in_config_dir("extensions.yaml"),
+                Err(_) => return Ok(Registry::default()),
             },
         };
+        if self.extensions.is_none() && !file.exists() {
+            return Ok(Registry::default());
+        }
         Registry::load(&file).map_err(Failure::Extensions)
     }
 

@@ -103,6 +103,99 @@ fn a_folder_stands_for_every_atlas_in_it() {
     assert!(said.err.contains("no terminal"), "{}", said.err);
 }
 
+/// An Atlas that names an extension of every kind.
+const EXTENDED: &str = "\
+atlas_version: '1.0'
+atlas_id: com.example
+version: '1'
+name: Example
+default_decision: allow
+checkpoints:
+  - checkpoint_id: told
+    trigger: { type: custom, trigger_id: mood, on: [input] }
+  - checkpoint_id: decided
+    trigger: { type: custom, trigger_id: weather, when: { path: input, contains: rain } }
+  - checkpoint_id: gate
+    trigger: { type: session_start }
+    mode: blocking
+    handler: board
+    questions:
+      - { question_id: q, question: Why?, hint: a ticket, validation: { custom_validator: desk } }
+";
+
+const LISTED: &str = "\
+extensions:
+  - { name: mood, answers: [trigger], command: [/bin/true] }
+  - { name: board, answers: [handler], command: [/bin/true] }
+  - { name: desk, answers: [validator], command: [/bin/true] }
+";
+
+#[test]
+fn lint_says_what_happens_without_an_extension_and_where_to_allow_it() {
+    let folder = folder(&[("atlas.yaml", EXTENDED), ("none.yaml", "extensions: []\n")]);
+    let atlas = folder.path().join("atlas.yaml");
+    let none = folder.path().join("none.yaml");
+    for args in [
+        vec!["atlas", "lint", text(&atlas)],
+        vec!["--extensions", text(&none), "atlas", "lint", text(&atlas)],
+    ] {
+        let said = cra(&args);
+        assert_eq!((said.code, said.err.as_str()), (0, ""), "{}", said.out);
+        for told in [
+            "atlas.yaml:8:42",
+            "no trigger called `mood` may be asked: it counts as fired whenever it is looked at",
+            "in `checkpoints[0].trigger.trigger_id`",
+            "with `answers: [trigger]`",
+            "atlas.yaml:14:14",
+            "no handler called `board` may be asked: everything that this checkpoint fires for is denied",
+            "no validator called `desk` may be asked: no answer to this question is accepted",
+            "in `checkpoints[2].questions[0].validation.custom_validator`",
+            "(`--extensions FILE`), with `answers: [validator]`",
+        ] {
+            assert!(said.out.contains(told), "`{told}` is not in:\n{}", said.out);
+        }
+        assert!(!said.out.contains("weather"), "{}", said.out);
+        assert_eq!(said.out.matches("W013").count(), 3, "{}", said.out);
+    }
+}
+
+#[test]
+fn lint_is_silent_about_extensions_that_are_listed() {
+    let folder = folder(&[("atlas.yaml", EXTENDED), ("list.yaml", LISTED)]);
+    let atlas = folder.path().join("atlas.yaml");
+    let list = folder.path().join("list.yaml");
+    let named = cra(&["atlas", "lint", text(&atlas), "--extensions", text(&list)]);
+    assert_eq!(named.code, 0, "{}", named.err);
+    assert!(named.out.ends_with("no problems\n"), "{}", named.out);
+    // The usual place, and a role that is not the one that is wanted.
+    let usual = folder.path().join(".config/cra/extensions.yaml");
+    fs::create_dir_all(usual.parent().unwrap()).unwrap();
+    fs::write(&usual, LISTED.replace("[validator]", "[handler]")).unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_cra"))
+        .env_clear()
+        .env("HOME", folder.path())
+        .args(["atlas", "lint", text(&atlas)])
+        .output()
+        .unwrap();
+    let out = String::from_utf8(output.stdout).unwrap();
+    assert!(out.contains("no validator called `desk`"), "{out}");
+    assert_eq!(out.matches("W013").count(), 1, "{out}");
+}
+
+#[test]
+fn a_list_of_extensions_with_faults_is_told_before_anything_is_linted() {
+    let folder = folder(&[
+        ("atlas.yaml", EXTENDED),
+        ("list.yaml", "extensions: [{}]\n"),
+    ]);
+    let atlas = folder.path().join("atlas.yaml");
+    let list = folder.path().join("list.yaml");
+    let said = cra(&["atlas", "lint", text(&atlas), "--extensions", text(&list)]);
+    assert_eq!((said.code, said.out.as_str()), (1, ""), "{}", said.err);
+    assert!(said.err.contains("missing key `name`"), "{}", said.err);
+    assert!(said.err.contains("list.yaml:1:14"), "{}", said.err);
+}
+
 #[test]
 fn a_folder_without_an_atlas_is_an_error() {
     let folder = folder(&[(".hidden.yaml", ""), ("notes.txt", "")]);

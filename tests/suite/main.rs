@@ -12,6 +12,7 @@ mod atlases;
 mod cli;
 mod coding_agents;
 mod conformance;
+mod examples;
 mod extensions;
 mod house;
 mod readme;

@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 use super::support::{files, root};
 
+mod extended;
+
 /// What a run came to.
 struct Ran {
     code: i32,
@@ -198,8 +200,14 @@ fn the_example_of_the_help_can_be_played() {
     let help = String::from_utf8(help.stdout).unwrap();
     let (_, example) = help.split_once("atlas: acme-support.yaml\n").unwrap();
     let (example, _) = example.split_once("\n\n").unwrap();
-    let (_, steps) = example.split_once("steps:\n").unwrap();
-    let ran = play(steps, &[]);
+    let (extensions, steps) = example.split_once("  steps:\n").unwrap();
+    let atlas = root().join("assets/atlas/acme-support.yaml");
+    let atlas = format!("atlas: {}", atlas.display());
+    let extensions = extensions.replace("\n  ", "\n");
+    let ran = play_text(
+        &format!("{atlas}\n{}steps:\n{steps}", extensions.trim_start()),
+        &[],
+    );
     assert_eq!(
         (ran.code, ran.err.as_str()),
         (0, ""),
@@ -300,6 +308,9 @@ fn machines_get_a_list_of_steps() {
             "allowed": false,
             "outcome": null,
             "held": ["onboarding"],
+            "asked": [],
+            "resolved": null,
+            "modified_input": null,
             "denied": [],
             "settled": [],
             "released": [],

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::scenario::{Expected, ExpectedEnd};
 use super::stage::{Noted, Stage};
 use crate::engine::command::{Denied, Reply};
+use crate::engine::resolve::Resolution;
 
 /// An expectation that does not hold.
 #[derive(Serialize)]
@@ -34,14 +35,22 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
         accepted(expected, noted),
         contexts(expected, noted),
         guidance(expected, noted),
+        list(
+            "withdrawn",
+            expected.withdrawn.as_ref(),
+            &noted.given.withdrawn,
+        ),
+        list("asked", expected.asked.as_ref(), &noted.asked),
+        modified_input(expected, noted),
         denied(expected, noted),
         reason(expected, noted),
         outcome(expected, noted),
-        released(expected, noted),
+        list("released", expected.released.as_ref(), &noted.released),
         records(expected, noted),
     ];
     let mut failed: Vec<_> = checks.into_iter().flatten().collect();
     failed.extend(settled(expected, noted, stage));
+    failed.extend(resolved(expected, noted));
     failed
 }
 
@@ -50,7 +59,7 @@ pub(super) fn decision(noted: &Noted) -> String {
     match &noted.reply {
         None if let Some(misfit) = &noted.misfit => format!("refused: {}", misfit.what),
         None if noted.held.is_empty() => "done".to_owned(),
-        None => format!("held at {}", noted.held.join(", ")),
+        None | Some(Reply::Asked(_)) => format!("held at {}", noted.held.join(", ")),
         Some(Reply::Started(_)) if !noted.held.is_empty() => {
             format!("held at {}", noted.held.join(", "))
         }
@@ -72,9 +81,9 @@ pub(super) fn decision(noted: &Noted) -> String {
             format!("invalid: {}", rules.join(", "))
         }
         Some(Reply::Refused(refused)) => format!("refused: {refused}"),
-        Some(Reply::Asked(asked)) => format!("asked at {}", asked.gate),
         Some(Reply::Resolved(resolution)) => {
-            format!("resolved: {} allowed", resolution.allowed.len())
+            let (allowed, denied) = (resolution.allowed.len(), resolution.denied.len());
+            format!("resolved: {allowed} allowed, {denied} denied")
         }
         Some(Reply::Consulted(_)) => "consulted".to_owned(),
     }
@@ -220,15 +229,65 @@ fn outcome(expected: &Expected, noted: &Noted) -> Option<Failed> {
     Some(Failed::new(wanted, decision(noted)))
 }
 
-fn released(expected: &Expected, noted: &Noted) -> Option<Failed> {
-    let wanted = expected.released.as_ref()?;
-    if same(wanted, &noted.released) {
+/// A list that has to be this one, in any order.
+fn list(noun: &str, wanted: Option<&Vec<String>>, actual: &[String]) -> Option<Failed> {
+    let wanted = wanted?;
+    if same(wanted, actual) {
         return None;
     }
     Some(Failed::new(
-        format!("released [{}]", wanted.join(", ")),
-        format!("released [{}]", noted.released.join(", ")),
+        format!("{noun} [{}]", wanted.join(", ")),
+        format!("{noun} [{}]", actual.join(", ")),
     ))
+}
+
+fn modified_input(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.modified_input.as_ref()?;
+    if noted.modified_input.as_ref() == Some(wanted) {
+        return None;
+    }
+    let actual = match &noted.modified_input {
+        Some(actual) => format!("input `{actual}`"),
+        None => "the input as it was".to_owned(),
+    };
+    Some(Failed::new(format!("input `{wanted}`"), actual))
+}
+
+/// What the agent was told that it may do, if it asked.
+pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
+    match &noted.reply {
+        Some(Reply::Resolved(resolution)) => Some(resolution),
+        Some(
+            Reply::Started(_)
+            | Reply::Ended
+            | Reply::Accepted(_)
+            | Reply::Allowed(_)
+            | Reply::Denied(_)
+            | Reply::Asked(_)
+            | Reply::Consulted(_)
+            | Reply::Completed
+            | Reply::Decided(_)
+            | Reply::Invalid(_)
+            | Reply::Refused(_),
+        )
+        | None => None,
+    }
+}
+
+fn resolved(expected: &Expected, noted: &Noted) -> Vec<Failed> {
+    let Some(wanted) = &expected.resolved else {
+        return Vec::new();
+    };
+    let Some(resolution) = resolution(noted) else {
+        return vec![Failed::new("resolved", decision(noted))];
+    };
+    let denied = resolution.denied.iter().map(|it| it.action.clone());
+    let denied: Vec<_> = denied.collect();
+    let checks = [
+        list("allowed", wanted.allowed.as_ref(), &resolution.allowed),
+        list("denied", wanted.denied.as_ref(), &denied),
+    ];
+    checks.into_iter().flatten().collect()
 }
 
 fn records(expected: &Expected, noted: &Noted) -> Option<Failed> {

@@ -10,13 +10,16 @@ use crate::atlas::written::{Faults, Placed, decode_file};
 use crate::trace::event::Payload;
 
 mod deed;
+mod script;
 
-pub(super) use deed::{Answers, Deed};
+pub(super) use deed::{AgentAnswers, Answers, Deed};
 use deed::{DEEDS, deed};
+pub(super) use script::Answering;
 
 /// A scripted session with scripted answers.
 pub(in crate::cli) struct Scenario {
     pub(super) atlases: Vec<PathBuf>,
+    pub(super) extensions: Answering,
     pub(super) steps: Vec<Step>,
 }
 
@@ -35,6 +38,12 @@ pub(super) struct Expected {
     /// Contexts handed over, neither more nor less.
     pub(super) contexts: Option<Vec<String>>,
     pub(super) guidance_contains: Option<String>,
+    /// Checkpoints whose guidance no longer holds, neither more nor less.
+    pub(super) withdrawn: Option<Vec<String>>,
+    /// Checkpoints that the agent itself is asked at, neither more nor less.
+    pub(super) asked: Option<Vec<String>>,
+    pub(super) resolved: Option<ExpectedResolution>,
+    pub(super) modified_input: Option<String>,
     pub(super) denied: Option<&'static str>,
     pub(super) reason_contains: Option<String>,
     pub(super) outcome: Option<&'static str>,
@@ -48,6 +57,13 @@ pub(super) struct Expected {
 pub(super) struct ExpectedEnd {
     pub(super) gate: String,
     pub(super) outcome: &'static str,
+}
+
+/// What an agent is expected to be told that it may do: actions, neither more nor less.
+#[derive(Default)]
+pub(super) struct ExpectedResolution {
+    pub(super) allowed: Option<Vec<String>>,
+    pub(super) denied: Option<Vec<String>>,
 }
 
 /// How a decision can be taken up.
@@ -65,11 +81,13 @@ const OUTCOMES: [&str; 7] = [
 const ENDS: [&str; 5] = ["passed", "denied", "expired", "withdrawn", "voided"];
 
 /// Why something can be denied, as agents are told.
-pub(super) const DENIALS: [&str; 15] = [
+pub(super) const DENIALS: [&str; 17] = [
     "session",
     "bad_request",
     "unknown_action",
     "policy",
+    "extension",
+    "resolution",
     "denied_action",
     "capability_locked",
     "parameters",
@@ -101,7 +119,7 @@ impl Scenario {
 }
 
 fn scenario(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option<Scenario> {
-    root.only(&["atlas", "steps"], faults);
+    root.only(&["atlas", "extensions", "steps"], faults);
     let atlas = root.need("atlas", faults);
     let names = atlas.map(|atlas| {
         if atlas.is_list() {
@@ -110,6 +128,8 @@ fn scenario(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option
             atlas.text(faults).into_iter().collect()
         }
     });
+    let extensions = root.get("extensions");
+    let extensions = extensions.map(|list| Answering::read(&list, faults));
     let steps = root.need("steps", faults)?;
     let items = steps.items(faults);
     if steps.is_list() && items.is_empty() {
@@ -118,6 +138,7 @@ fn scenario(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option
     let steps = items.iter().filter_map(|item| step(item, faults)).collect();
     Some(Scenario {
         atlases: names?.iter().map(|name| folder.join(name)).collect(),
+        extensions: extensions.unwrap_or_default(),
         steps,
     })
 }
@@ -151,13 +172,18 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         "records",
         "contexts",
         "guidance_contains",
+        "withdrawn",
+        "modified_input",
     ];
-    match kind {
-        "request" => known.push("allowed"),
-        "input" | "context" | "error" => known.push("accepted"),
-        "pass" | "deny" | "complete" | "leave" => known.push("outcome"),
-        _ => {}
-    }
+    known.extend(match kind {
+        "start" => &["asked"][..],
+        "request" => &["allowed", "asked"],
+        "answer" => &["allowed", "accepted", "outcome"],
+        "resolve" => &["resolved"],
+        "input" | "context" | "error" => &["accepted", "asked"],
+        "pass" | "deny" | "complete" | "leave" => &["outcome"],
+        _ => &[],
+    });
     value.only(&known, faults);
     let word = |key: &str, noun: &str, words: &[&'static str], faults: &mut Faults<'_>| {
         value.get(key).and_then(|it| it.word(noun, words, faults))
@@ -168,12 +194,24 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         accepted: value.get("accepted").and_then(|it| it.boolean(faults)),
         contexts: value.get("contexts").map(|it| it.texts(faults)),
         guidance_contains: optional_text(value, "guidance_contains", faults),
+        withdrawn: value.get("withdrawn").map(|it| it.texts(faults)),
+        asked: value.get("asked").map(|it| it.texts(faults)),
+        resolved: value.get("resolved").map(|it| resolved(&it, faults)),
+        modified_input: optional_text(value, "modified_input", faults),
         denied: word("denied", "denial", &DENIALS, faults),
         reason_contains: optional_text(value, "reason_contains", faults),
         outcome: word("outcome", "outcome", &OUTCOMES, faults),
         settled: settled(value, faults),
         released: value.get("released").map(|it| it.texts(faults)),
         records: records(value, faults),
+    }
+}
+
+fn resolved(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedResolution {
+    value.only(&["allowed", "denied"], faults);
+    ExpectedResolution {
+        allowed: value.get("allowed").map(|it| it.texts(faults)),
+        denied: value.get("denied").map(|it| it.texts(faults)),
     }
 }
 
@@ -224,10 +262,11 @@ mod tests {
     use crate::engine::command::DenyCode;
 
     #[test]
-    fn every_denial_is_one_that_agents_are_told() {
-        for name in DENIALS {
-            let read = serde_json::from_value::<DenyCode>(json!(name));
-            assert!(read.is_ok(), "{name}");
-        }
+    fn the_denials_are_exactly_those_that_agents_are_told() {
+        let error = serde_json::from_value::<DenyCode>(json!("nothing")).unwrap_err();
+        let message = error.to_string();
+        let (_, known) = message.split_once("expected one of").unwrap();
+        let known: Vec<_> = known.split('`').skip(1).step_by(2).collect();
+        assert_eq!(DENIALS.as_slice(), known);
     }
 }

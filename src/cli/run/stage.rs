@@ -9,18 +9,19 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::scenario::Deed;
+use super::scenario::{Answering, Deed};
 use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
 use crate::base::id::{CountedIds, ExecutionId, GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, AskId, Command, Decide, Decided, Denied, Effect, EndSession, Given, Reply,
-    Ruling,
+    ActionRequest, AskId, Asked, Command, Decide, Decided, Denied, Effect, EndSession, Given,
+    Reply, Ruling,
 };
 use crate::engine::extension::Returned;
 use crate::engine::held::{Held, Subject};
 
+mod agent;
 mod answers;
 mod beside;
 
@@ -39,15 +40,19 @@ pub(super) struct Stage {
     asks: u64,
     deadlines: BTreeSet<(Timestamp, GateId)>,
     /// What was asked for, by who waits.
-    asked: BTreeMap<AskId, Asked>,
+    wishes: BTreeMap<AskId, Wish>,
     /// Runs that were allowed and are not completed, in the order they were.
     runs: Vec<Run>,
     /// Everything that was ever held, in the order it was.
     seen: Vec<Arc<Held>>,
+    /// What extensions answer.
+    extensions: Answering,
+    /// The last resolution of each session.
+    resolutions: BTreeMap<SessionId, String>,
 }
 
 /// What somebody asked for.
-struct Asked {
+struct Wish {
     session: SessionId,
     /// The action; nothing for what happens beside actions.
     action: Option<String>,
@@ -71,6 +76,10 @@ pub(super) struct Noted {
     pub(super) settled: Vec<Decided>,
     /// Actions asked for in earlier steps that may run now.
     pub(super) released: Vec<String>,
+    /// Checkpoints that the agent itself is asked at.
+    pub(super) asked: Vec<String>,
+    /// The input as it should read, where an extension changed it.
+    pub(super) modified_input: Option<String>,
     /// What was handed over, to whoever.
     pub(super) given: Given,
     /// Everything that was denied, in this step or at last.
@@ -85,6 +94,13 @@ impl Noted {
     fn give(&mut self, given: &Given) {
         self.given.contexts.extend(given.contexts.iter().cloned());
         self.given.guidance.extend(given.guidance.iter().cloned());
+        self.given.withdrawn.extend(given.withdrawn.iter().cloned());
+    }
+
+    fn ask_agent(&mut self, asked: &Asked) {
+        let gates = asked.gates.iter();
+        self.asked
+            .extend(gates.map(|gate| gate.checkpoint_id.clone()));
     }
 }
 
@@ -97,13 +113,17 @@ pub(super) struct Misfit {
 }
 
 impl Stage {
-    pub(super) fn new(atlases: Vec<Atlas>) -> Self {
+    pub(super) fn new(atlases: Vec<Atlas>, extensions: Answering) -> Self {
+        let mut engine = Engine::new(atlases, Box::new(CountedIds::default()));
+        engine.set_extensions(extensions.table());
         Self {
-            engine: Engine::new(atlases, Box::new(CountedIds::default())),
+            engine,
+            extensions,
+            resolutions: BTreeMap::new(),
             now: Timestamp::from_micros(BEGINNING_MICROS),
             asks: 0,
             deadlines: BTreeSet::new(),
-            asked: BTreeMap::new(),
+            wishes: BTreeMap::new(),
             runs: Vec::new(),
             seen: Vec::new(),
         }
@@ -125,7 +145,17 @@ impl Stage {
                 session,
                 action,
                 params,
-            } => self.request(session, action, params, &mut noted),
+                resolution,
+            } => {
+                let resolution = self.resolution(session, resolution.as_deref(), &mut noted);
+                self.request((session, action, params, resolution), &mut noted);
+            }
+            Deed::Answer {
+                session,
+                gate,
+                answers,
+            } => self.answer(session, gate, answers, &mut noted),
+            Deed::Resolve(resolve) => self.resolve(resolve, &mut noted),
             Deed::Complete {
                 session,
                 action,
@@ -187,19 +217,23 @@ impl Stage {
         held.map(|held| gate_names(held)).unwrap_or_default()
     }
 
-    fn request(&mut self, session: &SessionId, action: &str, params: &Value, noted: &mut Noted) {
+    fn request(
+        &mut self,
+        (session, action, params, resolution): (&SessionId, &str, &Value, Option<String>),
+        noted: &mut Noted,
+    ) {
         let request = ActionRequest {
             session: session.clone(),
             action: action.to_owned(),
             params: params.clone(),
             deadline: None,
-            resolution: None,
+            resolution,
         };
-        let asked = Asked {
+        let wish = Wish {
             session: session.clone(),
             action: Some(action.to_owned()),
         };
-        self.asked.insert(AskId(self.asks + 1), asked);
+        self.wishes.insert(AskId(self.asks + 1), wish);
         self.ask(|ask| Command::RequestAction(ask, request), noted);
         if noted.reply.is_none() && noted.held.is_empty() {
             // It joined the same request, or waits behind the start of its session.
@@ -251,12 +285,12 @@ impl Stage {
     }
 
     fn tell(&mut self, command: Command, asker: Option<AskId>, noted: &mut Noted) {
-        let mut unheard = Vec::new();
+        let mut calls = Vec::new();
         for effect in self.engine.handle(command, self.now) {
             match effect {
                 Effect::Record(draft) => noted.records.push(draft.payload.event_type()),
                 Effect::Persist(_) => {}
-                Effect::CallOut(call) => unheard.push(call.id),
+                Effect::CallOut(call) => calls.push(call),
                 Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
                 Effect::Held(gate) => {
@@ -270,22 +304,35 @@ impl Stage {
                 Effect::Settled(decided) => noted.settled.push(decided),
             }
         }
-        for call in unheard {
+        for call in calls {
             let returned = Returned {
-                outcome: Err("there are no extensions in a scenario".to_owned()),
+                outcome: self.extensions.outcome(&call),
                 took: Duration::ZERO,
             };
-            self.tell(Command::Returned(call, returned), asker, noted);
+            self.tell(Command::Returned(call.id, returned), asker, noted);
         }
     }
 
     fn hear(&mut self, ask: AskId, asker: Option<AskId>, reply: Reply, noted: &mut Noted) {
-        let wish = self.asked.remove(&ask);
+        let wish = self.wishes.remove(&ask);
         let action = wish.as_ref().and_then(|wish| wish.action.clone());
         match &reply {
             Reply::Denied(denied) => noted.denied.push(denied.clone()),
-            Reply::Started(started) => noted.give(&started.given),
-            Reply::Accepted(accepted) => noted.give(&accepted.given),
+            Reply::Started(started) => {
+                noted.give(&started.given);
+                started.asked.iter().for_each(|it| noted.ask_agent(it));
+            }
+            Reply::Accepted(accepted) => {
+                noted.give(&accepted.given);
+                noted.modified_input.clone_from(&accepted.modified_input);
+            }
+            Reply::Asked(questions) => noted.ask_agent(questions),
+            Reply::Resolved(resolution) => {
+                noted.given.contexts.extend(resolution.contexts.clone());
+                noted.given.guidance.extend(resolution.guidance.clone());
+                let (session, id) = (resolution.session.clone(), resolution.id.clone());
+                self.resolutions.insert(session, id);
+            }
             Reply::Allowed(allowed) => {
                 noted.give(&allowed.given);
                 let run = wish.zip(action.clone()).map(|(wish, action)| Run {
@@ -297,8 +344,6 @@ impl Stage {
             }
             Reply::Ended
             | Reply::Completed
-            | Reply::Asked(_)
-            | Reply::Resolved(_)
             | Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Invalid(_)

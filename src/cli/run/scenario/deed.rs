@@ -9,7 +9,7 @@ use crate::atlas::diagnostic::Code;
 use crate::atlas::written::{Faults, Placed};
 use crate::base::id::SessionId;
 use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, Input};
-use crate::engine::command::{InputSource, StartSession};
+use crate::engine::command::{InputSource, Resolve, StartSession};
 
 /// What happens.
 pub(in crate::cli::run) enum Deed {
@@ -18,7 +18,17 @@ pub(in crate::cli::run) enum Deed {
         session: SessionId,
         action: String,
         params: Value,
+        /// The resolution it relies on.
+        resolution: Option<String>,
     },
+    /// The agent answers what is its to answer.
+    Answer {
+        session: SessionId,
+        gate: String,
+        answers: AgentAnswers,
+    },
+    /// The agent asks what it may do.
+    Resolve(Resolve),
     /// What came of the oldest run of an action that is not completed yet.
     Complete {
         session: SessionId,
@@ -49,6 +59,9 @@ pub(in crate::cli::run) enum Deed {
     },
 }
 
+/// What an agent answers: by checkpoint, then by question.
+pub(in crate::cli::run) type AgentAnswers = BTreeMap<String, BTreeMap<String, Value>>;
+
 /// What an operator answers.
 pub(in crate::cli::run) enum Answers {
     /// Whatever keeps the rules.
@@ -58,9 +71,9 @@ pub(in crate::cli::run) enum Answers {
 }
 
 /// The keys that steps go by.
-pub(super) const DEEDS: [&str; 11] = [
-    "start", "request", "complete", "leave", "input", "context", "error", "pass", "deny", "wait",
-    "end",
+pub(super) const DEEDS: [&str; 13] = [
+    "start", "request", "answer", "resolve", "complete", "leave", "input", "context", "error",
+    "pass", "deny", "wait", "end",
 ];
 
 const STATUSES: [(&str, FinalStatus); 4] = [
@@ -81,6 +94,8 @@ pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> O
     match kind {
         "start" => start(value, faults),
         "request" => request(value, faults),
+        "answer" => answer(value, faults),
+        "resolve" => resolve(value, faults),
         "complete" => complete(value, faults),
         "leave" => leave(value, faults),
         "input" => input(value, faults),
@@ -107,15 +122,45 @@ fn start(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
 }
 
 fn request(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    value.only(&["session", "action", "params"], faults);
+    value.only(&["session", "action", "params", "resolution"], faults);
     let session = session(value, faults);
     let action = text(value, "action", faults);
     let params = value.get("params").map(|params| params.json());
+    let resolution = optional_text(value, "resolution", faults);
     Some(Deed::Request {
         session: session?,
         action: action?,
         params: params.unwrap_or_else(|| json!({})),
+        resolution,
     })
+}
+
+fn answer(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "gate", "answers"], faults);
+    let session = session(value, faults);
+    let gate = text(value, "gate", faults);
+    let place = value.need("answers", faults)?;
+    let Ok(answers) = serde_json::from_value(place.json()) else {
+        let message = "expected a map of answers by checkpoint, then by question";
+        place.refuse(Code::WrongType, message, faults);
+        return None;
+    };
+    Some(Deed::Answer {
+        session: session?,
+        gate: gate?,
+        answers,
+    })
+}
+
+fn resolve(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "input"], faults);
+    let session = session(value, faults);
+    let input = optional_text(value, "input", faults);
+    Some(Deed::Resolve(Resolve {
+        session: session?,
+        input,
+        actions: Vec::new(),
+    }))
 }
 
 fn complete(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {

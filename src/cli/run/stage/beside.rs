@@ -1,6 +1,6 @@
 //! What happens beside requests and decisions: input, errors, context, results, and leaving.
 
-use super::{Asked, Misfit, Noted, Stage};
+use super::{Misfit, Noted, Stage, Wish};
 use crate::base::id::SessionId;
 use crate::engine::command::{ActionCompleted, ActionError, AskId, Command};
 
@@ -12,11 +12,11 @@ impl Stage {
         noted: &mut Noted,
         command: impl FnOnce(AskId) -> Command,
     ) {
-        let asked = Asked {
+        let wish = Wish {
             session: session.clone(),
             action: None,
         };
-        self.asked.insert(AskId(self.asks + 1), asked);
+        self.wishes.insert(AskId(self.asks + 1), wish);
         self.ask(command, noted);
     }
 
@@ -51,14 +51,14 @@ impl Stage {
 
     /// Whoever waits in a session stops waiting: for one action, or for anything.
     pub(super) fn leave(&mut self, session: &SessionId, action: Option<&str>, noted: &mut Noted) {
-        let meant = |asked: &Asked| {
-            asked.session == *session && (action.is_none() || asked.action.as_deref() == action)
+        let meant = |wish: &Wish| {
+            wish.session == *session && (action.is_none() || wish.action.as_deref() == action)
         };
-        let waiting = self.asked.iter().filter(|(_, asked)| meant(asked));
+        let waiting = self.wishes.iter().filter(|(_, wish)| meant(wish));
         let waiting: Vec<AskId> = waiting.map(|(ask, _)| *ask).collect();
         if waiting.is_empty() {
-            let asked = self.asked.values();
-            let names = asked.map(|it| it.action.as_deref().unwrap_or("beside actions"));
+            let wishes = self.wishes.values();
+            let names = wishes.map(|it| it.action.as_deref().unwrap_or("beside actions"));
             let names: Vec<_> = names.collect();
             noted.misfit = Some(Misfit {
                 what: "nobody waits",
@@ -67,7 +67,7 @@ impl Stage {
             });
         }
         for ask in waiting {
-            self.asked.remove(&ask);
+            self.wishes.remove(&ask);
             self.tell(Command::AskerLeft(ask), None, noted);
         }
     }

@@ -1,0 +1,74 @@
+//! Extensions that an Atlas names and nobody may ask: what happens then, and where to allow them.
+
+use std::collections::BTreeSet;
+
+use super::Prover;
+use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::document::{AtlasManifest, CheckpointTrigger, StewardCheckpointDef};
+
+/// The extensions that may be asked, by what they can be asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct KnownExtensions {
+    /// Those that tell whether a custom trigger fires.
+    pub triggers: BTreeSet<String>,
+    /// Those that handle checkpoints.
+    pub handlers: BTreeSet<String>,
+    /// Those that judge answers.
+    pub validators: BTreeSet<String>,
+}
+
+impl Prover<'_, '_> {
+    /// Says what is named and not known.
+    pub(super) fn advise_extensions(&mut self, manifest: &AtlasManifest, known: &KnownExtensions) {
+        for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
+            let path = format!("checkpoints[{index}]");
+            self.advise_trigger(&path, checkpoint, known);
+            if let Some(name) = &checkpoint.handler
+                && !known.handlers.contains(name)
+            {
+                let then = "everything that this checkpoint fires for is denied";
+                self.unlisted(&format!("{path}.handler"), "handler", name, then);
+            }
+            for (number, question) in checkpoint.questions.iter().enumerate() {
+                if let Some(name) = &question.validation.custom_validator
+                    && !known.validators.contains(name)
+                {
+                    let path = format!("{path}.questions[{number}].validation.custom_validator");
+                    let then = "no answer to this question is accepted";
+                    self.unlisted(&path, "validator", name, then);
+                }
+            }
+        }
+    }
+
+    /// A condition decides a trigger that no extension answers for; without one it always fires.
+    fn advise_trigger(
+        &mut self,
+        path: &str,
+        checkpoint: &StewardCheckpointDef,
+        known: &KnownExtensions,
+    ) {
+        if let CheckpointTrigger::Custom {
+            trigger_id,
+            when: None,
+            ..
+        } = &checkpoint.trigger
+            && !known.triggers.contains(trigger_id)
+        {
+            let path = self.detail(&format!("{path}.trigger"), &["trigger_id"]);
+            let then = "it counts as fired whenever it is looked at";
+            self.unlisted(&path, "trigger", trigger_id, then);
+        }
+    }
+
+    fn unlisted(&mut self, path: &str, role: &str, name: &str, then: &str) {
+        let message = format!("no {role} called {} may be asked: {then}", quoted(name));
+        let help = format!(
+            "allow it in the operator's list (`--extensions FILE`), with `answers: [{role}]`"
+        );
+        self.report(
+            path,
+            Problem::new(Code::UnlistedExtension, message).help(help),
+        );
+    }
+}

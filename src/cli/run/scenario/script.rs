@@ -1,0 +1,87 @@
+//! What extensions answer in a scenario: always the same, and nothing outside is asked.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::text;
+use crate::atlas::diagnostic::Code;
+use crate::atlas::written::{Faults, Placed};
+use crate::base::id::is_restricted;
+use crate::engine::extension::{Call, CallQuestion, Extensions};
+
+/// What can be asked of an extension.
+const ROLES: [&str; 3] = ["trigger", "handler", "validator"];
+
+/// Every scripted answer, by what is asked and of whom.
+#[derive(Default)]
+pub(in crate::cli::run) struct Answering(BTreeMap<(&'static str, String), Result<Value, String>>);
+
+impl Answering {
+    /// Reads the list of extensions.
+    pub(super) fn read(list: &Placed<'_>, faults: &mut Faults<'_>) -> Self {
+        let mut all = Self::default();
+        for item in list.items(faults) {
+            all.add(&item, faults);
+        }
+        all
+    }
+
+    fn add(&mut self, item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<()> {
+        item.only(&["name", "answers", "with", "fails"], faults);
+        let answer = answer(item, faults);
+        let role = item.need("answers", faults);
+        let role = role.and_then(|it| it.word("kind of question", &ROLES, faults));
+        let place = item.need("name", faults)?;
+        let name = place.text(faults)?;
+        if !is_restricted(&name) {
+            let message = "a name has letters, digits, dots, dashes and underscores";
+            place.refuse(Code::BadId, message, faults);
+        }
+        let (role, answer) = (role?, answer?);
+        if self.0.insert((role, name.clone()), answer).is_some() {
+            let message = format!("there is a {role} called `{name}` already");
+            place.refuse(Code::DuplicateId, &message, faults);
+        }
+        Some(())
+    }
+
+    /// What there is, for the engine.
+    pub(in crate::cli::run) fn table(&self) -> Extensions {
+        let of = |role: &str| {
+            let names = self.0.keys().filter(|(it, _)| *it == role);
+            names.map(|(_, name)| name.clone()).collect()
+        };
+        Extensions {
+            triggers: of("trigger"),
+            handlers: of("handler"),
+            validators: of("validator"),
+            by_type: BTreeMap::new(),
+        }
+    }
+
+    /// What an extension answers.
+    pub(in crate::cli::run) fn outcome(&self, call: &Call) -> Result<Value, String> {
+        let role = match call.question {
+            CallQuestion::Trigger { .. } => "trigger",
+            CallQuestion::Handler => "handler",
+            CallQuestion::Validator { .. } => "validator",
+        };
+        let scripted = self.0.get(&(role, call.name.clone()));
+        let none = || Err("the scenario has no answer of it".to_owned());
+        scripted.cloned().unwrap_or_else(none)
+    }
+}
+
+/// What it answers, or why it does not: exactly one of them.
+fn answer(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Result<Value, String>> {
+    match (item.get("with"), item.get("fails")) {
+        (Some(with), None) => Some(Ok(with.json())),
+        (None, Some(_)) => text(item, "fails", faults).map(Err),
+        (Some(_), Some(_)) | (None, None) => {
+            let message = "an extension answers `with` something or `fails`, exactly one of them";
+            item.refuse(Code::Contradiction, message, faults);
+            None
+        }
+    }
+}

@@ -1,0 +1,105 @@
+//! The shipped list of extensions is one that works.
+
+use std::fs;
+use std::process::Command;
+use std::sync::Arc;
+
+use cra_core::atlas::load_file;
+use cra_core::engine::command::{DenyCode, Input, InputSource, Reply, Ruling};
+use cra_core::runtime::Requested;
+use cra_core::runtime::extension::Registry;
+use cra_core::store::memory::MemoryStore;
+use serde_json::json;
+
+use super::support::{Bench, clock, decide, request, root};
+
+fn input(text: &str) -> Input {
+    Input {
+        session: "s-1".parse().unwrap(),
+        text: text.to_owned(),
+        source: InputSource::User,
+    }
+}
+
+async fn bench() -> Bench {
+    let folder = root().join("assets/extensions");
+    let registry = Registry::load(&folder.join("example.yaml")).unwrap();
+    let atlas = load_file(folder.join("atlas.yaml")).unwrap().atlas;
+    let bench = Bench::with(
+        vec![atlas],
+        registry,
+        Arc::new(MemoryStore::default()),
+        clock(),
+    )
+    .await;
+    bench.begin("s-1").await;
+    bench
+}
+
+#[test]
+fn the_module_is_what_its_source_says() {
+    let folder = root().join("assets/extensions");
+    let module = wat::parse_file(folder.join("shouting.wat")).unwrap();
+    let file = folder.join("shouting.wasm");
+    if std::env::var_os("UPDATE_MODULE").is_some() {
+        fs::write(&file, &module).unwrap();
+    } else {
+        let same = fs::read(&file).unwrap() == module;
+        assert!(same, "run the tests with UPDATE_MODULE=1");
+    }
+}
+
+#[tokio::test]
+async fn the_example_extensions_answer() {
+    let bench = bench().await;
+    let agents = bench.runtime.agents();
+    let quiet = agents.input(input("good morning!")).await.unwrap();
+    assert!(quiet.given.guidance.is_empty(), "{quiet:?}");
+    let loud = agents.input(input("where is my money!!")).await.unwrap();
+    assert_eq!(loud.given.guidance[0].checkpoint_id, "shouting");
+
+    let restart = request("s-1", "service.restart", json!({}));
+    let allowed = agents.request_action(restart).await.unwrap();
+    assert!(matches!(allowed, Requested::Allowed(_)), "{allowed:?}");
+    let drop = request("s-1", "database.drop", json!({}));
+    let denied = agents.request_action(drop).await.unwrap_err();
+    assert_eq!(denied.code, DenyCode::Extension);
+    assert!(denied.reason.contains("before Monday"), "{denied:?}");
+}
+
+#[tokio::test]
+async fn an_address_where_nobody_answers_lets_no_answer_pass() {
+    let bench = bench().await;
+    let agents = bench.runtime.agents();
+    let waiting = tokio::spawn(async move {
+        let pay = request("s-1", "refund.pay", json!({}));
+        agents.request_action(pay).await
+    });
+    let picture = bench.until(|picture| picture.held.len() == 1).await;
+    let answers = vec![[("ticket".to_owned(), json!("T-1"))].into()];
+    let ruling = Ruling::Pass { answers };
+    let desk = bench.runtime.desk();
+    let reply = desk.decide(decide(&picture.held[0], ruling)).await;
+    assert!(matches!(reply, Reply::Invalid(_)), "{reply:?}");
+    waiting.abort();
+}
+
+#[test]
+fn the_example_atlas_and_its_list_go_together() {
+    let folder = root().join("assets/extensions");
+    let lint = |more: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_cra"))
+            .env_clear()
+            .env("HOME", "/nowhere")
+            .args(["atlas", "lint"])
+            .arg(folder.join("atlas.yaml"))
+            .args(more)
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let example = folder.join("example.yaml");
+    let told = lint(&["--extensions", example.to_str().unwrap()]);
+    assert!(told.ends_with("no problems\n"), "{told}");
+    assert_eq!(lint(&[]).matches("W013").count(), 3);
+}

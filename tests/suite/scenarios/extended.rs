@@ -1,0 +1,161 @@
+//! Scenarios with extensions, agents that answer, and what they ask about.
+
+use super::*;
+
+/// Runs these steps against one of the Atlases of the shipped scenarios.
+fn play_with(atlas: &str, extensions: &str, steps: &str) -> Ran {
+    let atlas = root().join("assets/scenarios/atlas").join(atlas);
+    let text = format!(
+        "atlas: {}\n{extensions}steps:\n  - start: {{ session: s-1 }}\n{steps}",
+        atlas.display()
+    );
+    play_text(&text, &[])
+}
+
+#[test]
+fn an_extension_is_read_with_care() {
+    let extensions = "\
+extensions:
+  - { name: a, answers: trigger }
+  - { name: a, answers: handler, with: true, fails: gone }
+  - { name: a, answers: oracle, with: true }
+  - { name: 'a b', answers: handler, with: true }
+  - { answers: validator, with: true }
+  - { name: b, with: true }
+  - { name: c, answers: trigger, with: true, timeout_ms: 1 }
+  - { name: d, answers: trigger, with: true }
+  - { name: d, answers: trigger, fails: gone }
+  - { name: e, answers: trigger, fails: 1 }
+";
+    is_unreadable(
+        &play_with("extended.yaml", extensions, ""),
+        &[
+            "scenario.yaml:3:7",
+            "an extension answers `with` something or `fails`, exactly one of them",
+            "scenario.yaml:4:7",
+            "unknown kind of question `oracle`",
+            "in `extensions[3].name`",
+            "a name has letters",
+            "missing key `name`",
+            "missing key `answers`",
+            "unknown key `timeout_ms`",
+            "there is a trigger called `d` already",
+            "in `extensions[9].fails`",
+        ],
+    );
+}
+
+#[test]
+fn an_extension_answers_only_what_it_is_scripted_for() {
+    let request = "  - request: { session: s-1, action: deploy }\n    expect: ";
+    for (extension, expect) in [
+        (
+            "{ name: board, answers: handler, with: { continue: true } }",
+            "{ allowed: true }",
+        ),
+        (
+            "{ name: board, answers: validator, with: true }",
+            "{ denied: extension, reason_contains: no extension has that name }",
+        ),
+        (
+            "{ name: board, answers: handler, fails: on holiday }",
+            "{ denied: extension, reason_contains: on holiday }",
+        ),
+        (
+            "{ name: board, answers: handler, with: { contniue: true } }",
+            "{ denied: extension, reason_contains: cannot be read }",
+        ),
+    ] {
+        let extensions = format!("extensions:\n  - {extension}\n");
+        let ran = play_with(
+            "extended.yaml",
+            &extensions,
+            &format!("{request}{expect}\n"),
+        );
+        assert_eq!(ran.code, 0, "{extension}\n{}{}", ran.out, ran.err);
+    }
+}
+
+#[test]
+fn what_agents_answer_and_ask_can_fail_its_expectations() {
+    let answer =
+        "answer: { session: s-1, gate: purpose, answers: { purpose: { why: minutes of it } } }";
+    let cases = [
+        (
+            "request: { session: s-1, action: note.write }",
+            "{ asked: [] }",
+            "wanted asked [], actual asked [purpose]",
+        ),
+        (
+            "resolve: { session: s-1 }",
+            "{ resolved: { allowed: [], denied: [note.read] } }",
+            "wanted allowed [], actual allowed [note.read]",
+        ),
+        (
+            "resolve: { session: s-1 }",
+            "{ resolved: { denied: [note.read] } }",
+            "wanted denied [note.read], actual denied [note.erase]",
+        ),
+        (
+            "resolve: { session: s-9 }",
+            "{ resolved: {} }",
+            "wanted resolved, actual denied (session)",
+        ),
+        (
+            "input: { session: s-1, text: hello }",
+            "{ modified_input: bye }",
+            "wanted input `bye`, actual the input as it was",
+        ),
+        (
+            "request: { session: s-1, action: note.read }",
+            "{ withdrawn: [drafting] }",
+            "wanted withdrawn [drafting], actual withdrawn []",
+        ),
+        (
+            "request: { session: s-1, action: note.read, resolution: last }",
+            "{}",
+            "wanted a resolution of s-1, actual it has not resolved",
+        ),
+        (answer, "{}", "wanted gate purpose, actual held at []"),
+    ];
+    for (step, expect, told) in cases {
+        let steps = format!("  - {step}\n    expect: {expect}\n");
+        let ran = play_with("agents.yaml", "", &steps);
+        assert_eq!(ran.code, 4, "{step}\n{}{}", ran.out, ran.err);
+        assert!(ran.out.contains(told), "`{told}` is not in:\n{}", ran.out);
+    }
+}
+
+#[test]
+fn what_an_agent_answers_is_read_with_care() {
+    let steps = "
+  - answer: { session: s-1, gate: purpose, answers: { why: because } }
+  - answer: { session: s-1, gate: purpose, answers: {}, reason: none }
+    expect: { asked: [] }
+  - resolve: { session: s-1, actions: [a] }
+    expect: { resolved: { held: [] }, allowed: true }
+";
+    is_unreadable(
+        &play_with("agents.yaml", "", steps),
+        &[
+            "expected a map of answers by checkpoint, then by question",
+            "unknown key `reason`",
+            "in `steps[2].expect.asked`",
+            "unknown key `actions`",
+            "in `steps[3].expect.resolved.held`",
+            "in `steps[3].expect.allowed`",
+        ],
+    );
+}
+
+#[test]
+fn machines_are_told_what_an_agent_may_do() {
+    let file = root().join("assets/scenarios/resolution.yaml");
+    let ran = run(&file, &["--json"]);
+    let steps: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
+    let resolved = &steps[1]["resolved"];
+    assert_eq!(resolved["allowed"], json!(["note.read"]));
+    assert_eq!(resolved["denied"][0]["override_available"], json!(true));
+    assert_eq!(resolved["ttl_seconds"], json!(300));
+    assert_eq!(steps[3]["resolved"], json!(null));
+}
