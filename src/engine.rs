@@ -136,6 +136,9 @@ struct Permit {
     /// Denials that an operator overruled for it.
     #[serde(default)]
     overrides: BTreeSet<String>,
+    /// The gates that were passed for it. It opens no other.
+    #[serde(default)]
+    passed: BTreeSet<String>,
     trace_id: TraceId,
     span_id: SpanId,
 }

@@ -40,7 +40,10 @@ impl Turn<'_> {
             self.take_up(Command::RequestAction(ask, request));
             return;
         }
-        self.reenter(&request.session);
+        if let Some(asked) = self.reenter(&request.session) {
+            self.reply(ask, Reply::Asked(asked));
+            return;
+        }
         let Some(session) = self.live(&request.session) else {
             return;
         };
@@ -265,23 +268,28 @@ fn overridable(held: &Held) -> Option<(String, String)> {
     })
 }
 
-fn request_fault(request: &ActionRequest) -> Option<String> {
-    let length = request.action.chars().count();
+pub(super) fn request_fault(request: &ActionRequest) -> Option<String> {
+    call_fault(&request.action, &request.params)
+}
+
+/// Why an action cannot be asked for, or about.
+pub(super) fn call_fault(action: &str, params: &Value) -> Option<String> {
+    let length = action.chars().count();
     if length == 0 || length > MAX_ACTION_LEN {
         return Some(format!(
             "an action's name has 1 to {MAX_ACTION_LEN} characters, not {length}"
         ));
     }
-    if !(request.params.is_object() || request.params.is_null()) {
+    if !(params.is_object() || params.is_null()) {
         return Some("parameters are a JSON object".to_owned());
     }
     // Before anything walks through them: what is too deep must not be walked through.
-    if is_deeper(&request.params, MAX_PARAMS_DEPTH) {
+    if is_deeper(params, MAX_PARAMS_DEPTH) {
         return Some(format!(
             "parameters are nested at most {MAX_PARAMS_DEPTH} levels deep"
         ));
     }
-    let size = canonical(&request.params).len();
+    let size = canonical(params).len();
     (size > MAX_PARAMS_BYTES)
         .then(|| format!("parameters have at most {MAX_PARAMS_BYTES} bytes, not {size}"))
 }

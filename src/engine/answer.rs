@@ -8,7 +8,9 @@ use serde_json::Value;
 
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{Expect, ResponseType};
-use crate::base::limits::MAX_ANSWER_CHARS;
+use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH};
+
+use super::action::is_deeper;
 
 /// What a question's answer came to.
 #[derive(Clone, Debug, PartialEq)]
@@ -107,8 +109,11 @@ fn judge_text(question: &Question, raw: &Value) -> Judged {
     if rules.is_empty() {
         rules.push(rule("answered", true));
     }
+    // What is longer than any answer may be is not kept either.
+    let most = question.validation().max_length.unwrap_or_default();
+    let kept = text.chars().count() <= most.max(MAX_ANSWER_CHARS);
     Judged {
-        answer: Some(Value::from(text)),
+        answer: kept.then(|| Value::from(text)),
         rules,
     }
 }
@@ -243,6 +248,16 @@ fn judge_json(question: &Question, raw: &Value) -> Judged {
         },
         other => other.clone(),
     };
+    // What goes into the record must come out of it again.
+    if is_deeper(&value, MAX_PARAMS_DEPTH) {
+        let text = format!("nested at most {MAX_PARAMS_DEPTH} levels deep");
+        return unreadable(&text);
+    }
+    let length = value.to_string().chars().count();
+    if length > MAX_ANSWER_CHARS {
+        let text = format!("at most {MAX_ANSWER_CHARS} characters ({length} now)");
+        return unreadable(&text);
+    }
     let mut rules = vec![rule("valid JSON", true)];
     if let Some(schema) = question.schema() {
         rules.push(match schema.fault(&value) {

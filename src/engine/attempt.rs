@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::atlas::document::{CheckpointMode, RiskTier};
+use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
@@ -14,7 +14,7 @@ use super::command::{Allowed, AskId, DenyCode, Given, Reply, StateKind};
 use super::context::Cause;
 use super::deny::Denial;
 use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request};
-use super::held::{ActionCall, Subject, TierSource};
+use super::held::{ActionCall, Gate, Origin, Subject, TierSource};
 use super::policy;
 use super::session::Running;
 use super::turn::{Place, Turn};
@@ -84,7 +84,8 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::Extension, stop.reason);
             return;
         }
-        attempt.approvals.extend(handled.approvals);
+        let approvals = handled.approvals.into_iter();
+        attempt.approvals.extend(approvals.map(|(_, it)| it));
         attempt.given = handled.given;
         self.pass_or_hold(ask, attempt);
     }
@@ -108,20 +109,20 @@ impl Turn<'_> {
             place,
             deadline,
             fired,
-            approvals,
+            mut approvals,
             mut given,
             overruled,
         } = attempt;
-        let blocking = |fired: &&OwnedFired| fired.checkpoint.mode == CheckpointMode::Blocking;
-        let gated =
-            fired.iter().any(|fired| blocking(&fired)) || !approvals.is_empty() || overruled;
-        let permit = gated.then(|| self.take_permit(hash)).flatten();
+        let gated = fired.iter().any(OwnedFired::is_gate) || !approvals.is_empty() || overruled;
+        let permit = gated
+            .then(|| self.permit_for(hash, &fired, &mut approvals))
+            .flatten();
         let beside = if gated && permit.is_none() {
             Beside::Gate
         } else {
             Beside::Nothing
         };
-        for fired in fired.iter().filter(|fired| !blocking(fired)) {
+        for fired in fired.iter().filter(|fired| !fired.is_gate()) {
             given.extend(self.apply_passing(&place, fired, &subject, beside));
         }
         if !gated {
@@ -130,7 +131,10 @@ impl Turn<'_> {
             return;
         }
         if let Some(permit) = permit {
-            let checkpoints = fired.iter().filter(blocking).map(|it| &it.checkpoint.id);
+            let checkpoints = fired
+                .iter()
+                .filter(|it| it.is_gate())
+                .map(|it| &it.checkpoint.id);
             let policies = approvals.iter().map(|approval| &approval.policy_id);
             self.run_by_permit(
                 ask,
@@ -151,30 +155,62 @@ impl Turn<'_> {
             self.record_below(&place, risk_detected(&call));
         }
         let raised = self.raise_all(&fired, &approvals);
-        let advisory = |fired: &&OwnedFired| {
-            fired.certain && fired.checkpoint.mode == CheckpointMode::Advisory
-        };
+        let advice = fired.iter().filter(|it| it.certain && it.is_advice());
         let request = Request {
             subject,
             hash,
             place,
             deadline,
             given,
-            advice: fired
-                .iter()
-                .filter(advisory)
-                .map(OwnedFired::advice)
-                .collect(),
+            advice: advice.map(OwnedFired::advice).collect(),
             modified_input: None,
         };
         self.hold(Some(ask), request, raised);
+    }
+
+    /// Takes the permit that opens all gates in the way. Where one stands that nobody passed, all of it
+    /// is asked about again, with what the permit overruled.
+    fn permit_for(
+        &mut self,
+        hash: Digest,
+        fired: &[OwnedFired],
+        approvals: &mut Vec<OwnedApproval>,
+    ) -> Option<Permit> {
+        let permit = self.take_permit(hash)?;
+        if permit.opens(fired, approvals) {
+            return Some(permit);
+        }
+        approvals.extend(self.overrules_of(&permit));
+        None
+    }
+
+    /// The denials that a permit overrules, to be asked about again.
+    fn overrules_of(&self, permit: &Permit) -> Vec<OwnedApproval> {
+        let mut again = Vec::new();
+        for atlas in &self.engine.atlases {
+            for policy in &atlas.policies {
+                if permit
+                    .overrides
+                    .contains(&override_key(&atlas.id, &policy.id))
+                {
+                    again.push(OwnedApproval {
+                        atlas_id: atlas.id.clone(),
+                        policy_id: policy.id.clone(),
+                        reason: policy.reason.clone(),
+                        why: format!("deny: it was overruled at {}", permit.gate),
+                        overrides: true,
+                    });
+                }
+            }
+        }
+        again
     }
 
     /// The gates of an attempt, in the order they are asked.
     fn raise_all(&mut self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> Vec<Raised> {
         let mut raised = Vec::new();
         for fired in fired {
-            if fired.checkpoint.mode == CheckpointMode::Blocking {
+            if fired.is_gate() {
                 raised.push(self.raise_checkpoint(fired));
             }
         }
@@ -261,7 +297,7 @@ impl Turn<'_> {
     }
 
     /// Why no more can be held, if so.
-    fn overload(&self, session: &SessionId) -> Option<String> {
+    pub(super) fn overload(&self, session: &SessionId) -> Option<String> {
         let held = &self.engine.state.held;
         let own = held.values().filter(|it| it.held.session == *session);
         if own.count() >= MAX_HELD_PER_SESSION {
@@ -271,6 +307,42 @@ impl Turn<'_> {
         }
         (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
     }
+}
+
+impl Permit {
+    /// Whether it was given for everything that stands in the way now.
+    fn opens(&self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> bool {
+        let gates = fired
+            .iter()
+            .filter(|fired| fired.is_gate())
+            .map(|fired| ("checkpoint", &fired.atlas_id, &fired.checkpoint.id));
+        let approvals = approvals
+            .iter()
+            .map(|approval| ("policy", &approval.atlas_id, &approval.policy_id));
+        let mut all = gates.chain(approvals);
+        all.all(|(kind, atlas_id, id)| self.passed.contains(&gate_key(kind, atlas_id, id)))
+    }
+}
+
+/// What passing held gates opens, by name.
+pub(super) fn passed_gates(gates: &[Gate]) -> BTreeSet<String> {
+    let keys = gates.iter().map(|gate| {
+        let kind = match &gate.origin {
+            Origin::Checkpoint { .. } => "checkpoint",
+            Origin::Approval { .. } | Origin::Override { .. } => "policy",
+        };
+        gate_key(kind, gate.origin.atlas_id(), gate.origin.id())
+    });
+    keys.collect()
+}
+
+fn gate_key(kind: &str, atlas_id: &str, id: &str) -> String {
+    format!("{kind}/{atlas_id}/{id}")
+}
+
+/// What a denial is overruled under.
+pub(super) fn override_key(atlas_id: &str, policy_id: &str) -> String {
+    format!("{atlas_id}/{policy_id}")
 }
 
 fn risk_detected(call: &ActionCall) -> RiskDetected {

@@ -5,6 +5,7 @@ use crate::atlas::condition::{Facts, Truth};
 use crate::atlas::index::{Sightings, When};
 use crate::base::id::SessionId;
 
+use super::action::request_fault;
 use super::command::{ActionRequest, Command, Input, StartSession};
 use super::customs::{CustomFiring, Customs, key};
 use super::evaluate::{self, Case, Fired, Occasion};
@@ -30,6 +31,10 @@ impl Turn<'_> {
     pub(super) fn needed(&self, command: &Command, answers: &Answers) -> Vec<Needed> {
         if self.engine.extensions == Extensions::default() {
             return Vec::new();
+        }
+        let renewal = self.needed_at_renewal(command, answers);
+        if !renewal.is_empty() {
+            return renewal;
         }
         match command {
             Command::StartSession(_, start) => self.needed_at_start(start, answers),
@@ -88,10 +93,40 @@ impl Turn<'_> {
             hash,
             self.now,
         );
+        self.start_handlers(&session, answers)
+    }
+
+    /// Under other Atlases than it was let in under, a session starts anew with whatever it does.
+    fn needed_at_renewal(&self, command: &Command, answers: &Answers) -> Vec<Needed> {
+        let session = match command {
+            Command::StartSession(..)
+            | Command::RequestAction(..)
+            | Command::Input(..)
+            | Command::ReportError(..)
+            | Command::RequestContext(..)
+            | Command::Resolve(..) => command.session().and_then(|id| self.live(id)),
+            Command::EndSession(..)
+            | Command::CompleteAction(..)
+            | Command::AskerLeft(_)
+            | Command::Decide(..)
+            | Command::Answer(..)
+            | Command::Consult(..)
+            | Command::DeadlineReached(_)
+            | Command::Returned(..) => None,
+        };
+        let anew = session.filter(|session| {
+            let refused = matches!(session.entry, Entry::Refused { .. });
+            session.atlas_hash != self.engine.atlas_hash && !refused
+        });
+        anew.map(|session| self.start_handlers(session, answers))
+            .unwrap_or_default()
+    }
+
+    fn start_handlers(&self, session: &Session, answers: &Answers) -> Vec<Needed> {
         let owed = std::collections::BTreeSet::new();
-        let fired = evaluate::session_start(&self.engine.atlases, &session, &owed, self.now);
+        let fired = evaluate::session_start(&self.engine.atlases, session, &owed, self.now);
         let scene = Scene {
-            session: &session,
+            session,
             input: None,
             action: None,
         };
@@ -149,14 +184,18 @@ impl Turn<'_> {
         let Some(session) = self.live(&request.session) else {
             return Vec::new();
         };
+        if request_fault(request).is_some() {
+            return Vec::new();
+        }
         // What stands before the whole session comes first; the request is taken up again then.
         let waits = session.entry != Entry::Open
             || !session.pending.is_empty()
             || !session.unpassed.is_empty()
             || session.atlas_hash != self.engine.atlas_hash;
         let hash = request_hash(&request.session, &request.action, &request.params);
-        let mut held = self.engine.state.held.values();
-        if waits || held.any(|waiting| waiting.held.request_hash == hash) {
+        let mut held = self.engine.state.held.values().map(|waiting| &waiting.held);
+        let atlas_hash = self.engine.atlas_hash;
+        if waits || held.any(|it| it.request_hash == hash && it.atlas_hash == atlas_hash) {
             return Vec::new();
         }
         let customs = self.customs(answers);
@@ -177,8 +216,10 @@ impl Turn<'_> {
         if !needed.is_empty() {
             return needed;
         }
+        let overridden = self.permitted_overrides(hash);
         let case = Case {
             customs,
+            overridden: &overridden,
             ..self.case(session, &call)
         };
         let facts = case.facts();

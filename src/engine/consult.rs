@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::atlas::document::InjectMode;
 use crate::base::id::SessionId;
 
+use super::action::call_fault;
 use super::command::{AskId, DenyCode, GivenContext, Reply};
 use super::evaluate;
 use super::extension::PolicyWord;
@@ -99,6 +100,10 @@ impl Turn<'_> {
                 action,
                 params,
             } => {
+                if let Some(fault) = call_fault(action, params) {
+                    self.deny(ask, DenyCode::BadRequest, fault);
+                    return;
+                }
                 let Some(answer) = self.policy_for(session, action, params) else {
                     self.deny(ask, DenyCode::BadRequest, "the request cannot be judged");
                     return;

@@ -49,10 +49,12 @@ impl Customs<'_> {
         }
         let told = truth != Some(Truth::Unknown);
         if !self.extensions.triggers.contains(name) {
-            let why = if truth.is_some() {
-                format!("custom: the condition of `{name}` holds")
-            } else {
-                format!("custom: no extension is called `{name}`, so it counts as fired")
+            let why = match truth {
+                Some(Truth::True) => format!("custom: the condition of `{name}` holds"),
+                Some(Truth::Unknown | Truth::False) => {
+                    format!("custom: the condition of `{name}` cannot be told, so it counts")
+                }
+                None => format!("custom: no extension is called `{name}`, so it counts as fired"),
             };
             let certain = truth == Some(Truth::True);
             return CustomFiring::Fires { why, certain };

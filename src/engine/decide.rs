@@ -15,6 +15,7 @@ use crate::trace::event::{
     RiskVerified,
 };
 
+use super::attempt::override_key;
 use super::command::{
     AskId, Decide, Decided, DenyCode, Given, InvalidAnswers, Outcome, Problem, Refused, Reply,
     Ruling, StateKind,
@@ -34,6 +35,22 @@ use super::validate::{JudgedAnswers, JudgedGate, Unanswered, judge_gates};
 pub(super) struct By<'b> {
     pub(super) name: &'b str,
     pub(super) method: &'b str,
+    pub(super) side: Side,
+}
+
+/// Which side of a gate somebody is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    Operator,
+    Agent,
+}
+
+/// What becomes of a request whose answers broke rules.
+pub(super) enum Wrong {
+    /// It is still held.
+    Again(InvalidAnswers),
+    /// It is refused.
+    Over(Decided),
 }
 
 impl Turn<'_> {
@@ -52,6 +69,7 @@ impl Turn<'_> {
         let by = By {
             name: &decide.operator,
             method: &decide.method,
+            side: Side::Operator,
         };
         match &decide.ruling {
             Ruling::Deny { reason } => self.rule_deny(ask, &held, &decide.operator, reason),
@@ -114,12 +132,12 @@ impl Turn<'_> {
             answers.get(index)
         });
         self.record_responses(held, &judged, by);
-        if !judged.block.is_empty() {
-            self.block_for_answers(ask, held, by, &judged.block);
-            return;
-        }
-        if !judged.retry.is_empty() {
-            self.try_again(ask, held, by, judged.retry);
+        if let Some(wrong) = self.wrong_answers(held, by, &judged) {
+            let reply = match wrong {
+                Wrong::Again(invalid) => Reply::Invalid(invalid),
+                Wrong::Over(decided) => Reply::Decided(decided),
+            };
+            self.reply(ask, reply);
             return;
         }
         let decided = self.pass_or_refuse(held, by, &judged);
@@ -165,16 +183,29 @@ impl Turn<'_> {
         Some((denial.denied.code, denial.denied.reason))
     }
 
-    /// Keeps a request held whose answers broke rules, or refuses it after too many of them.
-    pub(super) fn try_again(
+    /// Does what is said about answers that break rules, if any of these do.
+    pub(super) fn wrong_answers(
         &mut self,
-        ask: AskId,
         held: &Held,
         by: By<'_>,
-        problems: Vec<Problem>,
-    ) {
+        judged: &JudgedAnswers,
+    ) -> Option<Wrong> {
+        if !judged.block.is_empty() {
+            return Some(Wrong::Over(self.block_for_answers(held, by, &judged.block)));
+        }
+        (!judged.retry.is_empty()).then(|| self.try_again(held, by, judged.retry.clone()))
+    }
+
+    /// Keeps a request held whose answers broke rules, or refuses it after too many of them.
+    fn try_again(&mut self, held: &Held, by: By<'_>, problems: Vec<Problem>) -> Wrong {
         let mut held = held.clone();
-        held.invalid_attempts = held.invalid_attempts.saturating_add(1);
+        // An agent that tries and tries must not use up what an operator has.
+        let attempts = match by.side {
+            Side::Operator => &mut held.invalid_attempts,
+            Side::Agent => &mut held.agent_attempts,
+        };
+        *attempts = attempts.saturating_add(1);
+        let attempts = *attempts;
         let spent = problems.iter().any(|problem| {
             let question = held.gates.get(problem.gate).and_then(|gate| {
                 gate.questions
@@ -182,11 +213,10 @@ impl Turn<'_> {
                     .find(|question| question.id() == problem.question)
             });
             let most = question.and_then(crate::atlas::compiled::Question::max_retries);
-            most.is_some_and(|most| held.invalid_attempts > most)
+            most.is_some_and(|most| attempts > most)
         });
         if spent {
-            self.block_for_answers(ask, &held, by, &problems);
-            return;
+            return Wrong::Over(self.block_for_answers(&held, by, &problems));
         }
         let held = Arc::new(held);
         if let Some(waiting) = self.state().held.get_mut(&held.id) {
@@ -195,22 +225,16 @@ impl Turn<'_> {
             self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         }
         let held = Box::new((*held).clone());
-        self.reply(ask, Reply::Invalid(InvalidAnswers { held, problems }));
+        Wrong::Again(InvalidAnswers { held, problems })
     }
 
     /// Refuses a request whose answers broke rules.
-    pub(super) fn block_for_answers(
-        &mut self,
-        ask: AskId,
-        held: &Held,
-        by: By<'_>,
-        wrong: &[Problem],
-    ) {
+    fn block_for_answers(&mut self, held: &Held, by: By<'_>, wrong: &[Problem]) -> Decided {
         let told: Vec<_> = wrong
             .iter()
             .map(|problem| format!("`{}`: {}", problem.question, problem.rules.join(", ")))
             .collect();
-        let decided = self.end(
+        self.end(
             held,
             Ending {
                 outcome: Outcome::Denied,
@@ -218,8 +242,7 @@ impl Turn<'_> {
                 code: DenyCode::InvalidAnswer,
                 reason: format!("an answer does not keep its rules: {}", told.join("; ")),
             },
-        );
-        self.reply(ask, Reply::Decided(decided));
+        )
     }
 
     /// Records the answers that were given just now.
@@ -278,6 +301,7 @@ impl Turn<'_> {
                 None => By {
                     name: &agent,
                     method: "agent",
+                    side: Side::Agent,
                 },
             };
             given.extend(self.pass_gate(held, &place, gate, judged.as_ref(), by));
@@ -445,7 +469,7 @@ pub(super) fn overridden_by(held: &Held) -> BTreeSet<String> {
             atlas_id,
             policy_id,
             ..
-        } => Some(format!("{atlas_id}/{policy_id}")),
+        } => Some(override_key(atlas_id, policy_id)),
         Origin::Checkpoint { .. } | Origin::Approval { .. } => None,
     });
     overrides.collect()

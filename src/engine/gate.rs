@@ -77,7 +77,12 @@ impl Turn<'_> {
             questions,
             guidance: checkpoint.guidance.clone(),
             effects: pass_effects(checkpoint),
-            respondent: checkpoint.respondent,
+            // What cannot be told is no agent's to decide.
+            respondent: if fired.certain {
+                checkpoint.respondent
+            } else {
+                Respondent::Operator
+            },
             force_sync: checkpoint.force_sync_trace,
             span_id: self.new_span(),
         };
@@ -222,6 +227,7 @@ impl Turn<'_> {
             opened_at: self.now,
             deadline,
             invalid_attempts: 0,
+            agent_attempts: 0,
             joined: 0,
             answered: BTreeMap::new(),
             trace_id: request.place.trace_id,
@@ -288,6 +294,16 @@ pub(super) struct OwnedFired {
 }
 
 impl OwnedFired {
+    /// Whether it stops the agent.
+    pub(super) fn is_gate(&self) -> bool {
+        self.checkpoint.mode == CheckpointMode::Blocking
+    }
+
+    /// Whether it gives or takes without stopping the agent.
+    pub(super) fn is_advice(&self) -> bool {
+        self.checkpoint.mode == CheckpointMode::Advisory
+    }
+
     /// What it does to a session, for when the gates beside it are passed.
     pub(super) fn advice(&self) -> Advice {
         Advice {

@@ -20,8 +20,8 @@ pub(super) struct Handled {
     pub(super) given: Given,
     /// Why it may not go on.
     pub(super) stop: Option<Stop>,
-    /// Approvals that are wanted.
-    pub(super) approvals: Vec<OwnedApproval>,
+    /// Approvals that are wanted, each with the index of the checkpoint.
+    pub(super) approvals: Vec<(usize, OwnedApproval)>,
     /// The input as it should read.
     pub(super) input: Option<String>,
 }
@@ -34,7 +34,7 @@ impl Turn<'_> {
         let checkpoints = fired
             .iter()
             .map(|it| (it.atlas_id.as_str(), &it.checkpoint));
-        let heard = hear(self, &answers, checkpoints);
+        let mut heard = hear(self, &answers, checkpoints);
         self.answers = answers;
         let mut handled = Handled::default();
         for said in &heard.said {
@@ -43,7 +43,10 @@ impl Turn<'_> {
                 self.record_said(place, fired, said);
                 if let Ok(result) = &said.result {
                     self.forget(place, result);
-                    handled.approvals.extend(approval(fired, said, result));
+                    let approval = approval(fired, said, result);
+                    handled
+                        .approvals
+                        .extend(approval.map(|it| (heard.kept(said.index), it)));
                 }
             }
         }
@@ -56,8 +59,8 @@ impl Turn<'_> {
             }
         }
         self.skip_late(place, fired, &heard);
-        handled.stop = heard.stop.or_else(|| {
-            let (index, name) = heard.next?;
+        handled.stop = heard.stop.take().or_else(|| {
+            let (index, name) = heard.next.take()?;
             let reason = format!("extension `{name}` was not asked");
             Some(Stop {
                 index,
@@ -65,7 +68,11 @@ impl Turn<'_> {
                 said: false,
             })
         });
-        handled.input = heard.input;
+        handled.stop = handled.stop.map(|stop| Stop {
+            index: heard.kept(stop.index),
+            ..stop
+        });
+        handled.input = heard.input.take();
         handled
     }
 

@@ -24,6 +24,24 @@ pub(super) struct Heard {
     pub(super) input: Option<String>,
 }
 
+impl Heard {
+    /// The index of a checkpoint among those that are not left out.
+    pub(super) fn kept(&self, index: usize) -> usize {
+        let before = self.skipped.iter().filter(|skipped| **skipped < index);
+        index - before.count()
+    }
+
+    /// Whether a handler of this checkpoint wants an approval.
+    fn wants_approval(&self, index: usize) -> bool {
+        let mut said = self.said.iter().filter(|said| said.index == index);
+        said.any(|said| {
+            let result = said.result.as_ref().ok();
+            let policy = result.and_then(|result| result.policy_decision.as_ref());
+            policy.is_some_and(|policy| policy.decision == PolicyWord::RequireApproval)
+        })
+    }
+}
+
 /// What one handler said.
 pub(super) struct Said {
     /// Index of the checkpoint.
@@ -66,7 +84,11 @@ pub(super) fn hear<'f>(
                     let fault = "no extension has that name".to_owned();
                     (Err(fault), Duration::ZERO)
                 }
-                None if late && checkpoint.mode != CheckpointMode::Blocking => {
+                // What wants an approval is a gate by now.
+                None if late
+                    && checkpoint.mode != CheckpointMode::Blocking
+                    && !heard.wants_approval(index) =>
+                {
                     heard.skipped.push(index);
                     break;
                 }
@@ -129,7 +151,7 @@ fn stop(index: usize, handler: &str, result: &Result<CheckpointResult, String>) 
 }
 
 /// The handlers of a checkpoint, in the order they are asked.
-fn handlers_of(extensions: &Extensions, checkpoint: &Checkpoint) -> Vec<String> {
+pub(super) fn handlers_of(extensions: &Extensions, checkpoint: &Checkpoint) -> Vec<String> {
     let mut handlers: Vec<String> = checkpoint.handler.iter().cloned().collect();
     if let Trigger::Custom(custom) = &checkpoint.trigger
         && extensions.handlers.contains(&custom.trigger_id)

@@ -40,8 +40,11 @@ pub struct Held {
     pub opened_at: Timestamp,
     /// When silence denies it.
     pub deadline: Timestamp,
-    /// How many answers were invalid.
+    /// How many answers of operators were invalid.
     pub invalid_attempts: u32,
+    /// How many answers of the agent itself were.
+    #[serde(default)]
+    pub agent_attempts: u32,
     /// How often the same request was asked again while held.
     pub joined: u32,
     /// What the agent itself answered, by index of the gate, as it was recorded.

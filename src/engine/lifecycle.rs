@@ -3,21 +3,24 @@
 use std::collections::BTreeSet;
 
 use crate::atlas::Atlas;
-use crate::atlas::compiled::Trigger;
-use crate::atlas::document::CheckpointMode;
+use crate::atlas::compiled::{Checkpoint, Trigger};
+use crate::atlas::document::{CheckpointMode, Respondent};
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_NAME_LEN, MAX_TEXT_BYTES};
+use crate::base::text::one_line;
 use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
 
 use super::command::{
-    ActionRequest, AskId, Command, Denied, DenyCode, EndSession, Given, Outcome, Reply,
+    ActionRequest, AskId, Asked, Command, Denied, DenyCode, EndSession, Given, Outcome, Reply,
     SessionStarted, StartSession, StateKind,
 };
 use super::context::Cause;
 use super::evaluate;
-use super::gate::{Beside, OwnedFired, Raised, Request, SESSION_START, start_params};
-use super::hear::Stop;
+use super::gate::{
+    Beside, OwnedApproval, OwnedFired, Raised, Request, SESSION_START, start_params,
+};
+use super::hear::{Stop, handlers_of};
 use super::held::{Subject, request_hash};
 use super::respond::asked;
 use super::session::{Entry, Session};
@@ -96,6 +99,7 @@ impl Turn<'_> {
         let mut fired = self.start_checkpoints(session, &BTreeSet::new());
         let handled = self.handle_fired(place, &mut fired);
         given.extend(handled.given);
+        raise_approvals(&mut fired, &handled.approvals);
         if let Some(stop) = handled.stop {
             if stop.said {
                 self.refuse_entry(session, stop.reason);
@@ -191,12 +195,11 @@ impl Turn<'_> {
     }
 
     /// Asks again at the start gate of a session whose first asking nobody answered.
-    pub(super) fn reenter(&mut self, session: &SessionId) {
-        let Some(known) = self.engine.state.sessions.get(session) else {
-            return;
-        };
+    /// Gives what the agent itself is asked there.
+    pub(super) fn reenter(&mut self, session: &SessionId) -> Option<Asked> {
+        let known = self.engine.state.sessions.get(session)?;
         let Entry::Lapsed { owed } = known.entry.clone() else {
-            return;
+            return None;
         };
         let place = session_place(known);
         let mut fired = self.start_checkpoints(session, &owed);
@@ -206,6 +209,8 @@ impl Turn<'_> {
             .map(|fired| self.raise_checkpoint(fired))
             .collect();
         self.hold_entry(session, &place, raised);
+        let gate = self.entry_gate(session)?;
+        asked(&self.engine.state.held.get(&gate)?.held)
     }
 
     /// The checkpoints of a session's start that fire now, and those that are owed.
@@ -218,10 +223,19 @@ impl Turn<'_> {
         for fired in &mut fired {
             // What was a gate when it fired stays one.
             if owed.contains(&fired.checkpoint.id) {
-                fired.checkpoint.mode = CheckpointMode::Blocking;
+                self.keep_gate(&mut fired.checkpoint);
             }
         }
         fired
+    }
+
+    /// What was a gate when it fired stays one. Where a handler has a say it is an operator's: what the
+    /// handler said then is not known any more.
+    pub(super) fn keep_gate(&self, checkpoint: &mut Checkpoint) {
+        checkpoint.mode = CheckpointMode::Blocking;
+        if !handlers_of(&self.engine.extensions, checkpoint).is_empty() {
+            checkpoint.respondent = Respondent::Operator;
+        }
     }
 
     fn hold_entry(&mut self, session: &SessionId, place: &Place, raised: Vec<Raised>) {
@@ -331,6 +345,10 @@ impl Turn<'_> {
     /// Lets a request wait for its session's start gate: nobody is asked about it before.
     pub(super) fn park(&mut self, ask: AskId, request: ActionRequest) {
         let session = request.session.clone();
+        if let Some(asked) = self.asked_first(&session) {
+            self.reply(ask, Reply::Asked(asked));
+            return;
+        }
         let parked = self.state().parked.entry(session).or_default();
         if parked.len() >= MAX_HELD_PER_SESSION {
             let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
@@ -338,6 +356,13 @@ impl Turn<'_> {
             return;
         }
         parked.push((ask, request));
+    }
+
+    /// What an agent is asked itself before anything else it asks for. Of the gate at its start it was
+    /// told when it started.
+    fn asked_first(&self, session: &SessionId) -> Option<Asked> {
+        let mut pending = self.live(session)?.pending.iter();
+        pending.find_map(|gate| asked(&self.engine.state.held.get(gate)?.held))
     }
 
     /// Takes up what waited for a start gate that was passed.
@@ -372,9 +397,25 @@ impl Turn<'_> {
 /// Makes a gate of the checkpoint whose handler stops the agent.
 pub(super) fn raise_stop(fired: &mut [OwnedFired], stop: Stop) {
     if let Some(fired) = fired.get_mut(stop.index) {
-        fired.checkpoint.mode = CheckpointMode::Blocking;
+        for_operator(&mut fired.checkpoint);
         fired.why = stop.reason;
     }
+}
+
+/// Makes gates of the checkpoints whose handlers want an approval.
+pub(super) fn raise_approvals(fired: &mut [OwnedFired], approvals: &[(usize, OwnedApproval)]) {
+    for (index, approval) in approvals {
+        if let Some(fired) = fired.get_mut(*index) {
+            for_operator(&mut fired.checkpoint);
+            fired.why = format!("{}: {}", approval.why, one_line(&approval.reason));
+        }
+    }
+}
+
+/// Makes a gate of a checkpoint that only an operator may pass.
+fn for_operator(checkpoint: &mut Checkpoint) {
+    checkpoint.mode = CheckpointMode::Blocking;
+    checkpoint.respondent = Respondent::Operator;
 }
 
 fn start_fault(start: &StartSession) -> Option<String> {

@@ -9,7 +9,6 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::atlas::compiled::Checkpoint;
 use crate::atlas::document::CheckpointMode;
 use crate::atlas::index::Sightings;
 use crate::base::digest::Digest;
@@ -23,7 +22,7 @@ use super::evaluate::{self, Occasion};
 use super::gate::{Beside, OwnedFired, Raised, Request};
 use super::give::{Gift, Size};
 use super::held::{Moment, Subject, request_hash};
-use super::lifecycle::{raise_stop, session_place};
+use super::lifecycle::{raise_approvals, raise_stop, session_place};
 use super::session::{Beat, Entry, Unpassed};
 use super::turn::{Place, Turn};
 
@@ -69,6 +68,12 @@ impl Turn<'_> {
             // Nothing is handed over for input that is not taken.
             return Some((DenyCode::Extension, stop.reason));
         }
+        raise_approvals(&mut fired, &handled.approvals);
+        if fired.iter().any(OwnedFired::is_gate)
+            && let Some(reason) = self.overload(&input.session)
+        {
+            return Some((DenyCode::Overload, reason));
+        }
         let given = self.give_on(&place, Cause::Input(&seen));
         self.owe(&input.session, given);
         self.owe(&input.session, handled.given);
@@ -86,6 +91,7 @@ impl Turn<'_> {
     fn occur(&mut self, ask: Option<AskId>, place: &Place, moment: Moment, fired: Vec<OwnedFired>) {
         let mut fired = fired;
         let handled = self.handle_fired(place, &mut fired);
+        raise_approvals(&mut fired, &handled.approvals);
         if let Some(stop) = handled.stop {
             raise_stop(&mut fired, stop);
         }
@@ -195,7 +201,7 @@ impl Turn<'_> {
     }
 
     /// What stands before everything a session asks for: gates that are owed, and intervals that
-    /// are due.
+    /// are due. While a gate stands there, intervals have time: they are looked at when it is passed.
     pub(super) fn keep_time(&mut self, session: &SessionId) {
         let Some(known) = self.state().sessions.get_mut(session) else {
             return;
@@ -204,6 +210,10 @@ impl Turn<'_> {
         for unpassed in std::mem::take(&mut known.unpassed) {
             let fired = self.by_name(&unpassed.checkpoints);
             self.happen(None, &place, unpassed.moment, &fired, None);
+        }
+        let known = self.live(session);
+        if known.is_none_or(|known| !known.pending.is_empty() || !known.unpassed.is_empty()) {
+            return;
         }
         let due = self.fired_on(session, Occasion::Beat);
         if due.is_empty() {
@@ -244,9 +254,7 @@ impl Turn<'_> {
         let mut given = Given::default();
         let mut raised: Vec<Raised> = Vec::new();
         let mut advice = Vec::new();
-        let gated = fired
-            .iter()
-            .any(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
+        let gated = fired.iter().any(OwnedFired::is_gate);
         let beside = if gated { Beside::Gate } else { Beside::Nothing };
         for fired in fired {
             match fired.checkpoint.mode {
@@ -277,11 +285,20 @@ impl Turn<'_> {
             advice,
             modified_input,
         };
-        let gate = self.hold(ask, request, raised);
+        let gate = match self.overload(&place.session) {
+            None => self.hold(ask, request, raised),
+            Some(reason) => {
+                if let Some(ask) = ask {
+                    self.deny(ask, DenyCode::Overload, reason);
+                }
+                None
+            }
+        };
         if let Some(session) = self.state().sessions.get_mut(&place.session) {
             match gate {
                 Some(gate) => drop(session.pending.insert(gate)),
-                // Too much is held: it is owed, so nothing is open.
+                // Too much is held: it is owed, so nothing is open. Owed once is owed enough.
+                None if session.owes(&checkpoints) => {}
                 None => session.unpassed.push(Unpassed {
                     moment,
                     checkpoints,
@@ -375,15 +392,14 @@ impl Turn<'_> {
         for atlas in &self.engine.atlases {
             for checkpoint in &atlas.checkpoints {
                 if checkpoints.contains(&checkpoint.id) {
+                    let mut checkpoint = checkpoint.clone();
+                    self.keep_gate(&mut checkpoint);
                     found.push(OwnedFired {
                         atlas_id: atlas.id.clone(),
-                        checkpoint: Checkpoint {
-                            // What was a gate when it fired stays one.
-                            mode: CheckpointMode::Blocking,
-                            ..checkpoint.clone()
-                        },
+                        // A condition that could not tell is forgotten by now.
+                        certain: checkpoint.when.is_none(),
+                        checkpoint,
                         why: "it was not passed when it fired".to_owned(),
-                        certain: true,
                         modified: false,
                     });
                 }

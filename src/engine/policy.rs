@@ -5,6 +5,7 @@ use crate::atlas::compiled::Policy;
 use crate::atlas::document::{DefaultDecision, PolicyKind, UnknownActions};
 use crate::atlas::index::Matches;
 
+use super::attempt::override_key;
 use super::command::DenyCode;
 use super::deny::{Denial, denial};
 use super::evaluate::Case;
@@ -120,7 +121,7 @@ fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
         && !case.overridden.is_empty()
         && case
             .overridden
-            .contains(&format!("{}/{}", atlas.id, policy.id))
+            .contains(&override_key(&atlas.id, &policy.id))
 }
 
 /// What the policies come to, in agreement with what happens: what is denied by default is not

@@ -15,6 +15,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{MAX_RESOLUTIONS, RESOLUTION_LIFETIME};
 
+use super::action::call_fault;
 use super::command::{
     ActionRequest, AskId, DenyCode, GivenContext, GivenGuidance, Input, InputSource, Reply, Resolve,
 };
@@ -111,6 +112,11 @@ impl Turn<'_> {
     pub(super) fn resolve(&mut self, ask: AskId, resolve: &Resolve) {
         if self.live(&resolve.session).is_none() {
             self.deny_session(ask, &resolve.session);
+            return;
+        }
+        let mut actions = resolve.actions.iter();
+        if let Some(fault) = actions.find_map(|it| call_fault(&it.action, &it.params)) {
+            self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
         self.renew(&resolve.session);

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use crate::atlas::document::Respondent;
 
-use super::command::{Answer, AskId, Asked, AskedGate, DenyCode, Given, StateKind};
-use super::decide::By;
+use super::command::{Answer, AskId, Asked, AskedGate, DenyCode, Given, Reply, StateKind};
+use super::decide::{By, Side, Wrong};
 use super::held::{Gate, Held, Subject};
+use super::settle::denied;
 use super::suspend::{Answers, Needed};
 use super::turn::Turn;
 use super::validate::{Unanswered, judge_gates};
@@ -30,17 +31,17 @@ impl Turn<'_> {
         let by = By {
             name: &name,
             method: METHOD,
+            side: Side::Agent,
         };
-        let judged = judge_gates(self, &held, Unanswered::LeftOpen, |_, gate| {
-            answer.answers.get(gate.origin.id())
-        });
+        let own = own_answers(&held, answer);
+        let judged = judge_gates(self, &held, Unanswered::LeftOpen, own);
         self.record_responses(&held, &judged, by);
-        if !judged.block.is_empty() {
-            self.block_for_answers(ask, &held, by, &judged.block);
-            return;
-        }
-        if !judged.retry.is_empty() {
-            self.try_again(ask, &held, by, judged.retry);
+        if let Some(wrong) = self.wrong_answers(&held, by, &judged) {
+            let reply = match wrong {
+                Wrong::Again(invalid) => Reply::Invalid(invalid),
+                Wrong::Over(over) => denied(&held, DenyCode::InvalidAnswer, &over.detail),
+            };
+            self.reply(ask, reply);
             return;
         }
         let mut held = (*held).clone();
@@ -72,6 +73,10 @@ impl Turn<'_> {
             let reason = format!("`{other}` is not the agent's to answer here");
             return Err((DenyCode::BadRequest, reason));
         }
+        if let Some(gate) = self.stands_before(held) {
+            let reason = format!("`{gate}` stands before this session; answer when it is passed");
+            return Err((DenyCode::BadRequest, reason));
+        }
         if answer.answers.is_empty() {
             let reason = "answers are wanted, by checkpoint and question".to_owned();
             return Err((DenyCode::BadRequest, reason));
@@ -79,8 +84,22 @@ impl Turn<'_> {
         Ok(Arc::clone(held))
     }
 
-    /// Goes on with what an agent has answered: it passes when nothing else is open.
+    /// What stands before everything its session asks for, and so before a held action.
+    fn stands_before(&self, held: &Held) -> Option<String> {
+        let session = match held.subject {
+            Subject::Action(_) => self.live(&held.session)?,
+            Subject::SessionStart | Subject::Moment(_) => return None,
+        };
+        let owed = session.unpassed.iter();
+        let owed = owed.flat_map(|unpassed| unpassed.checkpoints.iter().cloned());
+        let pending = session.pending.iter().map(ToString::to_string);
+        pending.chain(owed).next()
+    }
+
+    /// Goes on with what an agent has answered: it passes when nothing else is open. Who has left
+    /// some of it open is asked for that.
     fn take_answers(&mut self, ask: AskId, held: Held, by: By<'_>) {
+        let rest = asked(&held);
         let complete = held.answered.len() == held.gates.len();
         let waits = matches!(held.subject, Subject::Action(_) | Subject::Moment(_));
         let held = Arc::new(held);
@@ -88,11 +107,15 @@ impl Turn<'_> {
             return;
         };
         waiting.held = Arc::clone(&held);
-        if waits {
+        if waits && rest.is_none() {
             waiting.askers.push(ask);
         }
         let waiting = waiting.clone();
         self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
+        if let Some(rest) = rest {
+            self.reply(ask, Reply::Asked(rest));
+            return;
+        }
         if complete {
             let judged = judge_gates(self, &held, Unanswered::LeftOpen, |_, _| None);
             self.pass_or_refuse(&held, by, &judged);
@@ -107,9 +130,8 @@ impl Turn<'_> {
         let Ok(held) = self.answerable(answer) else {
             return Vec::new();
         };
-        self.validators(&held, answers, |_, gate| {
-            answer.answers.get(gate.origin.id())
-        })
+        let own = own_answers(&held, answer);
+        self.validators(&held, answers, own)
     }
 }
 
@@ -123,6 +145,19 @@ fn open_gates(held: &Held) -> impl Iterator<Item = (usize, &Gate)> {
         };
         agents && !held.answered.contains_key(index)
     })
+}
+
+/// An agent's answers to the gates that are its to answer: one that is called the same and is an
+/// operator's, a policy's or another Atlas's, is not among them.
+fn own_answers<'a>(
+    held: &Held,
+    answer: &'a Answer,
+) -> impl Fn(usize, &Gate) -> Option<&'a ByQuestion> {
+    let open: BTreeSet<_> = open_gates(held).map(|(index, _)| index).collect();
+    move |index, gate| {
+        let own = open.contains(&index);
+        answer.answers.get(gate.origin.id()).filter(|_| own)
+    }
 }
 
 /// What an agent is asked, if anything is its to answer.

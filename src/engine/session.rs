@@ -212,6 +212,13 @@ impl Session {
         allowed.any(|(of, patterns)| of == atlas_id && patterns.matches(action))
     }
 
+    /// Whether exactly these checkpoints are owed already.
+    #[must_use]
+    pub fn owes(&self, checkpoints: &BTreeSet<String>) -> bool {
+        let mut owed = self.unpassed.iter();
+        owed.any(|unpassed| unpassed.checkpoints == *checkpoints)
+    }
+
     /// Takes over what passing `gate` of an Atlas does.
     pub fn apply(&mut self, atlas_id: &str, gate: &str, effects: &PassEffects) {
         let unlocked = effects.unlock.iter();

@@ -6,6 +6,7 @@ use crate::base::id::GateId;
 use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{CheckpointBlocked, CheckpointCompleted, Durability};
 
+use super::attempt::passed_gates;
 use super::command::{AskId, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply, StateKind};
 use super::decide::overridden_by;
 use super::held::{ActionCall, Gate, Held, Subject};
@@ -56,6 +57,7 @@ impl Turn<'_> {
             expires_at: self.now.plus(PERMIT_LIFETIME),
             given,
             overrides: overridden_by(held),
+            passed: passed_gates(&held.gates),
             trace_id: held.trace_id.clone(),
             span_id: held.span_id.clone(),
         };
@@ -158,7 +160,11 @@ impl Turn<'_> {
                 self.block(&place, call, by, &ending.reason);
             }
         }
-        for asker in waiting.map(|waiting| waiting.askers).unwrap_or_default() {
+        let (given, askers) = waiting
+            .map(|waiting| (waiting.given, waiting.askers))
+            .unwrap_or_default();
+        self.take_back(held, &given);
+        for asker in askers {
             self.reply(asker, denied(held, ending.code, &ending.reason));
         }
         // Who refused stands beside the reason; it need not be said twice.
@@ -171,6 +177,17 @@ impl Turn<'_> {
             ending.by,
             detail.unwrap_or(ending.reason),
         )
+    }
+
+    /// Forgets that contexts were handed over with a request that did not pass: the agent never saw
+    /// them, and gets them when they are called for again.
+    fn take_back(&mut self, held: &Held, given: &Given) {
+        if let Some(session) = self.state().sessions.get_mut(&held.session) {
+            for context in &given.contexts {
+                session.forget_context(Some(&context.context_id));
+            }
+        }
+        self.touch(&held.session);
     }
 
     fn record_blocked(&mut self, held: &Held, place: &Place, gate: &Gate, ending: &Ending) {

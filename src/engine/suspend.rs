@@ -126,8 +126,22 @@ impl Turn<'_> {
     /// Whoever asked is gone: what it asked for and is not yet under way is dropped.
     pub(super) fn drop_suspended(&mut self, ask: AskId) {
         let suspension = &mut self.state().suspension;
-        let asks =
-            |command: &Command| matches!(command, Command::RequestAction(it, _) if *it == ask);
+        // What would let an action run, with nobody there to run it. Whatever else it told did happen.
+        let asks = |command: &Command| match command {
+            Command::RequestAction(it, _) | Command::Answer(it, _) => *it == ask,
+            Command::StartSession(..)
+            | Command::EndSession(..)
+            | Command::CompleteAction(..)
+            | Command::Input(..)
+            | Command::ReportError(..)
+            | Command::RequestContext(..)
+            | Command::AskerLeft(_)
+            | Command::Decide(..)
+            | Command::Resolve(..)
+            | Command::Consult(..)
+            | Command::DeadlineReached(_)
+            | Command::Returned(..) => false,
+        };
         let dropped: Vec<_> = suspension
             .waiting
             .extract_if(.., |it| asks(&it.command))
@@ -143,9 +157,12 @@ impl Turn<'_> {
     fn attempt(&mut self, command: Command, answers: Answers) {
         let needed = self.needed(&command, &answers);
         if needed.is_empty() {
-            let before = std::mem::replace(&mut self.answers, answers);
+            let answers = std::mem::replace(&mut self.answers, answers);
+            // One command's contexts do not use up another's budget.
+            let handed = std::mem::take(&mut self.handed_bytes);
             self.dispatch(command);
-            self.answers = before;
+            self.answers = answers;
+            self.handed_bytes = handed;
             return;
         }
         let mut open = BTreeMap::new();

@@ -69,6 +69,7 @@ impl Agents {
             Reply::Allowed(allowed) => Ok(Answered::Allowed(allowed)),
             Reply::Accepted(accepted) => Ok(Answered::Accepted(accepted)),
             Reply::Invalid(invalid) => Ok(Answered::Invalid(invalid)),
+            Reply::Asked(asked) => Ok(Answered::Asked(asked)),
             other => Err(denied_by(other)),
         }
     }
@@ -126,6 +127,7 @@ impl Agents {
     async fn moment(&self, command: impl FnOnce(AskId) -> Command) -> Result<Accepted, Denied> {
         match self.ask(command).await {
             Reply::Accepted(accepted) => Ok(accepted),
+            Reply::Asked(asked) => Err(denied_until_answered(asked)),
             other => Err(denied_by(other)),
         }
     }
@@ -163,6 +165,8 @@ pub enum Answered {
     Accepted(Accepted),
     /// The answers break rules; the request is still held.
     Invalid(InvalidAnswers),
+    /// They were taken, and there is more that is the agent's to answer.
+    Asked(Asked),
 }
 
 fn stopped() -> Reply {
@@ -172,6 +176,25 @@ fn stopped() -> Reply {
         help: Some("start cra again, and ask again".to_owned()),
         gate: None,
     })
+}
+
+/// Nothing goes on until the agent has answered; what it is asked is in the reason.
+fn denied_until_answered(asked: Asked) -> Denied {
+    let questions = asked.gates.iter().flat_map(|gate| {
+        let id = &gate.checkpoint_id;
+        let questions = gate.questions.iter();
+        questions.map(move |it| format!("`{id}` asks `{}`: {}", it.id(), it.text()))
+    });
+    let questions: Vec<_> = questions.collect();
+    Denied {
+        code: DenyCode::InvalidAnswer,
+        reason: format!("the agent has to answer first: {}", questions.join("; ")),
+        help: Some(format!(
+            "answer at {}, by checkpoint and question",
+            asked.gate
+        )),
+        gate: Some(asked.gate),
+    }
 }
 
 /// A reply that is not the hoped-for one, as a denial: also one that makes no sense.

@@ -9,13 +9,13 @@ use cra_core::atlas::document::{CheckpointConfig, InjectMode};
 use cra_core::atlas::{Atlas, load_str, load_str_with};
 use cra_core::base::clock::Boxed;
 use cra_core::base::id::SessionId;
-use cra_core::engine::command::{DenyCode, Input, InputSource, Outcome, Reply, Ruling};
+use cra_core::engine::command::{Answer, DenyCode, Input, InputSource, Outcome, Reply, Ruling};
 use cra_core::engine::extension::{Call, CheckpointContext, CheckpointResult, PolicyWord, YesNo};
-use cra_core::runtime::Requested;
 use cra_core::runtime::extension::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Client,
     EventHook, Extension, HandlerContext, HandlerFn, RegisterError, Registry, Role,
 };
+use cra_core::runtime::{Answered, Requested};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::Event;
@@ -412,6 +412,38 @@ fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
         assert!(report.contains(told), "{text}\n{report}");
         assert!(report.contains("extensions.yaml:1:"), "{report}");
     }
+}
+
+#[tokio::test]
+async fn an_agent_that_is_asked_itself_is_told_what_and_goes_on_by_answering() {
+    let own = "checkpoints:
+  - {checkpoint_id: own, trigger: {type: keyword, patterns: [refund]}, mode: blocking, respondent: agent,
+     questions: [{question_id: ticket, question: Which ticket?, validation: {custom_validator: is-ticket}}]}
+  - {checkpoint_id: too, trigger: {type: keyword, patterns: [refund]}, mode: blocking, respondent: agent}
+";
+    let mut registry = Registry::default();
+    registry
+        .register_validator("is-ticket", Arc::new(Tickets))
+        .unwrap();
+    let (bench, _) = bench(atlas(own), registry).await;
+    let agents = bench.runtime.agents();
+    let denied = agents.input(input("a refund")).await.unwrap_err();
+    assert!(denied.reason.contains("Which ticket?"), "{}", denied.reason);
+    let gate = denied.gate.unwrap();
+    let answer = |answers: Value| Answer {
+        session: "s-1".parse().unwrap(),
+        gate: gate.clone(),
+        answers: serde_json::from_value(answers).unwrap(),
+    };
+    let bad = agents.answer(answer(json!({"own": {"ticket": "7"}}))).await;
+    assert!(matches!(bad, Ok(Answered::Invalid(_))), "{bad:?}");
+    let half = agents
+        .answer(answer(json!({"own": {"ticket": "T-7"}})))
+        .await;
+    assert!(matches!(half, Ok(Answered::Asked(_))), "{half:?}");
+    let rest = json!({"too": {"acknowledge": "understood"}});
+    let whole = agents.answer(answer(rest)).await;
+    assert!(matches!(whole, Ok(Answered::Accepted(_))), "{whole:?}");
 }
 
 struct Late;

@@ -100,6 +100,7 @@ pub(super) fn held(id: &str, action: &str, tier: RiskTier, age: u64, left: u64) 
         opened_at: Timestamp::from_micros(now().micros() - i64::try_from(age).unwrap() * 1_000_000),
         deadline: now().plus(Duration::from_secs(left)),
         invalid_attempts: 0,
+        agent_attempts: 0,
         answered: BTreeMap::new(),
         joined: 0,
         trace_id: "trace-1".parse().unwrap(),

@@ -57,7 +57,7 @@ fn an_agent_passes_a_gate_that_is_its_to_answer() {
     let Reply::Invalid(invalid) = bench.reply(short) else {
         panic!("{:?}", bench.reply(short));
     };
-    assert_eq!(invalid.held.invalid_attempts, 1);
+    assert_eq!(invalid.held.agent_attempts, 1);
     let good = bench.respond("c-1", json!({"g": {"why": "because"}}));
     bench.allowed(good);
     assert_eq!(
@@ -186,4 +186,176 @@ fn an_agent_can_pass_the_start_gate_that_is_its_to_answer() {
     let yes = bench.respond("c-1", json!({"terms": {"acknowledge": "understood"}}));
     bench.accepted(yes);
     bench.allowed(parked);
+}
+
+#[test]
+fn a_name_that_two_gates_share_does_not_make_the_agent_an_approver() {
+    // An approval, an override and another Atlas's gate, all called as the agent's own gate is.
+    let approve = "policies: [{policy_id: g, type: requires_approval, actions: [pay]}]\n";
+    let overrule = "policies: [{policy_id: g, type: deny, actions: [pay], override: true}]\n";
+    let answers = json!({"g": {"why": "because", "justification": "because"}});
+    for more in [approve, overrule] {
+        let mut bench = bench(&[gate("g", "agent")], more);
+        bench.pay();
+        let own = bench.respond("c-1", answers.clone());
+        assert!(bench.waits(own), "{more}");
+        assert_eq!(bench.held("c-1").answered.len(), 1);
+        bench.answer("c-1", json!([{}, {"justification": "all right"}]));
+        bench.allowed(own);
+    }
+    let head = "actions: [{action_id: pay, risk_tier: low}]\n";
+    let mine = atlas(&format!("{head}checkpoints: [{}]\n", gate("g", "agent")));
+    let other = format!("{head}checkpoints: [{}]\n", gate("g", "operator"));
+    let other = atlas(&other).replace("atlas_id: test", "atlas_id: other");
+    let mut bench = Bench::new(&[&mine, &other]);
+    bench.start("s-1");
+    bench.pay();
+    let own = bench.respond("c-1", json!({"g": {"why": "because"}}));
+    assert!(bench.waits(own));
+    assert_eq!(bench.held_ids(), ["c-1"]);
+}
+
+#[test]
+fn whoever_answers_a_part_is_asked_for_the_rest() {
+    let mut bench = bench(&[gate("one", "agent"), gate("two", "agent")], "");
+    bench.pay();
+    let first = bench.respond("c-1", json!({"one": {"why": "because"}}));
+    assert_eq!(bench.asked(first).gates[0].checkpoint_id, "two");
+    let nothing = bench.respond("c-1", json!({"two": {}}));
+    assert_eq!(bench.asked(nothing).gates.len(), 1);
+    let second = bench.respond("c-1", json!({"two": {"why": "because"}}));
+    bench.allowed(second);
+}
+
+#[test]
+fn everyone_who_waits_at_a_moment_is_told() {
+    let on_input = |id: &str, respondent: &str| {
+        gate(id, respondent).replace(
+            "type: action_pre, patterns: [pay]",
+            "type: keyword, patterns: [x]",
+        )
+    };
+    let mut bench = bench(
+        &[
+            on_input("one", "agent"),
+            on_input("two", "either"),
+            on_input("three", "operator"),
+        ],
+        "",
+    );
+    let said = bench.input("x");
+    bench.asked(said);
+    let first = bench.respond("c-1", json!({"one": {"why": "because"}}));
+    let second = bench.respond("c-1", json!({"two": {"why": "because"}}));
+    bench.asked(first);
+    assert!(bench.waits(second));
+    bench.answer("c-1", json!([{}, {}, {"why": "all right"}]));
+    bench.accepted(second);
+    let answered = bench.replies.len() as u64;
+    assert_eq!(answered, bench.asks, "somebody was left waiting");
+}
+
+#[test]
+fn an_agents_tries_are_not_an_operators() {
+    let patient = gate("mine", "agent");
+    let strict =
+        gate("yours", "operator").replace("question: Why?", "question: Why?, max_retries: 1");
+    let mut bench = bench(&[patient, strict], "");
+    bench.pay();
+    for _ in 0..5 {
+        bench.respond("c-1", json!({"mine": {"why": "x"}}));
+    }
+    let wrong = bench.answer("c-1", json!([{"why": "because"}, {"why": "x"}]));
+    assert!(matches!(bench.reply(wrong), Reply::Invalid(_)));
+    assert_eq!(bench.held("c-1").invalid_attempts, 1);
+    bench.pass("c-1");
+    let retry = bench.pay();
+    bench.allowed(retry);
+}
+
+#[test]
+fn an_agent_whose_answer_ends_it_is_told_in_an_agents_words() {
+    let strict = gate("g", "agent").replace("question: Why?", "question: Why?, on_invalid: block");
+    let with = bench;
+    let mut bench = with(&[strict], "");
+    bench.pay();
+    let wrong = bench.respond("c-1", json!({"g": {"why": "x"}}));
+    let denied = bench.denied(wrong);
+    assert_eq!(denied.code, DenyCode::InvalidAnswer);
+    assert!(denied.reason.contains("at least 5"), "{}", denied.reason);
+    assert_eq!(bench.held_ids(), Vec::<String>::new());
+    let spent = gate("g", "agent").replace("question: Why?", "question: Why?, max_retries: 1");
+    let mut bench = with(&[spent], "");
+    bench.pay();
+    bench.respond("c-1", json!({"g": {"why": "x"}}));
+    let wrong = bench.respond("c-1", json!({"g": {"why": "x"}}));
+    assert_eq!(bench.denied(wrong).code, DenyCode::InvalidAnswer);
+}
+
+#[test]
+fn no_answer_at_one_gate_gets_past_another_that_stands_before_the_session() {
+    let words = "{checkpoint_id: words, trigger: {type: keyword, patterns: [x]}, mode: blocking}";
+    let mut bench = bench(&[gate("g", "agent"), words.to_owned()], "");
+    bench.pay();
+    let said = bench.input("x");
+    let early = bench.respond("c-1", json!({"g": {"why": "because"}}));
+    assert!(bench.denied(early).reason.contains("c-2"));
+    assert_eq!(bench.engine.sessions()[0].actions, 0);
+    bench.pass("c-2");
+    bench.accepted(said);
+    let again = bench.respond("c-1", json!({"g": {"why": "because"}}));
+    bench.allowed(again);
+}
+
+#[test]
+fn answers_that_could_not_be_read_back_are_not_taken() {
+    let json = gate("g", "agent").replace("validation: {min_length: 5}", "response_type: json");
+    let mut bench = bench(&[json, gate("h", "operator")], "");
+    bench.pay();
+    let mut deep = json!(1);
+    for _ in 0..100 {
+        deep = json!([deep]);
+    }
+    let large = json!("x".repeat(crate::base::limits::MAX_ANSWER_CHARS + 1));
+    for bad in [deep.clone(), json!(deep.to_string()), json!([large])] {
+        let ask = bench.respond("c-1", json!({"g": {"why": bad}}));
+        assert!(matches!(bench.reply(ask), Reply::Invalid(_)));
+    }
+    for record in bench.payloads("checkpoint_response") {
+        assert_eq!(record["answers"], json!({}));
+    }
+    for change in bench.kept() {
+        let text = change.body.unwrap().to_string();
+        assert!(serde_json::from_str::<Value>(&text).is_ok());
+    }
+}
+
+#[test]
+fn a_gate_nobody_was_asked_at_is_asked_at_with_the_next_request() {
+    let after = "{checkpoint_id: after, trigger: {type: action_post, patterns: [pay]}, mode: blocking, \
+                  respondent: agent}";
+    let mut bench = bench(&[after.to_owned()], "");
+    bench.run("pay");
+    let next = bench.pay();
+    assert_eq!(bench.asked(next).gates[0].checkpoint_id, "after");
+    let answer = bench.respond("c-1", json!({"after": {"acknowledge": "understood"}}));
+    bench.accepted(answer);
+    let next = bench.pay();
+    bench.allowed(next);
+}
+
+#[test]
+fn a_start_gate_that_lapsed_is_asked_at_anew() {
+    let body = "actions: [{action_id: pay}]\ncheckpoints: [{checkpoint_id: terms, \
+                trigger: {type: session_start}, mode: blocking, respondent: agent}]\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.advance(301);
+    bench.wake();
+    let ask = bench.pay();
+    assert_eq!(bench.asked(ask).gate, "c-2".parse().unwrap());
+    let yes = bench.respond("c-2", json!({"terms": {"acknowledge": "understood"}}));
+    bench.accepted(yes);
+    let ask = bench.pay();
+    bench.allowed(ask);
 }

@@ -144,3 +144,33 @@ fn asking_records_nothing() {
     bench.policy("wipe");
     assert_eq!(bench.records().len(), before);
 }
+
+#[test]
+fn what_cannot_be_asked_for_cannot_be_asked_about_either() {
+    let mut bench = bench();
+    let mut deep = json!({});
+    for _ in 0..100 {
+        deep = json!({ "a": deep });
+    }
+    let long = "x".repeat(10_000);
+    for (action, params) in [(long.as_str(), json!({})), ("read", deep)] {
+        let session: SessionId = "s-1".parse().unwrap();
+        let consult = Consult::Policy {
+            session: session.clone(),
+            action: action.to_owned(),
+            params: params.clone(),
+        };
+        let consulted = bench.ask(|ask| Command::Consult(ask, consult));
+        assert_eq!(bench.denied(consulted).code, DenyCode::BadRequest);
+        let resolve = Resolve {
+            session,
+            input: None,
+            actions: vec![ResolveAction {
+                action: action.to_owned(),
+                params,
+            }],
+        };
+        let resolved = bench.ask(|ask| Command::Resolve(ask, resolve));
+        assert_eq!(bench.denied(resolved).code, DenyCode::BadRequest);
+    }
+}

@@ -274,3 +274,38 @@ fn an_answer_that_is_too_large_or_too_deep_is_none() {
         assert_eq!(bench.held_ids(), ["c-1"]);
     }
 }
+
+#[test]
+fn what_a_trigger_could_not_tell_is_no_agents_to_answer() {
+    let own = format!("{MOOD}, respondent: agent, unlock_capabilities: [extra]");
+    let mut bench = bench(&own, table(&["mood"], &[], &[]));
+    let ask = bench.request("s-1", "a", json!({}));
+    bench.returned(Err("gone".to_owned()), Duration::ZERO);
+    assert!(bench.waits(ask), "an operator has to look at it");
+    bench.pass("c-1");
+    bench.allowed(ask);
+}
+
+#[test]
+fn an_answer_whose_asker_left_before_it_was_judged_is_not_taken() {
+    let own = "trigger: {type: action_pre, patterns: [a]}, mode: blocking, respondent: agent, \
+        questions: [{question_id: q, question: Q?, validation: {custom_validator: check}}]";
+    let mut bench = bench(own, table(&[], &[], &["check"]));
+    bench.request("s-1", "a", json!({}));
+    let answer = Answer {
+        session: "s-1".parse().unwrap(),
+        gate: "c-1".parse().unwrap(),
+        answers: serde_json::from_value(json!({"g": {"q": "yes"}})).unwrap(),
+    };
+    let left = bench.ask(|ask| Command::Answer(ask, answer.clone()));
+    bench.tell(Command::AskerLeft(left));
+    bench.returns(json!(true));
+    assert_eq!(
+        bench.engine.sessions()[0].actions,
+        0,
+        "nobody is there to run it"
+    );
+    let again = bench.ask(|ask| Command::Answer(ask, answer));
+    bench.returns(json!(true));
+    bench.allowed(again);
+}

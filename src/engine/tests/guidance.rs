@@ -149,3 +149,33 @@ fn a_budget_drops_advice_from_the_bottom_and_never_a_gate() {
     let ids: Vec<_> = given.contexts.iter().map(|it| &it.context_id).collect();
     assert_eq!(ids, ["short", "long"]);
 }
+
+#[test]
+fn contexts_that_an_agent_never_saw_are_handed_over_later() {
+    let mut bench = bench(
+        "{checkpoint_id: advice, trigger: {type: action_pre, patterns: [a, b]}, inject_contexts: [tips]}, \
+         {checkpoint_id: gate, trigger: {type: action_pre, patterns: [a]}, mode: blocking}",
+    );
+    bench.request("s-1", "a", json!({}));
+    bench.refuse("c-1", "no");
+    assert_eq!(bench.given_for("b").contexts.len(), 1);
+    assert_eq!(bench.given_for("b").contexts.len(), 0);
+}
+
+#[test]
+fn one_request_does_not_use_up_what_another_may_be_handed() {
+    let body = "actions: [{action_id: a}, {action_id: b}]\n\
+        context_blocks: [{context_id: tips, content: take care, inject_mode: on_demand}, \
+                         {context_id: more, content: great care, inject_mode: on_demand}]\n\
+        checkpoint_config: {budget: {max_context_injection_size: 10}}\n\
+        checkpoints: [{checkpoint_id: start, trigger: {type: session_start}, mode: blocking}, \
+          {checkpoint_id: on-a, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips]}, \
+          {checkpoint_id: on-b, trigger: {type: action_pre, patterns: [b]}, inject_contexts: [more]}]\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let first = bench.request("s-1", "a", json!({}));
+    let second = bench.request("s-1", "b", json!({}));
+    bench.pass("c-1");
+    assert_eq!(bench.allowed(first).given.contexts.len(), 1);
+    assert_eq!(bench.allowed(second).given.contexts.len(), 1);
+}

@@ -306,3 +306,37 @@ checkpoints:
         .collect();
     assert_eq!(texts, ["heavy", "light"]);
 }
+
+#[test]
+fn one_session_cannot_fill_the_queue_with_what_it_says() {
+    use crate::base::limits::MAX_HELD_PER_SESSION;
+    let mut bench = with("trigger: {type: keyword, patterns: [x]}, mode: blocking");
+    for number in 0..MAX_HELD_PER_SESSION {
+        let ask = bench.input(&format!("x {number}"));
+        assert!(bench.waits(ask));
+    }
+    let more = bench.input("x once more");
+    assert_eq!(bench.denied(more).code, DenyCode::Overload);
+    assert_eq!(bench.held_ids().len(), MAX_HELD_PER_SESSION);
+    // Input that was refused is done with.
+    assert_eq!(bench.engine.sessions()[0].unpassed, []);
+    let mut bench = with("trigger: {type: error_occurred}, mode: blocking");
+    for _ in 0..MAX_HELD_PER_SESSION + 5 {
+        bench.error();
+    }
+    assert_eq!(bench.held_ids().len(), MAX_HELD_PER_SESSION);
+    assert_eq!(
+        bench.engine.sessions()[0].unpassed.len(),
+        1,
+        "owed, and owed once"
+    );
+    let ask = bench.request("s-1", "a", json!({}));
+    assert_eq!(bench.denied(ask).code, DenyCode::Overload);
+    for gate in bench.held_ids() {
+        bench.pass(&gate);
+    }
+    let parked = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(parked), "what is owed stands there");
+    bench.pass(&format!("c-{}", MAX_HELD_PER_SESSION + 1));
+    bench.allowed(parked);
+}

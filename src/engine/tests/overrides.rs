@@ -113,3 +113,47 @@ fn an_override_is_asked_for_again_after_a_restart_and_a_permit_for_it_stays() {
     let retry = bench.request("s-1", "pay", json!({}));
     bench.allowed(retry);
 }
+
+#[test]
+fn a_permit_opens_the_gates_that_were_passed_and_no_other() {
+    let body = "actions: [{action_id: pay, risk_tier: low}, {action_id: look, risk_tier: low}]\n\
+        checkpoints:\n\
+        - {checkpoint_id: one, trigger: {type: action_pre, patterns: [pay]}, mode: blocking}\n\
+        - {checkpoint_id: two, trigger: {type: action_pre, patterns: [pay]}, mode: blocking, \
+           when: {path: session.actions, gte: 1}}\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    let left = bench.request("s-1", "pay", json!({}));
+    bench.tell(Command::AskerLeft(left));
+    bench.pass("c-1");
+    bench.request("s-1", "look", json!({}));
+    let retry = bench.request("s-1", "pay", json!({}));
+    assert!(bench.waits(retry), "nobody has passed `two`");
+    assert_eq!(bench.held("c-2").gates.len(), 2);
+    bench.pass("c-2");
+    bench.allowed(retry);
+    let spent = bench.request("s-1", "pay", json!({}));
+    assert!(bench.waits(spent), "the first permit is gone");
+}
+
+#[test]
+fn an_overruled_denial_is_asked_about_again_beside_a_new_gate() {
+    let more = "checkpoints:\n\
+        - {checkpoint_id: two, trigger: {type: action_pre, patterns: [pay]}, mode: blocking, \
+           when: {path: session.age_seconds, gte: 60}}\n";
+    let mut bench = bench(more);
+    bench.request("s-1", "pay", json!({}));
+    bench.pass("c-1");
+    bench.advance(61);
+    let retry = bench.request("s-1", "pay", json!({}));
+    assert!(bench.waits(retry));
+    let kinds: Vec<_> = bench
+        .held("c-2")
+        .gates
+        .iter()
+        .map(|gate| gate.origin.kind().to_owned())
+        .collect();
+    assert_eq!(kinds, ["action_pre", "override"]);
+    bench.pass("c-2");
+    bench.allowed(retry);
+}
