@@ -8,18 +8,16 @@ use cra_core::atlas::diagnostic::Colour;
 use cra_core::atlas::document::{CheckpointConfig, InjectMode};
 use cra_core::atlas::{Atlas, load_str, load_str_with};
 use cra_core::base::clock::Boxed;
-use cra_core::base::id::SessionId;
 use cra_core::engine::command::{Answer, DenyCode, Input, InputSource, Outcome, Reply, Ruling};
 use cra_core::engine::extension::{Call, CheckpointContext, CheckpointResult, PolicyWord, YesNo};
 use cra_core::runtime::extension::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Client,
-    EventHook, Extension, HandlerContext, HandlerFn, RegisterError, Registry, Role,
+    Extension, HandlerContext, HandlerFn, RegisterError, Registry, Role,
 };
 use cra_core::runtime::{Answered, Requested};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
-use cra_core::trace::event::Event;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::support::{Bench, clock, decide, request};
 
@@ -471,61 +469,4 @@ async fn an_answer_that_comes_too_late_is_none() {
         "{}",
         denied.reason
     );
-}
-
-/// Hides an answer, counts what it is told, and breaks on what it does not like.
-#[derive(Default)]
-struct Hook(std::sync::Mutex<Vec<String>>);
-
-impl EventHook for Hook {
-    fn before_event(
-        &self,
-        event_type: &str,
-        mut details: Map<String, Value>,
-    ) -> Map<String, Value> {
-        match event_type {
-            "action_attempted" => {
-                details.insert("action_params".to_owned(), json!({"hidden": true}));
-            }
-            "policy_checked" => panic!("it does not like those"),
-            "action_blocked" => drop(details.insert("more".to_owned(), json!(1))),
-            _ => {}
-        }
-        details
-    }
-
-    fn on_event(&self, event: &Event) {
-        self.0.lock().unwrap().push(event.event_type.clone());
-    }
-}
-
-// covers T34, T35
-#[tokio::test]
-async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk() {
-    let hook = Arc::new(Hook::default());
-    let mut registry = Registry::default();
-    registry.register_hook("*", Arc::clone(&hook) as Arc<dyn EventHook>);
-    let (bench, store) = bench(atlas(SUPPORT), registry).await;
-    let agents = bench.runtime.agents();
-    let wipe = request("s-1", "wipe", json!({"secret": "hunter2"}));
-    agents.request_action(wipe).await.unwrap_err();
-    bench.runtime.stop().await;
-    let session: SessionId = "s-1".parse().unwrap();
-    let events = store.events(session, 0, 100).await.unwrap();
-    let of = |kind: &str| events.iter().find(|it| it.event_type == kind).unwrap();
-    assert_eq!(
-        of("action_attempted").payload["action_params"],
-        json!({"hidden": true})
-    );
-    // What broke, or left what the event does not have, changed nothing.
-    assert_eq!(of("policy_checked").payload["decision"], json!("deny"));
-    assert!(!of("action_blocked").payload.contains_key("more"));
-    let checked = store.verify().await.unwrap();
-    assert!(checked.iter().all(|it| it.verdict.is_sound()));
-    let wanted: Vec<_> = events.iter().map(|it| it.event_type.clone()).collect();
-    let heard = || hook.0.lock().unwrap().clone();
-    while heard().len() < wanted.len() {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(heard(), wanted);
 }

@@ -14,6 +14,7 @@ mod coding_agents;
 mod conformance;
 mod examples;
 mod extensions;
+mod hooks;
 mod house;
 mod readme;
 mod runtime;

@@ -1,0 +1,77 @@
+//! Event hooks, at work in the whole runtime.
+
+use std::sync::Arc;
+
+use cra_core::atlas::load_str;
+use cra_core::base::id::SessionId;
+use cra_core::runtime::extension::{EventHook, Registry};
+use cra_core::store::Store;
+use cra_core::store::memory::MemoryStore;
+use cra_core::trace::event::Event;
+use serde_json::{Map, Value, json};
+
+use super::support::{Bench, clock, request};
+
+const ATLAS: &str = "atlas_version: '1.0'\natlas_id: test\nversion: '1'\nname: Test\n\
+actions: [{action_id: wipe, risk_tier: low}]\n\
+policies: [{policy_id: never, type: deny, actions: [wipe]}]\n";
+
+/// Hides an answer, counts what it is told, and breaks on what it does not like.
+#[derive(Default)]
+struct Hook(std::sync::Mutex<Vec<String>>);
+
+impl EventHook for Hook {
+    fn before_event(
+        &self,
+        event_type: &str,
+        mut details: Map<String, Value>,
+    ) -> Map<String, Value> {
+        match event_type {
+            "action_attempted" => {
+                details.insert("action_params".to_owned(), json!({"hidden": true}));
+            }
+            "policy_checked" => panic!("it does not like those"),
+            "action_blocked" => drop(details.insert("more".to_owned(), json!(1))),
+            _ => {}
+        }
+        details
+    }
+
+    fn on_event(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.event_type.clone());
+    }
+}
+
+// covers T34, T35
+#[tokio::test]
+async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk() {
+    let hook = Arc::new(Hook::default());
+    let mut registry = Registry::default();
+    registry.register_hook("*", Arc::clone(&hook) as Arc<dyn EventHook>);
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let atlas = load_str("test.yaml", ATLAS).unwrap().atlas;
+    let bench = Bench::with(vec![atlas], registry, Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    let agents = bench.runtime.agents();
+    let wipe = request("s-1", "wipe", json!({"secret": "hunter2"}));
+    agents.request_action(wipe).await.unwrap_err();
+    bench.runtime.stop().await;
+    let session: SessionId = "s-1".parse().unwrap();
+    let events = store.events(session, 0, 100).await.unwrap();
+    let of = |kind: &str| events.iter().find(|it| it.event_type == kind).unwrap();
+    assert_eq!(
+        of("action_attempted").payload["action_params"],
+        json!({"hidden": true})
+    );
+    // What broke, or left what the event does not have, changed nothing.
+    assert_eq!(of("policy_checked").payload["decision"], json!("deny"));
+    assert!(!of("action_blocked").payload.contains_key("more"));
+    let checked = store.verify().await.unwrap();
+    assert!(checked.iter().all(|it| it.verdict.is_sound()));
+    let wanted: Vec<_> = events.iter().map(|it| it.event_type.clone()).collect();
+    let heard = || hook.0.lock().unwrap().clone();
+    while heard().len() < wanted.len() {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(heard(), wanted);
+}
