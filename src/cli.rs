@@ -63,7 +63,7 @@ fn run(args: Args) -> Result<u8, Failure> {
         },
         Some(Command::Atlas { command }) => match command {
             args::AtlasCommand::Lint(lint) => atlas::lint(&settings, &lint),
-            args::AtlasCommand::Explain(explain) => atlas::explain(&explain),
+            args::AtlasCommand::Explain(explain) => atlas::explain(&settings, &explain),
             args::AtlasCommand::Types(types) => atlas::types(&types),
         },
     }

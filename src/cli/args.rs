@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, Args as ClapArgs, Parser, Subcommand};
+use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand};
 
 /// A terminal governance console for AI agents.
 ///
@@ -124,19 +124,18 @@ Further steps, each with its session:
   answer: { gate: ID, answers: { CHECKPOINT: { QUESTION: 'because' } } }   the agent answers itself
   resolve: { input: 'close it' }                        the agent asks what it may do
 
-An extension answers as a trigger, a handler or a validator, always `with` the same JSON, or it
-`fails: REASON`; nothing outside is asked, and the operator's list of extensions does not count. A
-request with `resolution: last` relies on what its session was told last, or names one by its
-identifier.
+An extension answers as a trigger, a handler or a validator: always `with` the same JSON, or it
+`fails: REASON`. Nothing outside is asked, and the operator's list does not count. A request with
+`resolution: last` relies on what its session was told last; any other text is an identifier.
 
 A gate goes by its checkpoint, its policy or its number (c-1); of several the oldest is meant.
-`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true` (request),
-`accepted: true` (input, context, error), `contexts: [ID]` and `guidance_contains: TEXT` (what was
-handed over), `withdrawn: [CHECKPOINT]` (whose guidance no longer holds), `asked: [CHECKPOINT]` (what
-the agent itself is asked), `resolved: { allowed: [ACTION], denied: [ACTION] }`, `modified_input: TEXT`,
-and `released: [ACTION]`, what was asked for earlier and may run now. Lists are exact, but of
-`records` these have to be among them, and of `settled` as well unless it is empty. Time begins on
-2026-01-01T00:00:00Z and moves only with `wait`.";
+`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true`
+(request, answer), `accepted: true` (input, context, error, answer), `contexts: [ID]` and
+`guidance_contains: TEXT` (what was handed over), `withdrawn: [CHECKPOINT]` (whose guidance no
+longer holds), `asked: [CHECKPOINT]` (what the agent itself is asked), `modified_input: TEXT`,
+`resolved: { allowed: [ACTION], denied: [ACTION] }`, and `released: [ACTION]`, what was asked for
+earlier and may run now. Lists are exact, but `records` and a `settled` that is not empty only
+have to be among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = SCENARIO)]
@@ -213,7 +212,7 @@ pub(super) struct Export {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum AtlasCommand {
-    /// Report every problem with its place; exits with 3 when there is an error
+    /// Report every problem with its place, and advice; exits with 3 when there is an error
     Lint(Lint),
     /// Say what would come of a request or of input, and what each checkpoint and policy made of it
     Explain(Explain),
@@ -229,13 +228,14 @@ pub(super) struct Types {
 }
 
 #[derive(Debug, ClapArgs)]
+#[command(group = ArgGroup::new("what").args(["action", "input"]).required(true).multiple(true))]
 pub(super) struct Explain {
     /// Atlases, or folders of them, all in force
     #[arg(required = true, value_name = "PATH")]
     pub(super) files: Vec<PathBuf>,
 
     /// The action asked for
-    #[arg(long, value_name = "ID", required_unless_present = "input")]
+    #[arg(long, value_name = "ID")]
     pub(super) action: Option<String>,
 
     /// Its parameters, as a JSON object

@@ -72,7 +72,12 @@ impl Failure {
     /// The failure and the way out, for people.
     pub(super) fn report(&self) -> String {
         if let Self::Atlas(error) | Self::Scenario(error) | Self::Extensions(error) = self {
-            return error.report(Colour::None);
+            let report = error.report(Colour::None);
+            let report = report.trim_end();
+            return match self.help() {
+                Some(help) => format!("{report}\n  help: {help}"),
+                None => report.to_owned(),
+            };
         }
         let text = crate::base::text::visible(&self.to_string(), crate::base::text::Lines::Keep);
         match self.help() {
@@ -130,6 +135,14 @@ impl Failure {
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {
                 Some("nothing was changed; name each Atlas once, or give one another `atlas_id`")
+            }
+            Self::Extensions(LoadError::Io { .. }) => Some(
+                "the list of extensions is what --extensions or CRA_EXTENSIONS names, or \
+                 extensions.yaml in the user's cra configuration folder",
+            ),
+            Self::Scenario(LoadError::Io { .. }) => Some("cra run --help shows a scenario"),
+            Self::Atlas(LoadError::Io { .. }) => {
+                Some("name an Atlas, or a folder of them; cra demo needs none")
             }
             Self::Start(_) => Some(
                 "nothing was changed; use the version of cra that wrote it, or another --data-dir",

@@ -183,6 +183,84 @@ fn lint_is_silent_about_extensions_that_are_listed() {
 }
 
 #[test]
+fn explain_names_the_handlers_and_one_that_is_not_listed_denies() {
+    let atlas = yaml("one", "a.run")
+        + "checkpoints:\n  - checkpoint_id: c\n    handler: board\n    \
+           trigger: { type: action_pre, patterns: ['a.*'] }\n  \
+           - checkpoint_id: d\n    trigger: { type: custom, trigger_id: mood, on: [input] }\n";
+    let folder = folder(&[("atlas.yaml", &atlas), ("list.yaml", LISTED)]);
+    let atlas = folder.path().join("atlas.yaml");
+    let list = folder.path().join("list.yaml");
+    let ask = |more: &[&str]| {
+        let args = [
+            "atlas",
+            "explain",
+            text(&atlas),
+            "--action",
+            "a.run",
+            "--input",
+            "x",
+        ];
+        cra(&[&args, more].concat())
+    };
+    let said = ask(&[]);
+    assert_eq!(said.code, 5, "{}", said.out);
+    let denied = "DENIED  no handler called `board` may be asked\n  help: allow it in";
+    assert!(said.out.contains(denied), "{}", said.out);
+    assert!(
+        said.out
+            .contains("not in the operator's list, so it denies (at c)")
+    );
+    assert!(
+        said.out.contains("no extension is called `mood`"),
+        "{}",
+        said.out
+    );
+
+    let said = ask(&["--extensions", text(&list)]);
+    assert_eq!(said.code, 0, "{}", said.out);
+    assert!(
+        said.out.contains("ALLOWED\nextension   board"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("is not asked here, and may deny it (at c)")
+    );
+    let told = "custom: `mood` is not asked here, so it counts as fired";
+    assert!(said.out.contains(told), "{}", said.out);
+
+    let said = ask(&["--extensions", text(&list), "--json"]);
+    let told: Value = serde_json::from_str(&said.out).unwrap();
+    let board = serde_json::json!([{"checkpoint_id": "c", "handler": "board", "listed": true}]);
+    assert_eq!(told["handlers"], board);
+    assert_eq!(told["input"]["handlers"], serde_json::json!([]));
+}
+
+#[test]
+fn explain_is_silent_about_conditions_that_nobody_looked_at() {
+    let atlas = root().join("assets/atlas/coding-agents.yaml");
+    let said = |command: &str| {
+        let params = serde_json::json!({ "command": command }).to_string();
+        let path = text(&atlas);
+        cra(&[
+            "atlas",
+            "explain",
+            path,
+            "--action",
+            "shell.run",
+            "--params",
+            &params,
+        ])
+        .out
+    };
+    let told = said("rm -rf /");
+    assert!(told.contains("when params.command"), "{told}");
+    assert!(!told.contains("when params.path"), "{told}");
+}
+
+#[test]
 fn a_list_of_extensions_with_faults_is_told_before_anything_is_linted() {
     let folder = folder(&[
         ("atlas.yaml", EXTENDED),
@@ -290,7 +368,6 @@ ACCEPTED
 checkpoint  admins                   skipped    it fires at actions
 checkpoint  refunds                  not fired  wanted one of [refund, cancel], actual none found
 checkpoint  night                    not fired  wanted one of [deploy], actual none found
-                                     when session.intent: wanted contains \"night\", actual nothing: false
 checkpoint  clock                    skipped    it fires at intervals, when an action is asked for
 ";
     assert_eq!(said.out, wanted);

@@ -24,7 +24,7 @@ fn input(text: &str) -> Input {
 async fn bench() -> Bench {
     let folder = root().join("assets/extensions");
     let registry = Registry::load(&folder.join("example.yaml")).unwrap();
-    let atlas = load_file(folder.join("atlas.yaml")).unwrap().atlas;
+    let atlas = load_file(folder.join("atlas/extended.yaml")).unwrap().atlas;
     let bench = Bench::with(
         vec![atlas],
         registry,
@@ -92,7 +92,7 @@ fn the_example_atlas_and_its_list_go_together() {
             .env_clear()
             .env("HOME", "/nowhere")
             .args(["atlas", "lint"])
-            .arg(folder.join("atlas.yaml"))
+            .arg(folder.join("atlas/extended.yaml"))
             .args(more)
             .output()
             .unwrap();

@@ -244,8 +244,11 @@ fn a_broken_scenario_is_told_with_its_place() {
     );
     is_unreadable(
         &run(Path::new("/nowhere/s.yaml"), &[]),
-        &["/nowhere/s.yaml"],
+        &["/nowhere/s.yaml", "help: cra run --help shows a scenario"],
     );
+    let atlas = run(&root().join("assets/atlas/acme-support.yaml"), &[]);
+    is_unreadable(&atlas, &["acme-support.yaml:1:16", "this is an Atlas"]);
+    assert_eq!(atlas.err.matches("error").count(), 1, "{}", atlas.err);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::atlas::condition::LeafReport;
@@ -12,26 +13,50 @@ use crate::cli::args::Explain;
 use crate::cli::atlases::load_all;
 use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
+use crate::cli::settings::Settings;
 use crate::engine::explain::{
     CheckpointEvidence, CheckpointOutcome, Explanation, Imagined, InputExplanation, Verdict,
     WhatIf, explain_input_under, explain_under,
 };
+use outside::{Outsider, handlers};
+
+mod outside;
+
+/// What a checkpoint wanted that fires but for its condition.
+const CONDITION: &str = "when";
+
+/// An explanation, with the handlers that have a say.
+struct Told<T> {
+    explanation: T,
+    handlers: Vec<Outsider>,
+}
 
 /// Says what would happen. Denied exits with 5, so that scripts can ask.
-pub(in crate::cli) fn explain(explain: &Explain) -> Result<u8, Failure> {
+pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<u8, Failure> {
+    let listed = settings.extensions()?.table();
     let session = imagined(explain)?;
     let params = serde_json::from_str(&explain.params).map_err(Failure::Params)?;
     let atlases = load_all(&explain.files)?;
     let now = SystemClock.now();
     let input = explain.input.as_ref();
-    let input = input.map(|text| explain_input_under(&atlases, text, &session, now));
+    let input = input.map(|text| {
+        let mut told = explain_input_under(&atlases, text, &session, now);
+        Told {
+            handlers: handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
+            explanation: told,
+        }
+    });
     let action = explain.action.clone().map(|action| {
         let what_if = WhatIf {
             action,
             params,
             session,
         };
-        explain_under(&atlases, &what_if, now)
+        let mut told = explain_under(&atlases, &what_if, now);
+        Told {
+            handlers: handlers(&atlases, &listed, &mut told.checkpoints, &mut told.verdict),
+            explanation: told,
+        }
     });
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if explain.json {
@@ -41,7 +66,7 @@ pub(in crate::cli) fn explain(explain: &Explain) -> Result<u8, Failure> {
     } else {
         write_all(&mut out, action.as_ref(), input.as_ref())
     };
-    let code = match action.map(|told| told.verdict) {
+    let code = match action.map(|told| told.explanation.verdict) {
         Some(Verdict::Denied(_)) => exit::DENIED,
         Some(Verdict::Allowed | Verdict::Held { .. }) | None => exit::OK,
     };
@@ -68,18 +93,26 @@ fn imagined(explain: &Explain) -> Result<Imagined, Failure> {
 }
 
 /// What came of the request, as it is; what came of input under a key of its own.
-fn to_json(action: Option<&Explanation>, input: Option<&InputExplanation>) -> Value {
-    let mut told = action.map_or_else(|| json!({}), |action| json!(action));
+fn to_json(action: Option<&Told<Explanation>>, input: Option<&Told<InputExplanation>>) -> Value {
+    let mut told = action.map_or_else(|| json!({}), one_json);
     if let (Some(input), Some(fields)) = (input, told.as_object_mut()) {
-        fields.insert("input".to_owned(), json!(input));
+        fields.insert("input".to_owned(), one_json(input));
     }
     told
 }
 
+fn one_json<T: Serialize>(told: &Told<T>) -> Value {
+    let mut one = json!(told.explanation);
+    if let Some(fields) = one.as_object_mut() {
+        fields.insert("handlers".to_owned(), json!(told.handlers));
+    }
+    one
+}
+
 fn write_all(
     out: &mut impl Write,
-    action: Option<&Explanation>,
-    input: Option<&InputExplanation>,
+    action: Option<&Told<Explanation>>,
+    input: Option<&Told<InputExplanation>>,
 ) -> io::Result<()> {
     if let Some(input) = input {
         write_input(out, input)?;
@@ -90,12 +123,14 @@ fn write_all(
     action.map_or(Ok(()), |action| write_action(out, action))
 }
 
-fn write_input(out: &mut impl Write, told: &InputExplanation) -> io::Result<()> {
+fn write_input(out: &mut impl Write, input: &Told<InputExplanation>) -> io::Result<()> {
+    let told = &input.explanation;
     writeln!(out, "input")?;
     match &told.verdict {
         Verdict::Allowed => writeln!(out, "ACCEPTED")?,
         Verdict::Held { .. } | Verdict::Denied(_) => write_verdict(out, &told.verdict)?,
     }
+    write_handlers(out, &input.handlers)?;
     write_checkpoints(out, &told.checkpoints)?;
     for context in &told.contexts {
         write_outcome(out, "context", &context.context_id, &context.outcome)?;
@@ -103,7 +138,8 @@ fn write_input(out: &mut impl Write, told: &InputExplanation) -> io::Result<()> 
     Ok(())
 }
 
-fn write_action(out: &mut impl Write, told: &Explanation) -> io::Result<()> {
+fn write_action(out: &mut impl Write, action: &Told<Explanation>) -> io::Result<()> {
+    let (told, handlers) = (&action.explanation, &action.handlers);
     let source = match told.tier_source {
         crate::engine::held::TierSource::Declared => "declared",
         crate::engine::held::TierSource::Detected => "detected",
@@ -111,6 +147,7 @@ fn write_action(out: &mut impl Write, told: &Explanation) -> io::Result<()> {
     let (action, tier) = (one_line(&told.action), told.tier);
     writeln!(out, "{action}  tier {tier} ({source})")?;
     write_verdict(out, &told.verdict)?;
+    write_handlers(out, handlers)?;
     for capability in &told.capabilities {
         let state = if capability.locked {
             "locked"
@@ -145,6 +182,20 @@ fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
     }
 }
 
+/// Who has a say beside the Atlases.
+fn write_handlers(out: &mut impl Write, handlers: &[Outsider]) -> io::Result<()> {
+    for handler in handlers {
+        let (name, at) = (&handler.handler, &handler.checkpoint_id);
+        let state = if handler.listed {
+            "is not asked here, and may deny it"
+        } else {
+            "is not in the operator's list, so it denies"
+        };
+        writeln!(out, "extension   {name:24} {state} (at {at})")?;
+    }
+    Ok(())
+}
+
 fn write_checkpoints(out: &mut impl Write, told: &[CheckpointEvidence]) -> io::Result<()> {
     for checkpoint in told {
         write_outcome(
@@ -153,7 +204,14 @@ fn write_checkpoints(out: &mut impl Write, told: &[CheckpointEvidence]) -> io::R
             &checkpoint.checkpoint_id,
             &checkpoint.outcome,
         )?;
-        write_leaves(out, &checkpoint.conditions)?;
+        // A condition that nobody looked at says nothing about the request.
+        match &checkpoint.outcome {
+            CheckpointOutcome::Fired { .. } => write_leaves(out, &checkpoint.conditions)?,
+            CheckpointOutcome::NotFired { wanted, .. } if wanted == CONDITION => {
+                write_leaves(out, &checkpoint.conditions)?;
+            }
+            CheckpointOutcome::NotFired { .. } | CheckpointOutcome::Skipped { .. } => {}
+        }
     }
     Ok(())
 }

@@ -119,6 +119,11 @@ impl Scenario {
 }
 
 fn scenario(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option<Scenario> {
+    if let (Some(version), None) = (root.get("atlas_version"), root.get("steps")) {
+        let message = "this is an Atlas; a scenario names one under `atlas`, and has `steps`";
+        version.refuse(Code::UnknownKey, message, faults);
+        return None;
+    }
     root.only(&["atlas", "extensions", "steps"], faults);
     let atlas = root.need("atlas", faults);
     let names = atlas.map(|atlas| {
