@@ -405,6 +405,9 @@ fn a_list_that_is_wrong_is_refused_whole_and_says_where() {
         ),
         ("extension: []", "did you mean `extensions`"),
     ];
+    let two = "extensions: [{name: a, answers: [handlr], command: [sh], timeout_ms: 0}]";
+    let report = list(folder.path(), two).unwrap_err();
+    assert_eq!(report.matches("error[").count(), 3, "{report}");
     for (text, told) in cases {
         let report = list(folder.path(), text).unwrap_err();
         assert!(report.contains(told), "{text}\n{report}");

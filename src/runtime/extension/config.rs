@@ -77,32 +77,50 @@ fn extension(
         name.refuse(Code::BadId, message, faults);
         return None;
     }
-    let timeout = timeout(item, faults)?;
-    let extension = made(item, folder, timeout, faults)?;
+    // All of it is read before anything is taken in: one look shows all faults.
+    let timeout = timeout(item, faults);
+    let extension = made(item, folder, timeout.unwrap_or(EXTENSION_TIMEOUT), faults);
     let answers = item.need("answers", faults)?;
     let roles = answers.items(faults);
-    if roles.is_empty() {
+    if answers.is_list() && roles.is_empty() {
         answers.refuse(Code::EmptyPattern, "it is asked for nothing", faults);
     }
-    for role in roles {
-        let role_name = role.word("kind of question", &ROLES, faults)?;
-        let known = [Role::Trigger, Role::Handler, Role::Validator];
-        let known = known.into_iter().find(|it| it.as_str() == role_name)?;
+    let roles: Vec<_> = roles
+        .iter()
+        .filter_map(|role| Some((role, role_of(role, faults)?)))
+        .collect();
+    let kinds = handled(item, faults);
+    let (timeout, extension) = (timeout?, extension?);
+    for (role, known) in roles {
         let taken = registry.register(known, &id, Arc::clone(&extension), timeout);
         if let Err(error) = taken {
             role.refuse(Code::DuplicateId, &error.to_string(), faults);
         }
     }
-    if let Some(handles) = item.get("handles") {
-        for kind in handles.items(faults) {
-            let kind = kind.word("checkpoint type", &CheckpointTrigger::TYPES, faults)?;
-            registry.handle_type(kind, &id);
-        }
-        if !registry.table().handlers.contains(&id) {
-            handles.refuse(Code::Contradiction, "only a `handler` handles", faults);
-        }
+    for kind in kinds {
+        registry.handle_type(kind, &id);
+    }
+    if let Some(handles) = item.get("handles")
+        && !registry.table().handlers.contains(&id)
+    {
+        handles.refuse(Code::Contradiction, "only a `handler` handles", faults);
     }
     Some(())
+}
+
+fn role_of(role: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Role> {
+    let name = role.word("kind of question", &ROLES, faults)?;
+    let known = [Role::Trigger, Role::Handler, Role::Validator];
+    known.into_iter().find(|it| it.as_str() == name)
+}
+
+/// The checkpoint types at which it is always asked.
+fn handled(item: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<&'static str> {
+    let kinds = item.get("handles").map(|handles| handles.items(faults));
+    let kinds = kinds.into_iter().flatten();
+    kinds
+        .filter_map(|kind| kind.word("checkpoint type", &CheckpointTrigger::TYPES, faults))
+        .collect()
 }
 
 fn timeout(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Duration> {

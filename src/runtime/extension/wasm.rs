@@ -48,6 +48,9 @@ impl WasmExtension {
         let mut config = Config::default();
         config.consume_fuel(true).ignore_custom_sections(true);
         let engine = Engine::new(&config);
+        if !bytes.starts_with(b"\0asm") {
+            return Err("it is no WebAssembly module".to_owned());
+        }
         let module = Module::new(&engine, bytes).map_err(|error| one_line(&error))?;
         if let Some(import) = module.imports().next() {
             let (from, name) = (import.module(), import.name());
