@@ -85,7 +85,7 @@ impl Turn<'_> {
     }
 
     /// What stands before everything its session asks for, and so before a held action.
-    fn stands_before(&self, held: &Held) -> Option<String> {
+    pub(super) fn stands_before(&self, held: &Held) -> Option<String> {
         let session = match held.subject {
             Subject::Action(_) => self.live(&held.session)?,
             Subject::SessionStart | Subject::Moment(_) => return None,

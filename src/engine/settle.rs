@@ -7,7 +7,10 @@ use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{CheckpointBlocked, CheckpointCompleted, Durability};
 
 use super::attempt::passed_gates;
-use super::command::{AskId, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply, StateKind};
+use super::command::{
+    ActionRequest, AskId, Command, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply,
+    StateKind,
+};
 use super::decide::overridden_by;
 use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
@@ -40,11 +43,24 @@ impl Turn<'_> {
             self.leave_permit(held, given);
             return;
         };
-        let allowed = self.allow(place, call, given);
         for earlier in askers {
             let reason = "an identical request that came later was allowed instead";
             self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
         }
+        if self.stands_before(held).is_some() {
+            // It runs when what stands before its whole session is passed as well.
+            self.leave_permit(held, given);
+            let request = ActionRequest {
+                session: held.session.clone(),
+                action: call.action.clone(),
+                params: call.params.clone(),
+                deadline: None,
+                resolution: None,
+            };
+            self.take_up(Command::RequestAction(last, request));
+            return;
+        }
+        let allowed = self.allow(place, call, given);
         self.reply(last, Reply::Allowed(allowed));
     }
 

@@ -21,6 +21,7 @@ mod explanations;
 mod extensions;
 mod guidance;
 mod handlers;
+mod heard;
 mod limits;
 mod moments;
 mod overrides;

@@ -1,7 +1,9 @@
-//! A seeded run of the whole runtime: unruly agents, a hasty operator, restarts, a failing disk.
+//! A seeded run of the whole runtime: unruly agents, a hasty operator, a moody extension, restarts, a
+//! failing disk.
 //!
 //! The one promise is checked from outside after every step: an agent is allowed to run a gated action
-//! at most as often as the operator passed exactly that request with valid answers.
+//! at most as often as the operator passed exactly that request with valid answers, or as the extension
+//! was content with it where it has the say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,17 +11,23 @@ use std::time::Duration;
 
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::ManualClock;
+use cra_core::base::digest::Digest;
 use cra_core::engine::command::{
-    ActionCompleted, Denied, EndSession, FinalStatus, Input, InputSource, Outcome, Reply, Ruling,
+    Accepted, ActionCompleted, Allowed, Asked as Questions, Denied, Outcome, Reply, Ruling,
 };
 use cra_core::engine::held::{Held, Subject};
-use cra_core::runtime::Requested;
+use cra_core::runtime::{Answered, Requested};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-use super::support::{Bench, acme, clock, decide, good_answers, request};
+use outside::{Moody, OUTSIDE};
+
+use super::support::{Bench, acme, clock, decide, good_answers};
+
+mod agents;
+mod outside;
 
 /// Steps of one run. Each is something an agent, the operator or the world does.
 const STEPS: usize = 300;
@@ -39,7 +47,9 @@ checkpoints:
 
 fn atlases() -> Vec<Atlas> {
     let mut atlases = acme();
-    atlases.push(load_str("moments.yaml", MOMENTS).unwrap().atlas);
+    for text in [MOMENTS, OUTSIDE] {
+        atlases.push(load_str("beside.yaml", text).unwrap().atlas);
+    }
     atlases
 }
 
@@ -65,14 +75,33 @@ impl Dice {
 /// A request: session, action, parameters.
 type Asked = (String, String, String);
 
+/// How an operator answers.
+#[derive(Clone, Copy, PartialEq)]
+enum Quality {
+    Good,
+    /// Wrong, but for a free text, which may say anything.
+    Bad {
+        text: bool,
+    },
+}
+
 struct World {
     dice: Dice,
     store: MemoryStore,
     clock: Arc<ManualClock>,
+    moody: Moody,
     bench: Bench,
     sessions: Vec<String>,
     started: u64,
     asking: Vec<(Asked, JoinHandle<Result<Requested, Denied>>)>,
+    /// Gates that agents were asked at, and what they answered there.
+    own: Vec<Questions>,
+    answering: Vec<(Asked, JoinHandle<Result<Answered, Denied>>)>,
+    /// Input that was said, and what the operator decides, until there is an answer.
+    saying: Vec<(String, JoinHandle<Result<Accepted, Denied>>)>,
+    deciding: Vec<(Arc<Held>, Quality, JoinHandle<Reply>)>,
+    /// Digests of inputs that the operator let pass.
+    let_in: BTreeSet<String>,
     /// How often the operator passed exactly this, and how often it was allowed.
     passed: BTreeMap<Asked, u64>,
     allowed: BTreeMap<Asked, u64>,
@@ -84,9 +113,10 @@ struct World {
 }
 
 /// What agents ask for: action, and whether it is gated once the session is in.
-const ACTIONS: [(&str, bool); 5] = [
+const ACTIONS: [(&str, bool); 6] = [
     ("ticket.get", false),
     ("ticket.list", false),
+    ("ticket.comment", false),
     ("ticket.delete", true),
     ("user.ban", true),
     ("payment.refund", true),
@@ -96,15 +126,23 @@ impl World {
     async fn new(seed: u64) -> Self {
         let store = MemoryStore::default();
         let clock = clock();
-        let bench = Bench::under(atlases(), Arc::new(store.clone()), Arc::clone(&clock)).await;
+        let moody = Moody::new(seed);
+        let kept = Arc::new(store.clone());
+        let bench = Bench::with(atlases(), moody.registry(), kept, Arc::clone(&clock)).await;
         Self {
             dice: Dice(seed),
             store,
             clock,
+            moody,
             bench,
             sessions: Vec::new(),
             started: 0,
             asking: Vec::new(),
+            own: Vec::new(),
+            answering: Vec::new(),
+            saying: Vec::new(),
+            deciding: Vec::new(),
+            let_in: BTreeSet::new(),
             passed: BTreeMap::new(),
             allowed: BTreeMap::new(),
             refused: 0,
@@ -119,15 +157,18 @@ impl World {
         self.stopped = moments.map(|held| held.session.to_string()).collect();
         self.freed.clear();
         match self.dice.roll(100) {
-            0..12 => self.start().await,
-            12..41 => self.ask(),
-            41..45 => self.say(),
-            45..50 => self.leave(),
-            50..53 => self.end().await,
-            53..75 => self.pass().await,
-            75..80 => self.answer_badly().await,
-            80..86 => self.deny().await,
-            86..94 => self.clock.advance(Duration::from_secs(self.dice.roll(120))),
+            0..10 => self.start().await,
+            10..30 => self.ask(),
+            30..34 => self.rely(),
+            34..42 => self.answer_own(),
+            42..48 => self.say(),
+            48..51 => self.leave(),
+            51..53 => self.end(),
+            53..72 => self.pass(),
+            72..77 => self.answer_badly(),
+            77..81 => self.deny().await,
+            81..87 => self.moody.give_up(),
+            87..94 => self.clock.advance(Duration::from_secs(self.dice.roll(120))),
             94..97 => self.restart().await,
             _ => self.break_disk().await,
         }
@@ -136,85 +177,34 @@ impl World {
         self.check();
     }
 
-    async fn start(&mut self) {
-        self.started += 1;
-        let session = format!("s-{}", self.started);
-        self.bench.begin(&session).await;
-        self.sessions.push(session);
-    }
-
-    fn ask(&mut self) {
-        let Some(session) = self.dice.pick(&self.sessions).cloned() else {
-            return;
-        };
-        let (action, _) = *self.dice.pick(&ACTIONS).unwrap();
-        let params = json!({"ticket_id": self.dice.roll(3).to_string()});
-        let agents = self.bench.runtime.agents();
-        let asked = (session.clone(), action.to_owned(), params.to_string());
-        let request = request(&session, action, params);
-        self.asking.push((
-            asked,
-            tokio::spawn(async move { agents.request_action(request).await }),
-        ));
-    }
-
-    fn say(&mut self) {
-        let Some(session) = self.dice.pick(&self.sessions).cloned() else {
-            return;
-        };
-        let text = *self.dice.pick(&["hello", "a refund please"]).unwrap();
-        let input = Input {
-            session: session.parse().unwrap(),
-            text: text.to_owned(),
-            source: InputSource::User,
-        };
-        let agents = self.bench.runtime.agents();
-        tokio::spawn(async move { agents.input(input).await });
-    }
-
-    fn leave(&mut self) {
-        let sides = self.asking.len() as u64;
-        if sides > 0 {
-            let index = usize::try_from(self.dice.roll(sides)).unwrap();
-            self.asking.remove(index).1.abort();
-        }
-    }
-
-    async fn end(&mut self) {
-        let Some(session) = self.dice.pick(&self.sessions).cloned() else {
-            return;
-        };
-        self.sessions.retain(|known| *known != session);
-        let end = EndSession {
-            session: session.parse().unwrap(),
-            status: FinalStatus::Completed,
-            summary: None,
-        };
-        self.bench.runtime.agents().end_session(end).await.unwrap();
-    }
-
     fn any_held(&mut self) -> Option<Arc<Held>> {
         let snapshot = self.bench.snapshot();
         self.dice.pick(&snapshot.held).cloned()
     }
 
-    async fn pass(&mut self) {
+    fn pass(&mut self) {
         let Some(held) = self.any_held() else { return };
-        let reply = self.bench.pass(&held).await;
-        if matches!(&reply, Reply::Decided(decided) if decided.outcome == Outcome::Passed) {
-            self.note_passed(&held);
-        }
+        let answers = good_answers(&held);
+        self.decide(held, Ruling::Pass { answers }, Quality::Good);
+    }
+
+    fn decide(&mut self, held: Arc<Held>, ruling: Ruling, quality: Quality) {
+        let (desk, decide) = (self.bench.runtime.desk(), decide(&held, ruling));
+        let task = tokio::spawn(async move { desk.decide(decide).await });
+        self.deciding.push((held, quality, task));
     }
 
     fn note_passed(&mut self, held: &Held) {
-        if is_moment(held) {
+        if let Subject::Moment(moment) = &held.subject {
             self.freed.insert(held.session.to_string());
+            let input = moment.data.get("input_hash").and_then(Value::as_str);
+            self.let_in.extend(input.map(str::to_owned));
         } else {
             *self.passed.entry(asked(held)).or_default() += 1;
         }
     }
 
-    async fn answer_badly(&mut self) {
+    fn answer_badly(&mut self) {
         let Some(held) = self.any_held() else { return };
         let mut answers = good_answers(&held);
         let gate = usize::try_from(self.dice.roll(answers.len() as u64)).unwrap();
@@ -230,20 +220,10 @@ impl World {
             *answer = bad.clone();
         }
         // A free text may say "no"; every other question must not pass.
-        let text = answers[gate].contains_key("justification");
-        let reply = self
-            .bench
-            .runtime
-            .desk()
-            .decide(decide(&held, Ruling::Pass { answers }))
-            .await;
-        match reply {
-            Reply::Decided(decided) if decided.outcome == Outcome::Passed => {
-                assert!(text, "{held:?} passed with {bad}");
-                self.note_passed(&held);
-            }
-            _ => self.refused += 1,
-        }
+        let text = answers[gate]
+            .keys()
+            .any(|id| id == "justification" || id == "why");
+        self.decide(held, Ruling::Pass { answers }, Quality::Bad { text });
     }
 
     async fn deny(&mut self) {
@@ -269,7 +249,8 @@ impl World {
             .collect();
         self.store = self.store.reopen();
         let store = Arc::new(self.store.clone());
-        self.bench = Bench::under(atlases(), store, Arc::clone(&self.clock)).await;
+        let registry = self.moody.registry();
+        self.bench = Bench::with(atlases(), registry, store, Arc::clone(&self.clock)).await;
         settle().await;
         let back: Vec<_> = self
             .bench
@@ -288,35 +269,63 @@ impl World {
         self.store.fail_after(self.dice.roll(3));
         for _ in 0..4 {
             self.ask();
-            self.pass().await;
+            self.pass();
             settle().await;
             self.hear().await;
         }
         self.restart().await;
     }
 
-    /// Takes in what agents were told.
+    /// Takes in what the operator and agents were told, the operator first: what was passed counts.
     async fn hear(&mut self) {
-        let (done, waiting) = self
-            .asking
-            .drain(..)
-            .partition(|(_, task)| task.is_finished());
-        self.asking = waiting;
-        let done: Vec<(Asked, JoinHandle<_>)> = done;
-        for (asked, task) in done {
-            if let Ok(Ok(Requested::Allowed(allowed))) = task.await {
-                let free = !self.stopped.contains(&asked.0) || self.freed.contains(&asked.0);
-                assert!(free, "{asked:?} ran past a gate before its whole session");
-                let completed = ActionCompleted {
-                    session: asked.0.parse().unwrap(),
-                    execution: allowed.execution,
-                    result: Ok(String::new()),
-                };
-                *self.allowed.entry(asked).or_default() += 1;
-                // It fails where the session ended or the disk broke meanwhile.
-                let _ = self.bench.runtime.agents().complete_action(completed).await;
+        for (held, quality, task) in finished(&mut self.deciding, |it| it.2.is_finished()) {
+            let reply = task.await.unwrap();
+            let passed = matches!(&reply, Reply::Decided(it) if it.outcome == Outcome::Passed);
+            let may = matches!(quality, Quality::Good | Quality::Bad { text: true });
+            assert!(may || !passed, "{held:?} passed with bad answers");
+            if passed {
+                self.note_passed(&held);
+            }
+            self.refused += u64::from(!passed && quality != Quality::Good);
+        }
+        for (asked, task) in finished(&mut self.answering, |it| it.1.is_finished()) {
+            match task.await.unwrap() {
+                Ok(Answered::Allowed(allowed)) => self.run(asked, allowed),
+                Ok(Answered::Accepted(_)) => drop(self.freed.insert(asked.0)),
+                Ok(Answered::Asked(questions)) => self.own.push(questions),
+                Ok(Answered::Invalid(_)) | Err(_) => {}
             }
         }
+        for (text, task) in finished(&mut self.saying, |it| it.1.is_finished()) {
+            if task.await.unwrap().is_ok() {
+                let calm = self.moody.said(|said| said.calm.get(&text) == Some(&true));
+                let plain = calm && !text.contains("refund");
+                let let_in = self.let_in.contains(&Digest::of(&text).to_string());
+                assert!(plain || let_in, "`{text}` was taken");
+            }
+        }
+        for (asked, task) in finished(&mut self.asking, |it| it.1.is_finished()) {
+            match task.await {
+                Ok(Ok(Requested::Allowed(allowed))) => self.run(asked, allowed),
+                Ok(Ok(Requested::Asked(questions))) => self.own.push(questions),
+                Ok(Err(_)) | Err(_) => {}
+            }
+        }
+    }
+
+    /// An agent runs what it was allowed to.
+    fn run(&mut self, asked: Asked, allowed: Allowed) {
+        let free = !self.stopped.contains(&asked.0) || self.freed.contains(&asked.0);
+        assert!(free, "{asked:?} ran past a gate before its whole session");
+        let completed = ActionCompleted {
+            session: asked.0.parse().unwrap(),
+            execution: allowed.execution,
+            result: Ok(String::new()),
+        };
+        *self.allowed.entry(asked).or_default() += 1;
+        // It fails where the session ended or the disk broke meanwhile.
+        let agents = self.bench.runtime.agents();
+        tokio::spawn(async move { agents.complete_action(completed).await });
     }
 
     fn check(&self) {
@@ -329,10 +338,18 @@ impl World {
             let gated = ACTIONS
                 .iter()
                 .any(|(action, gated)| *action == asked.1 && *gated);
-            let passed = self.passed.get(asked).copied().unwrap_or(0);
+            let times = |of: &BTreeMap<Asked, u64>| of.get(asked).copied().unwrap_or(0);
+            let passed = times(&self.passed);
+            let most = match asked.1.as_str() {
+                // Whoever answers, the extension judges the answer.
+                "ticket.comment" => self.moody.said(|said| times(&said.fair)),
+                "ticket.get" => passed + self.moody.said(|said| times(&said.cleared)),
+                _ if gated => passed,
+                _ => u64::MAX,
+            };
             assert!(
-                !gated || *count <= passed,
-                "{asked:?} ran {count} times, passed {passed} times"
+                *count <= most,
+                "{asked:?} ran {count} times, and might {most} times"
             );
         }
     }
@@ -347,6 +364,11 @@ impl World {
             );
         }
     }
+}
+
+/// Takes out what is finished, in order.
+fn finished<T>(all: &mut Vec<T>, is_finished: impl Fn(&T) -> bool) -> Vec<T> {
+    all.extract_if(.., |it| is_finished(it)).collect()
 }
 
 fn is_moment(held: &Held) -> bool {
@@ -372,6 +394,7 @@ async fn settle() {
 fn no_agent_gets_past_a_gate_that_was_not_passed() {
     let mut ran = 0;
     let mut held_back = 0;
+    let (mut silent, mut answered) = (0, 0);
     for seed in 0..6 {
         // The seed of a failing run is the last one printed.
         println!("seed {seed}");
@@ -391,11 +414,18 @@ fn no_agent_gets_past_a_gate_that_was_not_passed() {
                 .filter(|((_, action, _), _)| action != "ticket.get")
                 .count();
             held_back += world.refused;
+            silent += world.moody.said(|said| said.silent);
+            let own = world.allowed.keys().filter(|it| it.1 == "ticket.comment");
+            answered += own.count();
         });
     }
     // A run in which nothing happens proves nothing.
     assert!(
         ran > 100 && held_back > 30,
         "{ran} ran, {held_back} were held back"
+    );
+    assert!(
+        silent > 30 && answered > 5,
+        "{silent} were silent, {answered} answered"
     );
 }

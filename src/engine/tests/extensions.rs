@@ -309,3 +309,69 @@ fn an_answer_whose_asker_left_before_it_was_judged_is_not_taken() {
     bench.returns(json!(true));
     bench.allowed(again);
 }
+
+#[test]
+fn everyone_is_asked_once_and_heard_before_anything_goes_on() {
+    let two = format!(
+        "{MOOD}}}, {{checkpoint_id: h, {}",
+        MOOD.replace("mood", "weather")
+    );
+    let mut bench = bench(&two, table(&["mood", "weather"], &[], &[]));
+    let ask = bench.request("s-1", "a", json!({}));
+    assert_eq!(bench.calls().len(), 2);
+    bench.returns(json!(false));
+    assert!(bench.waits(ask));
+    assert_eq!(bench.calls().len(), 2, "the other one was asked already");
+    let first = bench.calls().remove(0).id;
+    let returned = extension::Returned {
+        outcome: Ok(json!(false)),
+        took: Duration::ZERO,
+    };
+    bench.tell(Command::Returned(first, returned));
+    bench.allowed(ask);
+}
+
+#[test]
+fn what_waits_behind_goes_with_whoever_asked_for_it() {
+    let mut bench = bench(MOOD, table(&["mood"], &[], &[]));
+    bench.request("s-1", "a", json!({}));
+    let left = bench.request("s-1", "a", json!({"n": 2}));
+    bench.tell(Command::AskerLeft(left));
+    bench.returns(json!(false));
+    assert_eq!(bench.calls().len(), 1, "nobody is there to hear about it");
+    assert_eq!(bench.engine.sessions()[0].actions, 1);
+}
+
+#[test]
+fn nobody_is_asked_about_a_trigger_whose_checkpoint_cannot_fire() {
+    let never = format!("{MOOD}, when: {{path: params.n, gt: 10}}");
+    let mut bench = bench(&never, table(&["mood"], &[], &[]));
+    let ask = bench.request("s-1", "a", json!({"n": 1}));
+    bench.allowed(ask);
+    assert_eq!(bench.calls(), []);
+}
+
+#[test]
+fn only_what_is_known_to_fire_grants_anything() {
+    let advice = "trigger: {type: custom, trigger_id: big, when: {path: params.n, gt: 10}}, \
+                  unlock_capabilities: [extra]";
+    let plain =
+        "trigger: {type: custom, trigger_id: big, on: [action]}, unlock_capabilities: [extra]";
+    let nobody = Extensions::default();
+    for (checkpoint, extensions, n, granted) in [
+        (advice, table(&["big"], &[], &[]), json!("many"), 0),
+        (advice, table(&["big"], &[], &[]), json!(11), 1),
+        (advice, nobody.clone(), json!("many"), 0),
+        (advice, nobody.clone(), json!(11), 1),
+        (plain, nobody, json!(11), 0),
+    ] {
+        let mut bench = bench(checkpoint, extensions);
+        let ask = bench.request("s-1", "a", json!({ "n": n }));
+        if bench.waits(ask) {
+            bench.returns(json!(true));
+        }
+        bench.allowed(ask);
+        let unlocked = bench.engine.sessions()[0].unlocked.len();
+        assert_eq!(unlocked, granted, "{checkpoint} {n}");
+    }
+}

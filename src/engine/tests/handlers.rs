@@ -3,14 +3,14 @@
 use super::*;
 use crate::engine::extension::Extensions;
 
-fn table(handlers: &[&str]) -> Extensions {
+pub(super) fn table(handlers: &[&str]) -> Extensions {
     Extensions {
         handlers: handlers.iter().map(|name| (*name).to_owned()).collect(),
         ..Extensions::default()
     }
 }
 
-fn bench(checkpoints: &str, extensions: Extensions) -> Bench {
+pub(super) fn bench(checkpoints: &str, extensions: Extensions) -> Bench {
     let body = format!(
         "actions: [{{action_id: a, risk_tier: low}}, {{action_id: b, risk_tier: low}}]\n\
          context_blocks: [{{context_id: tips, content: take care, inject_mode: on_demand}}]\n\
@@ -28,7 +28,7 @@ const ON_A: &str =
 const ON_INPUT: &str = "{checkpoint_id: one, trigger: {type: keyword, patterns: [x]}, handler: outside, priority: 9}, \
      {checkpoint_id: two, trigger: {type: keyword, patterns: [x]}, handler: second, priority: 5}";
 
-fn on_action() -> Bench {
+pub(super) fn on_action() -> Bench {
     let mut bench = bench(ON_A, table(&["outside"]));
     bench.start("s-1");
     bench
@@ -294,195 +294,4 @@ fn handlers_of_a_whole_type_are_asked_after_a_checkpoints_own() {
     assert_eq!(bench.calls()[1].name, "every");
     bench.returns(json!({"continue": false, "block_reason": "no"}));
     assert_eq!(bench.denied(ask).code, DenyCode::Extension);
-}
-
-type Happens = fn(&mut Bench) -> AskId;
-
-/// Every moment at which a handler can be asked beside actions, and what makes it one.
-fn moments() -> [(&'static str, Happens); 5] {
-    [
-        ("{type: session_start}", |bench| bench.start("s-1")),
-        ("{type: keyword, patterns: [x]}", |bench| bench.input("x")),
-        ("{type: error_occurred}", |bench| bench.error()),
-        ("{type: explicit_request}", |bench| bench.context(&[], None)),
-        ("{type: action_post, patterns: [a]}", |bench| bench.run("a")),
-    ]
-}
-
-fn at_moment(trigger: &str, more: &str) -> Bench {
-    let checkpoint = format!("{{checkpoint_id: g, trigger: {trigger}, handler: outside{more}}}");
-    let mut bench = bench(&checkpoint, table(&["outside"]));
-    if !trigger.contains("session_start") {
-        bench.start("s-1");
-    }
-    bench
-}
-
-#[test]
-fn an_approval_that_a_handler_wants_is_an_operators_at_every_moment() {
-    let wants = json!({"continue": true, "policy_decision": {"decision": "require_approval", "reason": "look"}});
-    for more in [
-        "",
-        ", respondent: agent",
-        ", mode: blocking, respondent: agent",
-    ] {
-        for (trigger, happens) in moments() {
-            let mut bench = at_moment(trigger, more);
-            happens(&mut bench);
-            bench.returns(wants.clone());
-            assert_eq!(bench.held_ids(), ["c-1"], "{trigger}");
-            let gate = bench.held("c-1").gates[0].clone();
-            assert!(gate.why.contains("look"), "{}", gate.why);
-            assert_eq!(
-                gate.respondent,
-                crate::atlas::document::Respondent::Operator
-            );
-            let action = bench.request("s-1", "a", json!({}));
-            assert!(bench.waits(action), "{trigger}{more}");
-            bench.pass("c-1");
-            bench.allowed(action);
-        }
-    }
-}
-
-#[test]
-fn a_handler_that_cannot_be_heard_leaves_the_gate_to_an_operator_for_good() {
-    for (trigger, happens) in moments() {
-        if trigger.contains("keyword") {
-            continue; // Such input is refused at once.
-        }
-        let mut bench = at_moment(trigger, ", mode: blocking, respondent: agent");
-        happens(&mut bench);
-        bench.returned(Err("gone".to_owned()), Duration::ZERO);
-        for _ in 0..2 {
-            let held = bench.held_ids().pop().unwrap();
-            let gate = bench.held(&held).gates[0].clone();
-            assert_eq!(
-                gate.respondent,
-                crate::atlas::document::Respondent::Operator
-            );
-            bench.advance(301);
-            bench.wake();
-            let ask = bench.request("s-1", "a", json!({}));
-            assert!(bench.waits(ask), "{trigger}");
-        }
-    }
-}
-
-#[test]
-fn a_gate_for_want_of_an_extension_is_put_up_whatever_was_left_out() {
-    let three = "{checkpoint_id: slow, trigger: {type: error_occurred}, handler: outside, priority: 9}, \
-         {checkpoint_id: late, trigger: {type: error_occurred}, handler: second, priority: 5}, \
-         {checkpoint_id: lost, trigger: {type: error_occurred}, handler: nobody, priority: 1}";
-    let mut bench = bench(three, table(&["outside", "second"]));
-    bench.start("s-1");
-    let ask = bench.error();
-    bench.returned(Ok(json!({"continue": true})), Duration::from_secs(1));
-    assert!(bench.waits(ask));
-    assert_eq!(bench.held("c-1").gates[0].origin.id(), "lost");
-}
-
-#[test]
-fn an_interval_does_not_become_a_gate_because_nobody_was_asked() {
-    let both = "{checkpoint_id: words, trigger: {type: keyword, patterns: [x]}, mode: blocking}, \
-         {checkpoint_id: beat, trigger: {type: time_interval, seconds: 10}, handler: outside}";
-    let mut bench = bench(both, table(&["outside"]));
-    bench.start("s-1");
-    bench.input("x");
-    bench.advance(11);
-    let ask = bench.request("s-1", "a", json!({}));
-    assert_eq!(bench.held_ids(), ["c-1"]);
-    bench.pass("c-1");
-    assert_eq!(bench.calls().len(), 1, "it is asked when its turn comes");
-    bench.returns(json!({"continue": true}));
-    bench.allowed(ask);
-}
-
-#[test]
-fn handlers_are_asked_about_a_denial_that_was_overruled() {
-    let body = "actions: [{action_id: pay, risk_tier: low}]\n\
-         policies: [{policy_id: no, type: deny, actions: [pay], override: true}]\n\
-         checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [pay]}, handler: outside}]\n";
-    let mut bench = Bench::new(&[&atlas(body)]);
-    bench.engine.set_extensions(table(&["outside"]));
-    bench.start("s-1");
-    bench.request("s-1", "pay", json!({}));
-    bench.pass("c-1");
-    let no = bench.request("s-1", "pay", json!({}));
-    bench.returns(json!({"continue": false, "reason": "not today"}));
-    assert!(bench.denied(no).reason.contains("not today"));
-    let yes = bench.request("s-1", "pay", json!({}));
-    bench.returns(json!({"continue": true}));
-    bench.allowed(yes);
-}
-
-#[test]
-fn what_an_extension_asks_for_at_the_retry_is_not_opened_by_a_permit_from_before() {
-    let mut bench = bench(
-        "{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, handler: outside, mode: blocking}",
-        table(&["outside"]),
-    );
-    bench.start("s-1");
-    let left = bench.request("s-1", "a", json!({}));
-    bench.returns(json!({"continue": true}));
-    bench.tell(Command::AskerLeft(left));
-    bench.pass("c-1");
-    let retry = bench.request("s-1", "a", json!({}));
-    bench.returns(json!({
-        "continue": true,
-        "policy_decision": {"decision": "require_approval", "reason": "suspicious"},
-    }));
-    assert!(bench.waits(retry), "nobody approved that");
-    bench.pass("c-2");
-    bench.allowed(retry);
-}
-
-#[test]
-fn what_cannot_be_judged_is_shown_to_no_extension() {
-    let mut bench = on_action();
-    let mut deep = json!({});
-    for _ in 0..100 {
-        deep = json!({ "a": deep });
-    }
-    let ask = bench.request("s-1", "a", deep);
-    assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
-    assert_eq!(bench.calls(), []);
-}
-
-#[test]
-fn under_another_atlas_extensions_are_asked_and_not_taken_for_silent() {
-    let body = |version: &str| {
-        atlas(
-            "actions: [{action_id: a, risk_tier: low}]\n\
-             checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: [a]}, \
-             handler: outside, mode: blocking}, \
-             {checkpoint_id: first, trigger: {type: session_start}, handler: outside}]\n",
-        )
-        .replace("version: \"1\"", version)
-    };
-    let mut first = Bench::new(&[&body("version: \"1\"")]);
-    first.engine.set_extensions(table(&["outside"]));
-    first.start("s-1");
-    first.returns(json!({"continue": true}));
-    first.request("s-1", "a", json!({}));
-    first.returns(json!({"continue": true}));
-    assert_eq!(first.held_ids(), ["c-1"]);
-    let (engine, _) = Engine::restore(
-        atlases_of(&[&body("version: \"2\"")]),
-        Box::new(CountedIds::starting_at(1000)),
-        first.kept(),
-        BTreeSet::new(),
-        first.now,
-    )
-    .unwrap();
-    let mut bench = Bench::with(engine);
-    bench.engine.set_extensions(table(&["outside"]));
-    let ask = bench.request("s-1", "a", json!({}));
-    assert_eq!(bench.calls()[0].context.checkpoint_id, "first");
-    bench.returns(json!({"continue": true}));
-    assert_eq!(bench.calls()[1].context.checkpoint_id, "g");
-    bench.returns(json!({"continue": true}));
-    assert_eq!(bench.held_ids(), ["c-2"]);
-    bench.pass("c-2");
-    bench.allowed(ask);
 }

@@ -340,3 +340,23 @@ fn one_session_cannot_fill_the_queue_with_what_it_says() {
     bench.pass(&format!("c-{}", MAX_HELD_PER_SESSION + 1));
     bench.allowed(parked);
 }
+
+#[test]
+fn passing_an_action_does_not_pass_what_stands_before_its_session() {
+    let gate = "trigger: {type: action_pre, patterns: [a]}, mode: blocking}, \
+        {checkpoint_id: words, trigger: {type: keyword, patterns: [x]}, mode: blocking";
+    let mut bench = with(gate);
+    let ask = bench.request("s-1", "a", json!({}));
+    bench.input("x");
+    bench.pass("c-1");
+    assert!(bench.waits(ask), "c-2 stands before the whole session");
+    bench.pass("c-2");
+    bench.allowed(ask);
+    assert_eq!(bench.engine.sessions()[0].actions, 1);
+    let ask = bench.request("s-1", "a", json!({}));
+    assert!(bench.waits(ask), "one approval is one run");
+    bench.input("x");
+    bench.pass("c-3");
+    bench.refuse("c-4", "no");
+    assert_eq!(bench.denied(ask).code, DenyCode::Refused);
+}

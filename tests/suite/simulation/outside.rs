@@ -1,0 +1,143 @@
+//! An extension that says yes, no, nothing or something too late, as its dice fall; and what it said.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use cra_core::base::clock::Boxed;
+use cra_core::engine::extension::{Call, CallQuestion};
+use cra_core::runtime::extension::{Client, Extension, Registry, Role};
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+
+use super::{Asked, Dice};
+
+/// Gates that an extension has a say in, or that agents answer themselves.
+pub(super) const OUTSIDE: &str = r#"
+atlas_version: "1.0"
+atlas_id: com.example.outside
+version: "1"
+name: Outside
+unknown_actions: allow
+checkpoints:
+  - { checkpoint_id: check, handler: check, trigger: { type: action_pre, patterns: ["ticket.get"] } }
+  - { checkpoint_id: mood, mode: blocking, trigger: { type: custom, trigger_id: mood, on: [input] } }
+  - checkpoint_id: own
+    mode: blocking
+    respondent: agent
+    trigger: { type: action_pre, patterns: ["ticket.comment"] }
+    questions: [{ question_id: why, question: Why?, validation: { custom_validator: fair } }]
+  - { checkpoint_id: told, mode: blocking, respondent: either, trigger: { type: action_post, patterns: ["ticket.comment"] } }
+"#;
+
+/// More late answers than these are given up.
+const MOST_LATE: usize = 8;
+
+/// What the extension said.
+#[derive(Default)]
+pub(super) struct Said {
+    /// How often a handler let exactly this request go on.
+    pub(super) cleared: BTreeMap<Asked, u64>,
+    /// How often an answer about exactly this request was good.
+    pub(super) fair: BTreeMap<Asked, u64>,
+    /// Whether an input is known to be fine.
+    pub(super) calm: BTreeMap<String, bool>,
+    /// How often there was no answer.
+    pub(super) silent: u64,
+    late: Vec<oneshot::Sender<()>>,
+}
+
+/// The extension.
+#[derive(Clone)]
+pub(super) struct Moody(Arc<Mutex<(Dice, Said)>>);
+
+impl Moody {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(Arc::new(Mutex::new((Dice(seed), Said::default()))))
+    }
+
+    pub(super) fn registry(&self) -> Registry {
+        let mut registry = Registry::default();
+        let (handler, trigger, validator) = (Role::Handler, Role::Trigger, Role::Validator);
+        for (role, name) in [(handler, "check"), (trigger, "mood"), (validator, "fair")] {
+            let hour = Duration::from_hours(1);
+            let registered = registry.register(role, name, Arc::new(self.clone()), hour);
+            registered.unwrap();
+        }
+        registry
+    }
+
+    pub(super) fn said<T>(&self, look: impl FnOnce(&Said) -> T) -> T {
+        look(&self.0.lock().unwrap().1)
+    }
+
+    /// Somebody who was asked long ago gives up.
+    pub(super) fn give_up(&self) {
+        let said = &mut self.0.lock().unwrap().1;
+        if !said.late.is_empty() {
+            let _ = said.late.remove(0).send(());
+        }
+    }
+
+    fn answer(&self, call: &Call) -> Result<Value, Option<oneshot::Receiver<()>>> {
+        let mut guard = self.0.lock().unwrap();
+        let (dice, said) = &mut *guard;
+        let rolled = dice.roll(12);
+        if rolled >= 9 {
+            said.silent += 1;
+            if rolled == 9 || said.late.len() >= MOST_LATE {
+                return Err(None);
+            }
+            let (late, waits) = oneshot::channel();
+            said.late.push(late);
+            return Err(Some(waits));
+        }
+        let about = call.context.action.as_ref().map(|action| {
+            let session = call.context.session.id.to_string();
+            (
+                session,
+                action.action_type.clone(),
+                action.params.to_string(),
+            )
+        });
+        Ok(match (&call.question, about) {
+            (CallQuestion::Handler, Some(about)) if rolled < 6 => {
+                *said.cleared.entry(about).or_default() += 1;
+                json!({"continue": true})
+            }
+            (CallQuestion::Handler, _) if rolled < 8 => {
+                json!({"continue": true, "policy_decision": {"decision": "require_approval"}})
+            }
+            (CallQuestion::Handler, _) => json!({"continue": false, "reason": "not now"}),
+            (CallQuestion::Validator { .. }, Some(about)) if rolled < 6 => {
+                *said.fair.entry(about).or_default() += 1;
+                json!(true)
+            }
+            (CallQuestion::Validator { .. }, _) => json!({"valid": false, "reason": "try again"}),
+            (CallQuestion::Trigger { .. }, _) => {
+                let text = call
+                    .context
+                    .input
+                    .as_ref()
+                    .map(|input| input.content.clone());
+                said.calm.insert(text.unwrap_or_default(), rolled < 6);
+                json!(rolled >= 6)
+            }
+        })
+    }
+}
+
+impl Extension for Moody {
+    fn call<'a>(&'a self, call: &'a Call, _: Client) -> Boxed<'a, Result<Value, String>> {
+        Box::pin(async move {
+            let late = match self.answer(call) {
+                Ok(answer) => return Ok(answer),
+                Err(late) => late,
+            };
+            if let Some(late) = late {
+                let _ = late.await;
+            }
+            Err("no answer".to_owned())
+        })
+    }
+}
