@@ -157,3 +157,14 @@ fn an_overruled_denial_is_asked_about_again_beside_a_new_gate() {
     bench.pass("c-2");
     bench.allowed(retry);
 }
+
+#[test]
+fn one_session_cannot_fill_the_queue_with_what_is_denied() {
+    use crate::base::limits::MAX_HELD_PER_SESSION;
+    let mut bench = bench("");
+    for amount in 0..MAX_HELD_PER_SESSION + 3 {
+        let ask = bench.request("s-1", "pay", json!({ "amount": amount }));
+        assert_eq!(bench.denied(ask).code, DenyCode::Policy);
+    }
+    assert_eq!(bench.held_ids().len(), MAX_HELD_PER_SESSION);
+}
