@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::atlas::document::CheckpointMode;
 use crate::base::canon::exact;
-use crate::trace::event::{CheckpointSkipped, PluginEvent};
+use crate::trace::event::{CheckpointSkipped, ContextInjected, PluginEvent};
 
 use super::command::{Given, GivenContext};
 use super::extension::{CheckpointResult, PolicyWord};
@@ -145,14 +145,41 @@ impl Turn<'_> {
                 size: Size::Budgeted,
             },
         );
+        given
+            .contexts
+            .extend(self.hand_texts(place, fired, handler, texts));
+        given
+    }
+
+    /// Hands over texts of a handler's own, as far as they fit, and records that.
+    fn hand_texts(
+        &mut self,
+        place: &Place,
+        fired: &OwnedFired,
+        handler: &str,
+        texts: Vec<&String>,
+    ) -> Vec<GivenContext> {
+        let mut given = Vec::new();
         for (index, text) in texts.into_iter().enumerate() {
             if self.fits(text.len() as u64) {
                 self.handed_bytes += text.len() as u64;
-                given.contexts.push(GivenContext {
+                given.push(GivenContext {
                     context_id: format!("{handler}.{}", index + 1),
                     content: text.clone(),
                 });
             }
+        }
+        if !given.is_empty() {
+            let sizes = given.iter().map(|it| it.content.len() as u64);
+            let record = ContextInjected {
+                context_ids: given.iter().map(|it| it.context_id.clone()).collect(),
+                atlas_ids: Vec::new(),
+                total_size_bytes: sizes.sum(),
+                trigger: "on_demand".to_owned(),
+                checkpoint_type: Some(fired.checkpoint.kind.to_owned()),
+                cache_hit: false,
+            };
+            self.record_below(place, record);
         }
         given
     }

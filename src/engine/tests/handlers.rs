@@ -117,6 +117,9 @@ fn a_handler_hands_over_contexts_wants_approvals_and_records_events() {
         .map(|it| it.content.as_str())
         .collect();
     assert_eq!(contexts, ["take care", "a text of its own"]);
+    let injected = bench.payloads("context_injected");
+    assert_eq!(injected[1]["context_ids"], json!(["outside.1"]));
+    assert_eq!(injected[1]["total_size_bytes"], json!(17));
     let events = bench.payloads("plugin_event");
     assert_eq!(events[1]["custom_type"], json!("score"));
     assert_eq!(
