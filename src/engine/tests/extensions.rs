@@ -375,3 +375,22 @@ fn only_what_is_known_to_fire_grants_anything() {
         assert_eq!(unlocked, granted, "{checkpoint} {n}");
     }
 }
+
+#[test]
+fn advice_on_input_whose_own_condition_cannot_be_told_grants_nothing() {
+    let advice = |when: &str| {
+        format!(
+            "trigger: {{type: custom, trigger_id: mood, on: [input]}}, when: {{{when}}}, \
+             unlock_capabilities: [extra]"
+        )
+    };
+    for (when, granted) in [
+        ("path: params.n, gt: 1", 0),
+        ("path: session.actions, eq: 0", 1),
+    ] {
+        let mut bench = bench(&advice(when), table(&["mood"], &[], &[]));
+        bench.input("hello");
+        bench.returns(json!(true));
+        assert_eq!(bench.engine.sessions()[0].unlocked.len(), granted, "{when}");
+    }
+}

@@ -179,3 +179,13 @@ fn one_request_does_not_use_up_what_another_may_be_handed() {
     assert_eq!(bench.allowed(first).given.contexts.len(), 1);
     assert_eq!(bench.allowed(second).given.contexts.len(), 1);
 }
+
+#[test]
+fn guidance_that_ended_and_is_given_again_is_not_told_to_be_forgotten() {
+    let mut bench = bench(&checkpoint("a", "content: one, expires_after: action_post"));
+    bench.run("a");
+    let given = bench.given_for("a");
+    assert_eq!(given.guidance.len(), 1);
+    assert_eq!(given.withdrawn, Vec::<String>::new());
+    assert_eq!(bench.in_force(), ["one"]);
+}

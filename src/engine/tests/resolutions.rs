@@ -187,3 +187,15 @@ fn named_actions_are_judged_with_their_parameters() {
     assert_eq!(resolution.denied.len(), 1);
     assert_eq!(resolution.allowed, ["shaped"]);
 }
+
+#[test]
+fn a_resolution_from_before_an_atlas_changed_is_no_reason_to_run() {
+    let mut bench = bench();
+    let ask = bench.resolve(None);
+    let id = bench.resolved(ask).id.clone();
+    bench.engine.atlas_hash = Digest::of("another Atlas");
+    let ask = bench.rely("s-1", "read", &id);
+    let denied = bench.denied(ask);
+    assert_eq!(denied.code, DenyCode::Resolution);
+    assert!(denied.reason.contains("another Atlas"), "{}", denied.reason);
+}
