@@ -87,6 +87,7 @@ impl Chain {
                 serde_json::Value::Object(fields) => fields,
                 _ => serde_json::Map::new(),
             },
+            pruned: false,
             previous_hash: self.last_hash,
             hash,
         };

@@ -7,6 +7,7 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 
+mod declare;
 mod durability;
 mod parts;
 mod payload;
@@ -40,8 +41,12 @@ pub struct Event {
     pub timestamp: Timestamp,
     /// What happened.
     pub event_type: String,
-    /// The details.
+    /// The details; empty where they were pruned.
+    #[serde(default)]
     pub payload: Map<String, Value>,
+    /// Whether the details were dropped because they were old. The hash still covers them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pruned: bool,
     /// Hash of the event before; zeros for the first.
     pub previous_hash: Digest,
     /// Hash of all of the above.

@@ -14,7 +14,13 @@ use super::verify::{Checked, Known, RawEvent, Verifier};
 #[must_use]
 pub fn line(event: &Event) -> String {
     // INVARIANT: an event is a struct with string keys; it always becomes JSON.
-    canonical(&serde_json::to_value(event).unwrap_or_default())
+    let mut value = serde_json::to_value(event).unwrap_or_default();
+    if event.pruned
+        && let Some(fields) = value.as_object_mut()
+    {
+        fields.remove("payload");
+    }
+    canonical(&value)
 }
 
 /// The fields a line has, beside the optional `parent_span_id`.

@@ -337,6 +337,7 @@ pub(super) fn events(session: &str, from: u64, count: u64) -> Vec<Event> {
             timestamp: now().plus(Duration::from_secs(sequence)),
             event_type: (*event_type).to_owned(),
             payload: payload.as_object().unwrap().clone(),
+            pruned: false,
             previous_hash: Digest::of(format!("{}", sequence.wrapping_sub(1))),
             hash: Digest::of(format!("{sequence}")),
         }

@@ -119,6 +119,7 @@ impl Reader {
                 timestamp: parsed(row, 7)?,
                 event_type: row.get(8)?,
                 payload: serde_json::from_str(&payload).map_err(|error| unreadable(9, error))?,
+                pruned: false,
                 previous_hash: parsed(row, 10)?,
                 hash: parsed(row, 11)?,
             })

@@ -13,7 +13,9 @@ impl Payload {
             | Self::ActionBlocked(_)
             | Self::PolicyOverride(_)
             | Self::RiskDetected(_)
-            | Self::RiskVerified(_) => true,
+            | Self::RiskVerified(_)
+            | Self::RetentionApplied(_)
+            | Self::TraceImported(_) => true,
             Self::ActionAttempted(attempted) => {
                 matches!(attempted.risk_tier.as_str(), "high" | "critical")
             }
@@ -34,7 +36,8 @@ impl Payload {
             | Self::InputReceived(_)
             | Self::OutputProduced(_)
             | Self::PluginLoaded(_)
-            | Self::PluginEvent(_) => false,
+            | Self::PluginEvent(_)
+            | Self::AtlasLoaded(_) => false,
         };
         if sync {
             Durability::Sync

@@ -3,73 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::declare::payloads;
 use super::parts::{Environment, ErrorDetail, WrapperCapabilities};
-
-/// Declares every event type once: its name, its payload's fields, and the enum over them all.
-macro_rules! payloads {
-    ($(
-        $(#[$doc:meta])*
-        $name:ident = $text:literal {
-            $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
-        }
-    )*) => {
-        $(
-            $(#[$doc])*
-            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-            #[serde(deny_unknown_fields)]
-            pub struct $name {
-                $( $(#[$field_doc])* pub $field: $type, )*
-            }
-
-            impl From<$name> for Payload {
-                fn from(payload: $name) -> Self {
-                    Self::$name(payload)
-                }
-            }
-        )*
-
-        /// What happened, with the details its type calls for.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Payload {
-            $( $(#[$doc])* $name($name), )*
-        }
-
-        impl Payload {
-            /// Names of all event types.
-            pub const TYPES: &'static [&'static str] = &[$($text),*];
-
-            /// The event type's name.
-            #[must_use]
-            pub fn event_type(&self) -> &'static str {
-                match self { $( Self::$name(_) => $text, )* }
-            }
-
-            /// The details as they are recorded.
-            #[must_use]
-            pub fn fields(&self) -> Map<String, Value> {
-                let value = match self { $( Self::$name(payload) => serde_json::to_value(payload), )* };
-                // INVARIANT: every payload is a struct with string keys, so it becomes an object.
-                match value {
-                    Ok(Value::Object(fields)) => fields,
-                    Ok(_) | Err(_) => Map::new(),
-                }
-            }
-
-            /// Reads the details of an event type.
-            ///
-            /// # Errors
-            /// When the type is unknown, or the details are not the ones it calls for.
-            pub fn read(event_type: &str, fields: Map<String, Value>) -> Result<Self, PayloadError> {
-                let value = Value::Object(fields);
-                let wrong = |source| PayloadError::Fields { event_type: event_type.to_owned(), source };
-                match canonical_type(event_type) {
-                    $( $text => serde_json::from_value(value).map(Self::$name).map_err(wrong), )*
-                    _ => Err(PayloadError::UnknownType { event_type: event_type.to_owned() }),
-                }
-            }
-        }
-    };
-}
 
 /// Names that an earlier draft had for events, and the names they go by. They are understood where a
 /// record is read; nothing is written under them.
@@ -487,5 +422,41 @@ payloads! {
         custom_type: String,
         /// The details.
         data: Map<String, Value>,
+    }
+
+    /// An Atlas came into force.
+    AtlasLoaded = "atlas_loaded" {
+        /// The Atlas.
+        atlas_id: String,
+        /// Its version.
+        version: String,
+        /// Digest of its text, under which the store keeps it.
+        atlas_hash: String,
+        /// How many checkpoints it has.
+        checkpoints: u64,
+    }
+
+    /// The content of old events of a session was dropped; their envelopes and hashes stay.
+    RetentionApplied = "retention_applied" {
+        /// The session.
+        pruned_session: String,
+        /// Which events, as ranges of sequence numbers, both ends included.
+        pruned: Vec<(u64, u64)>,
+        /// How many.
+        events: u64,
+        /// What was older than its rule allows.
+        reason: String,
+    }
+
+    /// A session that was recorded elsewhere was taken in.
+    TraceImported = "trace_imported" {
+        /// The session.
+        imported_session: String,
+        /// Its events.
+        events: u64,
+        /// Hash of the last of them.
+        head_hash: String,
+        /// Where it came from.
+        source: String,
     }
 }

@@ -1,0 +1,69 @@
+//! How event types are declared.
+
+/// Declares every event type once: its name, its payload's fields, and the enum over them all.
+macro_rules! payloads {
+    ($(
+        $(#[$doc:meta])*
+        $name:ident = $text:literal {
+            $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
+        }
+    )*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+            #[serde(deny_unknown_fields)]
+            pub struct $name {
+                $( $(#[$field_doc])* pub $field: $type, )*
+            }
+
+            impl From<$name> for Payload {
+                fn from(payload: $name) -> Self {
+                    Self::$name(payload)
+                }
+            }
+        )*
+
+        /// What happened, with the details its type calls for.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Payload {
+            $( $(#[$doc])* $name($name), )*
+        }
+
+        impl Payload {
+            /// Names of all event types.
+            pub const TYPES: &'static [&'static str] = &[$($text),*];
+
+            /// The event type's name.
+            #[must_use]
+            pub fn event_type(&self) -> &'static str {
+                match self { $( Self::$name(_) => $text, )* }
+            }
+
+            /// The details as they are recorded.
+            #[must_use]
+            pub fn fields(&self) -> Map<String, Value> {
+                let value = match self { $( Self::$name(payload) => serde_json::to_value(payload), )* };
+                // INVARIANT: every payload is a struct with string keys, so it becomes an object.
+                match value {
+                    Ok(Value::Object(fields)) => fields,
+                    Ok(_) | Err(_) => Map::new(),
+                }
+            }
+
+            /// Reads the details of an event type.
+            ///
+            /// # Errors
+            /// When the type is unknown, or the details are not the ones it calls for.
+            pub fn read(event_type: &str, fields: Map<String, Value>) -> Result<Self, PayloadError> {
+                let value = Value::Object(fields);
+                let wrong = |source| PayloadError::Fields { event_type: event_type.to_owned(), source };
+                match canonical_type(event_type) {
+                    $( $text => serde_json::from_value(value).map(Self::$name).map_err(wrong), )*
+                    _ => Err(PayloadError::UnknownType { event_type: event_type.to_owned() }),
+                }
+            }
+        }
+    };
+}
+
+pub(super) use payloads;
