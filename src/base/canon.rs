@@ -2,6 +2,10 @@
 
 use serde_json::{Map, Number, Value};
 
+mod scan;
+
+pub use scan::{is_canonical_object, object_length};
+
 /// Largest integer that every JSON reader keeps exactly.
 const MAX_EXACT: u64 = 1 << 53;
 const MAX_EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
@@ -109,7 +113,7 @@ mod tests {
         );
     }
 
-    fn any_json() -> impl Strategy<Value = Value> {
+    pub(super) fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),

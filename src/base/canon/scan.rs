@@ -1,0 +1,307 @@
+//! Whether a text is canonical, told by one pass over it and without reading it into values.
+//!
+//! Reading a payload into values and writing it again costs several times what hashing it costs.
+//! This scanner accepts exactly the texts that [`super::canonical`] writes; a property test compares
+//! the two.
+
+use std::cmp::Ordering;
+
+use serde_json::Value;
+
+/// Deepest nesting that is looked into. JSON readers stop at about the same.
+const MAX_DEPTH: usize = 128;
+
+/// The length of the canonical JSON object that `text` begins with, or `None` when it begins with
+/// anything else.
+#[must_use]
+pub fn object_length(text: &str) -> Option<usize> {
+    let mut scanner = Scanner {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+    };
+    if scanner.peek()? != b'{' {
+        return None;
+    }
+    scanner.value(0)?;
+    Some(scanner.at)
+}
+
+/// Whether `text` is one canonical JSON object and nothing else.
+#[must_use]
+pub fn is_canonical_object(text: &str) -> bool {
+    object_length(text) == Some(text.len())
+}
+
+struct Scanner<'t> {
+    text: &'t str,
+    bytes: &'t [u8],
+    at: usize,
+}
+
+impl<'t> Scanner<'t> {
+    fn peek(&self) -> Option<u8> {
+        self.bytes.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> Option<()> {
+        (self.peek()? == byte).then(|| self.at += 1)
+    }
+
+    fn word(&mut self, word: &str) -> Option<()> {
+        let rest = self.bytes.get(self.at..)?;
+        rest.starts_with(word.as_bytes())
+            .then(|| self.at += word.len())
+    }
+
+    fn value(&mut self, depth: usize) -> Option<()> {
+        match self.peek()? {
+            b'{' => self.object(depth + 1),
+            b'[' => self.array(depth + 1),
+            b'"' => self.string().map(drop),
+            b't' => self.word("true"),
+            b'f' => self.word("false"),
+            b'n' => self.word("null"),
+            b'-' | b'0'..=b'9' => self.number(),
+            _ => None,
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.take(b'{')?;
+        if self.take(b'}').is_some() {
+            return Some(());
+        }
+        let mut before: Option<Key<'t>> = None;
+        loop {
+            let key = self.string()?;
+            if let Some(before) = before
+                && before.order(key) != Ordering::Less
+            {
+                return None;
+            }
+            before = Some(key);
+            self.take(b':')?;
+            self.value(depth)?;
+            if self.take(b',').is_none() {
+                return self.take(b'}');
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Option<()> {
+        if depth > MAX_DEPTH {
+            return None;
+        }
+        self.take(b'[')?;
+        if self.take(b']').is_some() {
+            return Some(());
+        }
+        loop {
+            self.value(depth)?;
+            if self.take(b',').is_none() {
+                return self.take(b']');
+            }
+        }
+    }
+
+    /// A string, without its quotes. Only what must be escaped is, and in the one way there is.
+    fn string(&mut self) -> Option<Key<'t>> {
+        self.take(b'"')?;
+        let start = self.at;
+        let mut plain = true;
+        loop {
+            let rest = self.bytes.get(self.at..)?;
+            let ordinary = rest
+                .iter()
+                .position(|byte| *byte < 0x20 || matches!(byte, b'"' | b'\\'))?;
+            self.at += ordinary;
+            match self.peek()? {
+                b'"' => {
+                    let text = self.text.get(start..self.at)?;
+                    self.at += 1;
+                    return Some(Key { text, plain });
+                }
+                b'\\' => {
+                    plain = false;
+                    self.at += 1;
+                    self.escape()?;
+                }
+                _ => return None,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Option<()> {
+        let kind = self.peek()?;
+        self.at += 1;
+        match kind {
+            b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => Some(()),
+            b'u' => {
+                let digits = self.bytes.get(self.at..self.at + 4)?;
+                self.at += 4;
+                let &[b'0', b'0', high @ b'0'..=b'1', low] = digits else {
+                    return None;
+                };
+                let short = high == b'0' && matches!(low, b'8' | b'9' | b'a' | b'c' | b'd');
+                let lower_hex = matches!(low, b'0'..=b'9' | b'a'..=b'f');
+                (lower_hex && !short).then_some(())
+            }
+            _ => None,
+        }
+    }
+
+    fn number(&mut self) -> Option<()> {
+        let rest = self.bytes.get(self.at..)?;
+        let length = rest
+            .iter()
+            .position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+            .unwrap_or(rest.len());
+        let text = self.text.get(self.at..self.at + length)?;
+        self.at += length;
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let short_integer =
+            (1..=15).contains(&digits.len()) && digits.bytes().all(|byte| byte.is_ascii_digit());
+        if short_integer {
+            let fine = match digits.as_bytes().first()? {
+                b'0' => text == "0",
+                _ => true,
+            };
+            return fine.then_some(());
+        }
+        // Rare: what is not a short integer is written again and compared.
+        let value: Value = serde_json::from_str(text).ok()?;
+        (value.is_number() && super::canonical(&value) == text).then_some(())
+    }
+}
+
+/// A key as it is written, and whether it has no escapes.
+#[derive(Clone, Copy)]
+struct Key<'t> {
+    text: &'t str,
+    plain: bool,
+}
+
+impl Key<'_> {
+    /// The order of RFC 8785: by UTF-16 code units of what is meant.
+    fn order(self, other: Key<'_>) -> Ordering {
+        if self.plain && other.plain && self.text.is_ascii() && other.text.is_ascii() {
+            return self.text.cmp(other.text);
+        }
+        self.meant()
+            .encode_utf16()
+            .cmp(other.meant().encode_utf16())
+    }
+
+    fn meant(self) -> String {
+        if self.plain {
+            return self.text.to_owned();
+        }
+        // INVARIANT: the scanner accepted it as a JSON string.
+        serde_json::from_str(&format!("\"{}\"", self.text)).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::canon::canonical;
+    use crate::base::canon::tests::any_json;
+    use proptest::prelude::*;
+
+    /// What the scanner must agree with: read it into values and write it again.
+    fn slowly(text: &str) -> bool {
+        let read = serde_json::from_str::<Value>(text);
+        read.is_ok_and(|value| value.is_object() && canonical(&value) == text)
+    }
+
+    #[test]
+    fn canonical_objects_are_told_from_others() {
+        for text in [
+            r"{}",
+            r#"{"a":1,"b":[true,false,null,-3,0.5,1e+30,"é\"\\\n\u001f"]}"#,
+            r#"{"a":{"b":{}},"c":9007199254740992,"d":-1.5e-7}"#,
+            "{\"\u{e000}\":1}",
+            "{\"\u{1f600}\":1,\"\u{e000}\":2}",
+        ] {
+            assert!(slowly(text), "{text}");
+            assert!(is_canonical_object(text), "{text}");
+        }
+        for text in [
+            "",
+            "{",
+            "[]",
+            "1",
+            "{} ",
+            " {}",
+            r#"{"a": 1}"#,
+            r#"{"b":1,"a":2}"#,
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":1,"a":1}"#,
+            r#"{"a":01}"#,
+            r#"{"a":-0}"#,
+            r#"{"a":1.0}"#,
+            r#"{"a":1e5}"#,
+            r#"{"a":1E30}"#,
+            r#"{"a":1e30}"#,
+            r#"{"a":9007199254740993}"#,
+            r#"{"a":+1}"#,
+            r#"{"a":.5}"#,
+            r#"{"a":"\/"}"#,
+            r#"{"a":"\u0041"}"#,
+            r#"{"a":"\u001F"}"#,
+            r#"{"a":"\u000a"}"#,
+            "{\"a\":\"\n\"}",
+            r#"{"a":1,}"#,
+            r#"{"a":[1,]}"#,
+            r#"{"a":tru}"#,
+            r"{a:1}",
+            "{\"\u{e000}\":1,\"\u{1f600}\":2}",
+        ] {
+            assert!(!slowly(text), "{text}");
+            assert!(!is_canonical_object(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn nesting_beyond_every_reader_is_refused_and_not_followed() {
+        let deep =
+            |levels: usize| format!("{}{}", "{\"a\":".repeat(levels), "1") + &"}".repeat(levels);
+        assert!(is_canonical_object(&deep(MAX_DEPTH - 1)));
+        assert!(!is_canonical_object(&deep(MAX_DEPTH + 1)));
+        assert!(!is_canonical_object(&deep(1_000_000)));
+    }
+
+    #[test]
+    fn what_follows_an_object_is_left_alone() {
+        assert_eq!(object_length(r#"{"a":"}"},"hash":1}"#), Some(9));
+        assert_eq!(object_length("[]"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn it_accepts_what_is_written(fields in prop::collection::btree_map(".{0,4}", any_json(), 0..5)) {
+            let text = canonical(&Value::Object(fields.into_iter().collect()));
+            prop_assert!(is_canonical_object(&text), "{}", text);
+        }
+
+        #[test]
+        fn it_agrees_with_reading_and_writing_again(
+            fields in prop::collection::btree_map("[a-c]{0,2}", any_json(), 0..4),
+            place in any::<prop::sample::Index>(),
+            byte in any::<u8>(),
+        ) {
+            let mut bytes = canonical(&Value::Object(fields.into_iter().collect())).into_bytes();
+            let place = place.index(bytes.len());
+            if let Some(old) = bytes.get_mut(place) {
+                *old = byte;
+            }
+            if let Ok(text) = String::from_utf8(bytes) {
+                prop_assert_eq!(is_canonical_object(&text), slowly(&text), "{}", text);
+            }
+        }
+    }
+}
