@@ -9,9 +9,11 @@
 //!
 //! Contract: after a failed write nothing is allowed any more. Whoever waits is told.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
 
 use crate::atlas::Atlas;
 use crate::base::clock::{Clock, Timestamp};
@@ -19,7 +21,9 @@ use crate::base::id::{IdSource, SessionId};
 use crate::base::limits::COMMAND_QUEUE;
 use crate::engine::command::{Effect, StateChange, StateKind};
 use crate::engine::{Engine, RestoreError};
-use crate::store::{Store, StoreError};
+use crate::store::{AtlasText, Batch, LogState, Store, StoreError};
+use crate::trace::event::{AtlasLoaded, LogStarted, Payload, StoreRecovered};
+use crate::trace::note::{Signer, Verifier};
 
 mod actor;
 mod agents;
@@ -27,20 +31,25 @@ mod chains;
 mod desk;
 pub mod extension;
 mod hooks;
+mod ledger;
 mod message;
 mod outside;
 pub mod snapshot;
+pub mod upkeep;
+pub mod witness;
 
 pub use crate::store::RecordedSession;
 pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 
-use chains::Chains;
+use actor::{Beginning, Sealing};
 use extension::Registry;
 use hooks::Hooks;
+use ledger::Ledger;
+pub use ledger::LogError;
 use message::{AskIds, Message};
 use outside::Outside;
-use snapshot::Access;
+use snapshot::{Access, Drafts};
 
 /// What a runtime is made of.
 pub struct Parts {
@@ -58,6 +67,10 @@ pub struct Parts {
     pub access: Access,
     /// What can be asked beyond the Atlases.
     pub extensions: Registry,
+    /// What signs the heads of the log.
+    pub signer: Signer,
+    /// Where a copy of the newest head is kept.
+    pub head_file: Option<PathBuf>,
 }
 
 /// A runtime at work.
@@ -66,6 +79,8 @@ pub struct Runtime {
     agents: Agents,
     desk: Desk,
     messages: mpsc::Sender<Message>,
+    /// Reads the whole record once, beside everything else.
+    checking: JoinHandle<()>,
 }
 
 /// Why a runtime cannot start.
@@ -80,6 +95,12 @@ pub enum StartError {
     /// Two Atlases have the same identifier: nobody could say which of them decided.
     #[error("two Atlases have the identifier `{0}`")]
     SameAtlas(String),
+    /// The log cannot be gone on with.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The file that keeps the head of the log elsewhere cannot be used.
+    #[error("the head file cannot be used: {0}")]
+    HeadFile(String),
     /// It kept something that this version does not know.
     #[error("the store keeps state of a kind this version of cra does not know: `{0}`")]
     UnknownState(String),
@@ -97,23 +118,43 @@ impl Runtime {
         }
         let now = parts.clock.now();
         let table = parts.extensions.table();
-        let (mut engine, effects) = restore(&parts.store, parts.atlases, parts.ids, now).await?;
+        let restored = restore(&parts.store, parts.atlases, parts.ids, now).await?;
+        let (mut engine, effects, drafts) = restored;
         engine.set_extensions(table);
-        let chains = Chains::resume(parts.store.heads().await?);
+        let known = match &parts.head_file {
+            Some(path) => witness::read(path).map_err(StartError::HeadFile)?,
+            None => None,
+        };
+        let key = parts.signer.verifier();
+        let opened = Ledger::open(parts.store.as_ref(), parts.signer, known.as_slice()).await?;
+        let (mut ledger, read_back) = opened;
+        let entries = first_entries(&ledger, &parts.store.log().await?, &key, engine.atlases());
+        let batch = Batch {
+            atlases: engine.atlases().iter().map(atlas_text).collect(),
+            ..Batch::default()
+        };
+        let begun = actor::begin(&parts.store, &mut ledger, read_back, entries, batch, now);
+        let (read_back, seal) = begun.await?;
+        if let Some(path) = &parts.head_file {
+            witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
+        }
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
-        let actor = actor::Actor::new(
+        let sealing = Sealing::new(read_back, seal.size, parts.head_file, messages.downgrade());
+        let actor = actor::Actor::new(Beginning {
             engine,
-            chains,
-            Arc::clone(&parts.store),
-            Arc::clone(&parts.clock),
-            snapshot::Seat {
+            ledger,
+            sealing,
+            store: Arc::clone(&parts.store),
+            clock: Arc::clone(&parts.clock),
+            seat: snapshot::Seat {
                 operator: parts.operator,
                 access: parts.access,
             },
-            Hooks::new(parts.extensions.hooks().to_vec()),
-            Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
-        );
+            hooks: Hooks::new(parts.extensions.hooks().to_vec()),
+            outside: Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
+            drafts,
+        });
         let snapshots = actor.snapshots();
         tokio::spawn(actor.run(effects, inbox));
         let desk = Desk::new(
@@ -121,8 +162,9 @@ impl Runtime {
             snapshots,
             Arc::clone(&parts.store),
             ids.clone(),
+            key,
         );
-        tokio::spawn({
+        let checking = tokio::spawn({
             // The record is checked in the background: opening a large one must not keep anyone waiting.
             let desk = desk.clone();
             async move {
@@ -133,6 +175,7 @@ impl Runtime {
             agents: Agents::new(messages.clone(), ids),
             desk,
             messages,
+            checking,
         })
     }
 
@@ -154,6 +197,9 @@ impl Runtime {
         if self.messages.send(Message::Stop(done)).await.is_ok() {
             let _ = stopped.await;
         }
+        // Whoever opens the store next must not find it still being read for this one.
+        self.checking.abort();
+        let _ = self.checking.await;
     }
 }
 
@@ -162,9 +208,18 @@ async fn restore(
     atlases: Vec<Atlas>,
     ids: Box<dyn IdSource>,
     now: Timestamp,
-) -> Result<(Engine, Vec<Effect>), StartError> {
+) -> Result<(Engine, Vec<Effect>, Drafts), StartError> {
     let mut kept = Vec::new();
+    let mut drafts = Drafts::new();
     for row in store.state().await? {
+        if row.kind == actor::DRAFT {
+            let draft = row.body.and_then(|body| serde_json::from_str(&body).ok());
+            // What cannot be read was only typed, not decided: it is typed again.
+            if let (Ok(gate), Some(draft)) = (row.key.parse(), draft) {
+                drafts.insert(gate, draft);
+            }
+            continue;
+        }
         let kind = StateKind::ALL
             .into_iter()
             .find(|kind| kind.as_str() == row.kind);
@@ -184,7 +239,45 @@ async fn restore(
     let ended = ended
         .map(|session| session.session)
         .collect::<std::collections::BTreeSet<SessionId>>();
-    Ok(Engine::restore(atlases, ids, kept, ended, now)?)
+    let (engine, effects) = Engine::restore(atlases, ids, kept, ended, now)?;
+    let held = engine.held();
+    drafts.retain(|gate, _| held.iter().any(|held| held.id == *gate));
+    Ok((engine, effects, drafts))
+}
+
+/// What goes into the log when a runtime starts.
+fn first_entries(
+    ledger: &Ledger,
+    state: &LogState,
+    key: &Verifier,
+    atlases: &[Atlas],
+) -> Vec<Payload> {
+    let mut entries = Vec::new();
+    if ledger.is_new() {
+        entries.push(LogStarted::now(key).into());
+    }
+    if let Some(what) = state.mended.clone() {
+        entries.push(StoreRecovered { what }.into());
+    }
+    entries.extend(atlases.iter().map(|atlas| {
+        AtlasLoaded {
+            atlas_id: atlas.id.clone(),
+            version: atlas.version.clone(),
+            atlas_hash: atlas.hash.to_string(),
+            checkpoints: atlas.checkpoints.len() as u64,
+        }
+        .into()
+    }));
+    entries
+}
+
+fn atlas_text(atlas: &Atlas) -> AtlasText {
+    AtlasText {
+        hash: atlas.hash.to_string(),
+        atlas_id: atlas.id.clone(),
+        version: atlas.version.clone(),
+        text: atlas.text.to_string(),
+    }
 }
 
 /// The receiving end of the pictures.

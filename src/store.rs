@@ -1,27 +1,57 @@
 //! Where the record and the engine's state are kept.
 //!
 //! One trait, [`Store`], with no database in its types: SQLite is the embedded default, [`memory`]
-//! serves tests. What belongs together (a decision, its events, the change of the queue) is one
-//! [`Batch`], and a batch is written whole or not at all.
+//! serves tests and can lose and tear what was not yet on its disk. What belongs together (a decision,
+//! its records, the change of the queue) is one [`Batch`], and a batch is written whole or not at all.
 //!
 //! After a write has failed, the store is poisoned: it takes nothing more, because nobody can say
 //! what is on disk. Contract: an acknowledged batch is durable, and so is every batch before it.
 
 use crate::base::clock::{Boxed, Timestamp};
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
-use crate::trace::verify::{Checked, Head};
+use crate::trace::record::Record;
+use crate::trace::verify::{Head, Report, Trust};
 
+mod error;
+pub mod key;
 pub mod memory;
 pub mod sqlite;
+mod writer;
+
+pub use error::StoreError;
 
 /// What is written together.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Batch {
-    /// Events, sealed, in the order of their chains.
-    pub events: Vec<Event>,
+    /// Records, in the order of their chains.
+    pub records: Vec<Record>,
     /// Pieces of state that changed.
     pub state: Vec<StateRow>,
+    /// Heads of the log that were signed.
+    pub seals: Vec<Seal>,
+    /// Atlases that came into force, for whoever reads the record later.
+    pub atlases: Vec<AtlasText>,
+    /// Records whose content goes; only the envelope and the hash stay.
+    pub prune: Vec<Prune>,
+}
+
+impl Batch {
+    /// A batch of records alone.
+    #[must_use]
+    pub fn of(records: Vec<Record>) -> Self {
+        Self {
+            records,
+            ..Self::default()
+        }
+    }
+
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 /// A piece of state; the store does not look inside.
@@ -33,6 +63,37 @@ pub struct StateRow {
     pub key: String,
     /// Its content; `None` drops it.
     pub body: Option<String>,
+}
+
+/// A head of the log that was signed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seal {
+    /// Entries that it covers.
+    pub size: u64,
+    /// The signed note.
+    pub note: String,
+}
+
+/// An Atlas as it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AtlasText {
+    /// Digest of the text, in hexadecimal digits.
+    pub hash: String,
+    /// Its identifier.
+    pub atlas_id: String,
+    /// Its version.
+    pub version: String,
+    /// The text.
+    pub text: String,
+}
+
+/// Records of a session whose content goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prune {
+    /// The session.
+    pub session: SessionId,
+    /// First and last sequence number of each run of records.
+    pub ranges: Vec<(u64, u64)>,
 }
 
 /// A session as the record has it.
@@ -52,11 +113,24 @@ pub struct RecordedSession {
     pub ended: bool,
 }
 
+/// What the store keeps about the log over all sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogState {
+    /// The log, which is a session of its own. It has its name before it has its first entry.
+    pub log: SessionId,
+    /// The newest signed head.
+    pub seal: Option<Seal>,
+    /// Records that were written up to the entry which that head covers last, in all sessions.
+    pub sealed_records: u64,
+    /// What was mended when the store was opened, for people.
+    pub mended: Option<String>,
+}
+
 /// Completes when a batch is durable.
 pub type Ack = Boxed<'static, Result<(), StoreError>>;
 
 /// A place that keeps the record.
-pub trait Store: Send + Sync + 'static {
+pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     /// Hands over a batch. Completes when there is room for it; the [`Ack`] completes when it is
     /// durable. Batches are written in the order they are handed over.
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>>;
@@ -67,7 +141,24 @@ pub trait Store: Send + Sync + 'static {
     /// The end of every chain.
     fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>>;
 
-    /// The sessions on record, newest first.
+    /// What is kept about the log.
+    fn log(&self) -> Boxed<'_, Result<LogState, StoreError>>;
+
+    /// Records of all sessions in the order they were written, without the first `from`.
+    fn records(&self, from: u64, limit: usize) -> Boxed<'_, Result<Vec<Record>, StoreError>>;
+
+    /// Records of a session, from a sequence number on.
+    fn session_records(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Boxed<'_, Result<Vec<Record>, StoreError>>;
+
+    /// The hashes of a session's records, in order.
+    fn hashes(&self, session: SessionId) -> Boxed<'_, Result<Vec<Digest>, StoreError>>;
+
+    /// The sessions on record, newest first. The log itself is not one of them.
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>>;
 
     /// Events of a session, from a sequence number on.
@@ -76,82 +167,20 @@ pub trait Store: Send + Sync + 'static {
         session: SessionId,
         from: u64,
         limit: usize,
-    ) -> Boxed<'_, Result<Vec<Event>, StoreError>>;
-
-    /// Checks every chain.
-    fn verify(&self) -> Boxed<'_, Result<Vec<Checked>, StoreError>>;
-}
-
-/// Why a store does not do what it is asked.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StoreError {
-    /// The file cannot be opened or made.
-    #[error("cannot open the store `{path}`: {what}")]
-    Open {
-        /// The file.
-        path: String,
-        /// What is wrong.
-        what: String,
-    },
-    /// The file is something else.
-    #[error("`{path}` is not a cra store: {what}")]
-    Foreign {
-        /// The file.
-        path: String,
-        /// What it seems to be.
-        what: String,
-    },
-    /// The file was written by another version.
-    #[error("`{path}` has store format {found}; this version of cra reads format {known}")]
-    Version {
-        /// The file.
-        path: String,
-        /// Its format.
-        found: i64,
-        /// Ours.
-        known: i64,
-    },
-    /// Another console has it.
-    #[error("the store `{path}` is in use by another console{holder}")]
-    InUse {
-        /// The file.
-        path: String,
-        /// Who, where that is known.
-        holder: String,
-    },
-    /// What is in it cannot be read.
-    #[error("the store is damaged: {what}")]
-    Damaged {
-        /// What is wrong.
-        what: String,
-    },
-    /// A write failed; nothing more is taken.
-    #[error("the store no longer takes records: {what}")]
-    Poisoned {
-        /// What failed.
-        what: String,
-    },
-}
-
-impl StoreError {
-    /// What can be done about it.
-    #[must_use]
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::Open { .. } => {
-                "check the folder and its permissions, or name another with --data-dir"
-            }
-            Self::Foreign { .. } => "nothing was changed; name another folder with --data-dir",
-            Self::Version { .. } => {
-                "nothing was changed; use the version of cra that wrote it, or another --data-dir"
-            }
-            Self::InUse { .. } => "use that console, or name another folder with --data-dir",
-            Self::Damaged { .. } => {
-                "nothing was changed; keep the file, restore a backup beside it, and name its folder with --data-dir"
-            }
-            Self::Poisoned { .. } => {
-                "check the disk (space, permissions, errors), then start cra again: what was acknowledged is kept"
-            }
-        }
+    ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
+        Box::pin(async move {
+            let records = self.session_records(session, from, limit).await?;
+            let events = records.iter().map(Record::event);
+            events
+                .collect::<Result<_, _>>()
+                .map_err(|what| StoreError::Damaged { what })
+        })
     }
+
+    /// The text of an Atlas that was in force once, by its digest.
+    fn atlas(&self, hash: String) -> Boxed<'_, Result<Option<AtlasText>, StoreError>>;
+
+    /// Checks the whole record. The log and its signed heads are the store's own; keys and heads from
+    /// elsewhere are in `trust`.
+    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>>;
 }

@@ -7,7 +7,11 @@
 pub mod chain;
 pub mod event;
 pub mod hash;
+pub mod head;
 pub mod jsonl;
+pub mod note;
+pub mod record;
+pub mod tree;
 pub mod verify;
 
 #[cfg(test)]

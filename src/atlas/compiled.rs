@@ -33,6 +33,8 @@ pub struct Atlas {
     pub description: String,
     /// Digest of the text it was loaded from: a decision is bound to it.
     pub hash: Digest,
+    /// The text itself, so that it can be kept with the record of what was decided under it.
+    pub text: std::sync::Arc<str>,
     /// Who is responsible for it.
     pub steward: Option<Steward>,
     /// Groups of actions, in the order written.

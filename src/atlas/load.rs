@@ -202,7 +202,11 @@ fn build<'s>(
         let became = serde_json::to_string(&manifest).unwrap_or_default();
         hash = Digest::of_parts([source.as_bytes(), became.as_bytes()]);
     }
-    prove(manifest, &root, hash, known, problems)
+    let atlas = prove(manifest, &root, hash, known, problems)?;
+    Some(Atlas {
+        text: source.into(),
+        ..atlas
+    })
 }
 
 /// The bytes of a file, no more than are needed to know that it is too large.

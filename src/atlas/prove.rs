@@ -87,6 +87,7 @@ pub(super) fn prove(
         name: manifest.name,
         description: manifest.description,
         hash,
+        text: std::sync::Arc::default(),
         steward: manifest.steward,
         capabilities,
         checkpoints,

@@ -6,7 +6,7 @@ use std::pin::Pin;
 use std::str::FromStr;
 use std::time::Duration;
 
-use chrono::{DateTime, NaiveDateTime, Utc};
+use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
 use serde::{Deserialize, Serialize};
 
 /// A moment in UTC, to the microsecond.
@@ -24,9 +24,27 @@ pub struct TimestampError {
     text: String,
 }
 
-/// The one format, for writing and for reading.
-const FORMAT: &str = "%Y-%m-%dT%H:%M:%S%.6fZ";
-const WIDTH: usize = 27;
+/// The text of a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TimestampText([u8; TimestampText::WIDTH]);
+
+impl TimestampText {
+    /// Every moment's text has this many characters.
+    pub const WIDTH: usize = 27;
+
+    /// A text of this width. Whether it is that of a moment is not looked at.
+    #[must_use]
+    pub fn read(text: &str) -> Option<Self> {
+        text.as_bytes().try_into().ok().map(Self)
+    }
+
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // INVARIANT: digits and separators only.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
 
 impl Timestamp {
     /// The moment that lies `micros` microseconds after 1970-01-01T00:00:00Z, held within the
@@ -58,6 +76,29 @@ impl Timestamp {
         Duration::from_micros(u64::try_from(micros).unwrap_or(0))
     }
 
+    /// Its text, without a place of its own in memory: every record has one.
+    #[must_use]
+    pub fn text(self) -> TimestampText {
+        let mut text = TimestampText(*b"0000-00-00T00:00:00.000000Z");
+        let year = u32::try_from(self.0.year()).unwrap_or(0);
+        let parts = [
+            (0..4, year),
+            (5..7, self.0.month()),
+            (8..10, self.0.day()),
+            (11..13, self.0.hour()),
+            (14..16, self.0.minute()),
+            (17..19, self.0.second()),
+            (20..26, self.0.timestamp_subsec_micros()),
+        ];
+        for (place, mut number) in parts {
+            for digit in text.0.get_mut(place).into_iter().flatten().rev() {
+                *digit = b'0' + u8::try_from(number % 10).unwrap_or(0);
+                number /= 10;
+            }
+        }
+        text
+    }
+
     /// `HH:MM:SS`, for lists on the screen.
     #[must_use]
     pub fn time_of_day(self) -> String {
@@ -67,7 +108,7 @@ impl Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0.format(FORMAT))
+        f.pad(self.text().as_str())
     }
 }
 
@@ -78,13 +119,24 @@ impl FromStr for Timestamp {
         let wrong = || TimestampError {
             text: text.chars().take(64).collect(),
         };
-        if text.len() != WIDTH {
-            return Err(wrong());
-        }
-        let parsed = NaiveDateTime::parse_from_str(text, FORMAT).map_err(|_| wrong())?;
-        let moment = Self::from_micros(parsed.and_utc().timestamp_micros());
-        // A leap second or a sign would read, but not write back as the same text.
-        if moment.to_string() == text {
+        let number = |place: std::ops::Range<usize>| {
+            let digits = text.as_bytes().get(place)?;
+            digits.iter().try_fold(0_u32, |number, digit| {
+                digit
+                    .is_ascii_digit()
+                    .then(|| number * 10 + u32::from(digit - b'0'))
+            })
+        };
+        let moment = || {
+            let year = i32::try_from(number(0..4)?).ok()?;
+            let date = NaiveDate::from_ymd_opt(year, number(5..7)?, number(8..10)?)?;
+            let (hour, minute) = (number(11..13)?, number(14..16)?);
+            let time = date.and_hms_micro_opt(hour, minute, number(17..19)?, number(20..26)?)?;
+            Some(Self::from_micros(time.and_utc().timestamp_micros()))
+        };
+        let moment = moment().ok_or_else(wrong)?;
+        // Other separators would read, but not write back as the same text.
+        if moment.text().as_str() == text {
             Ok(moment)
         } else {
             Err(wrong())
@@ -198,6 +250,10 @@ mod tests {
             "2024-12-28T12:00:60.000000Z",
             "+024-12-28T12:00:00.000000Z",
             "2024-13-28T12:00:00.000000Z",
+            "2023-02-29T12:00:00.000000Z",
+            "2024-12-28T24:00:00.000000Z",
+            "2024-12-28T12:00:00,000000Z",
+            "1969-12-28T12:00:00.000000Z",
             "",
         ] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");

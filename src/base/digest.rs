@@ -38,6 +38,28 @@ impl Digest {
         Self(hasher.finalize().into())
     }
 
+    /// The digest whose bytes these are.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
+    /// Its 64 digits.
+    #[must_use]
+    pub fn hex(&self) -> Hex {
+        let mut digits = [0; 64];
+        for (pair, byte) in digits.chunks_exact_mut(2).zip(self.0) {
+            pair.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        Hex(digits)
+    }
+
     /// The first `digits` hexadecimal digits, for people.
     #[must_use]
     pub fn short(&self, digits: usize) -> String {
@@ -47,10 +69,27 @@ impl Digest {
 
 impl fmt::Display for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.0 {
-            write!(f, "{byte:02x}")?;
-        }
-        Ok(())
+        f.pad(self.hex().as_str())
+    }
+}
+
+/// The digits of a digest, without a place of their own in memory.
+#[derive(Clone, Copy, Debug)]
+pub struct Hex([u8; 64]);
+
+impl Hex {
+    /// The digits.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // INVARIANT: every byte is a hexadecimal digit.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+fn digit(value: u8) -> u8 {
+    match value {
+        0..=9 => b'0' + value,
+        _ => b'a' + (value - 10),
     }
 }
 

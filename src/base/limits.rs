@@ -121,3 +121,19 @@ pub const ARMING: Duration = Duration::from_millis(700);
 
 /// Smallest terminal in which a decision can be taken.
 pub const MIN_TERMINAL: (u16, u16) = (60, 18);
+
+/// Events after which the log is sealed, at the latest.
+pub const SEAL_EVENTS: u64 = 256;
+
+/// Time after which the log is sealed while there is something unsealed.
+pub const SEAL_TIME: Duration = Duration::from_secs(1);
+
+/// Most events that may lie behind the last signed head: what a busy console has under way, many times
+/// over. More were not left behind by a crash.
+pub const MAX_UNSEALED: u64 = 16 * SEAL_EVENTS;
+
+/// Longest time between the first and the last event behind the last signed head.
+pub const MAX_UNSEALED_TIME: Duration = Duration::from_mins(1);
+
+/// Longest line of an export: the largest parameters in a record, twice, and some room.
+pub const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;

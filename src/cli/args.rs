@@ -50,6 +50,10 @@ pub(super) struct Common {
     #[arg(long, global = true, env = "CRA_EXTENSIONS", value_name = "FILE")]
     pub(super) extensions: Option<PathBuf>,
 
+    /// Keep a copy of the record's signed head in this file: best on another disk or machine
+    #[arg(long, global = true, env = "CRA_HEAD_FILE", value_name = "FILE")]
+    pub(super) head_file: Option<PathBuf>,
+
     /// Draw borders with plain characters
     #[arg(long, global = true)]
     pub(super) ascii: bool,
@@ -192,8 +196,18 @@ pub(super) struct Verify {
     pub(super) session: Option<String>,
 
     /// Check an exported file instead of the store; `-` is standard input
-    #[arg(long, value_name = "FILE", conflicts_with = "session")]
+    #[arg(long, value_name = "FILE")]
     pub(super) file: Option<PathBuf>,
+
+    /// Hold it against a head that was kept elsewhere: a file, or the text of `cra trace head`; may be
+    /// given several times
+    #[arg(long, value_name = "HEAD", action = ArgAction::Append)]
+    pub(super) known_head: Vec<String>,
+
+    /// The public key that signs it, as `cra trace key` prints it, or a file with it (default: the key
+    /// beside the store)
+    #[arg(long, value_name = "KEY")]
+    pub(super) key: Option<String>,
 
     /// Print JSON
     #[arg(long)]

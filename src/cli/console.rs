@@ -17,7 +17,10 @@ use crate::console::{self, Options};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::simulated::Script;
 use crate::runtime::{Parts, Runtime};
+use crate::store::Store;
+use crate::store::key::{self, History};
 use crate::store::sqlite::SqliteStore;
+use crate::trace::note::{Signer, Verifier};
 
 const EXAMPLE_ATLAS: &str = include_str!("../../assets/atlas/acme-support.yaml");
 const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
@@ -76,6 +79,7 @@ fn run(
         .build();
     let threads = threads.map_err(Failure::Tokio)?;
     threads.block_on(async {
+        let signer = signer(folder, &store).await?;
         let runtime = Runtime::start(Parts {
             store: Arc::new(store),
             atlases,
@@ -84,6 +88,8 @@ fn run(
             operator: settings.operator.clone(),
             access: settings.access,
             extensions,
+            signer,
+            head_file: settings.head_file.clone(),
         })
         .await?;
         if let Some(script) = script {
@@ -99,6 +105,29 @@ fn run(
         shown?;
         Ok(exit::OK)
     })
+}
+
+/// The key that signs the heads of a store's log.
+pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer, Failure> {
+    let log = store.log().await?;
+    let history = match log.seal {
+        Some(_) => History::Signed,
+        None => History::Unsigned,
+    };
+    let current = current_key(store).await?;
+    Ok(key::load(folder, &log.log, history, current.as_ref())?)
+}
+
+/// The key that the log itself names as the one in use.
+async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
+    let log = store.log().await?.log;
+    let entries = store.events(log, 0, usize::MAX).await?;
+    let keys = entries.iter().rev().filter_map(|entry| {
+        let names = matches!(entry.event_type.as_str(), "log_started" | "key_rotated");
+        let key = entry.payload.get("key").filter(|_| names)?;
+        key.as_str()?.parse().ok()
+    });
+    Ok(keys.take(1).next())
 }
 
 /// Ends what an earlier demo left behind: its agents went with its process. What is held stays held.

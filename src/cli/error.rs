@@ -9,6 +9,9 @@ use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::runtime::StartError;
 use crate::store::StoreError;
+use crate::store::key::KeyError;
+use crate::trace::head::HeadError;
+use crate::trace::note::NoteError;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -26,6 +29,12 @@ pub(super) enum Failure {
     NoSession(String),
     #[error("`{}` has no events, so it proves nothing", .0.display())]
     EmptyExport(PathBuf),
+    #[error("`{0}` is no public key: {1}")]
+    Key(String, NoteError),
+    #[error("`{0}` is no head of a log: {1}")]
+    Head(String, HeadError),
+    #[error(transparent)]
+    SigningKey(#[from] KeyError),
     #[error("there is no record yet: `{}` does not exist", .0.display())]
     NoStore(PathBuf),
     #[error("cannot read `{}`: {}", .0.display(), .1)]
@@ -88,9 +97,12 @@ impl Failure {
 
     pub(super) fn exit_code(&self) -> u8 {
         match self {
-            Self::NoTerminal | Self::Params(_) | Self::Session(_) | Self::TwoSessions(_) => {
-                exit::USAGE
-            }
+            Self::NoTerminal
+            | Self::Params(_)
+            | Self::Session(_)
+            | Self::TwoSessions(_)
+            | Self::Key(..)
+            | Self::Head(..) => exit::USAGE,
             Self::EmptyExport(_) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
             Self::SameAtlas { .. } => exit::LINT,
@@ -99,6 +111,7 @@ impl Failure {
             | Self::Atlas(_)
             | Self::Output(_)
             | Self::NoHome
+            | Self::SigningKey(_)
             | Self::NoSession(_)
             | Self::NoStore(_)
             | Self::Read(..)
@@ -126,6 +139,16 @@ impl Failure {
             }
             Self::TwoSessions(_) => Some("say it in one of them"),
             Self::EmptyExport(_) => Some("an export of a store with events has a line for each"),
+            Self::Key(..) => Some("cra trace key prints it, where the record is kept"),
+            Self::Head(..) => Some("cra trace head prints it, and --head-file keeps it"),
+            Self::SigningKey(error) => Some(error.help()),
+            Self::Start(StartError::Log(_)) => Some(
+                "nothing was changed; cra trace verify says more; put a backup in its place, or begin a \
+                 new record with another --data-dir",
+            ),
+            Self::Start(StartError::HeadFile(_)) => Some(
+                "name another file with --head-file; one that keeps the head of another log is left alone",
+            ),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoStore(_) => {

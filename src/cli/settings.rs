@@ -16,6 +16,7 @@ use crate::runtime::snapshot::Access;
 pub(super) struct Settings {
     data_dir: Option<PathBuf>,
     extensions: Option<PathBuf>,
+    pub(super) head_file: Option<PathBuf>,
     pub(super) operator: String,
     pub(super) access: Access,
     pub(super) look: Look,
@@ -26,6 +27,7 @@ impl Settings {
         Self {
             data_dir: common.data_dir.clone(),
             extensions: common.extensions.clone(),
+            head_file: common.head_file.clone(),
             operator: common
                 .operator
                 .clone()

@@ -1,12 +1,12 @@
 //! `cra trace`: the record, read and verified without a console.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::fs::OpenOptions;
+use std::io::{self, BufWriter, Write};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::args::{Export, List, Show, Verify};
-use super::error::{Failure, verdict};
+use super::args::{Export, List, Show};
+use super::error::Failure;
 use super::exit;
 use super::settings::Settings;
 use crate::base::canon::canonical;
@@ -16,7 +16,6 @@ use crate::store::RecordedSession;
 use crate::store::sqlite::{FILE_NAME, Reader};
 use crate::trace::event::Event;
 use crate::trace::jsonl;
-use crate::trace::verify::Checked;
 
 /// Events read at a time, so that memory stays flat.
 const PAGE: usize = 1000;
@@ -84,69 +83,6 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-/// Checks chains.
-pub(super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
-    let checked = match (&verify.file, &verify.session) {
-        (Some(file), _) => {
-            let checked = jsonl::verify(&read_text(file)?);
-            if checked.is_empty() {
-                return Err(Failure::EmptyExport(file.clone()));
-            }
-            checked
-        }
-        (None, None) => open(settings)?.verify()?,
-        (None, Some(name)) => {
-            let all = open(settings)?.verify()?;
-            let one: Vec<_> = all
-                .into_iter()
-                .filter(|c| c.session.as_str() == name)
-                .collect();
-            if one.is_empty() {
-                return Err(Failure::NoSession(one_line(name)));
-            }
-            one
-        }
-    };
-    let sound = checked.iter().all(|checked| checked.verdict.is_sound());
-    let mut out = BufWriter::new(io::stdout().lock());
-    let written = if verify.json {
-        let report = json!({ "sound": sound, "chains": checked });
-        serde_json::to_writer_pretty(&mut out, &report)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(out))
-    } else {
-        write_verdicts(&mut out, &checked)
-    };
-    let written = written.and_then(|()| out.flush());
-    verdict(if sound { exit::OK } else { exit::BROKEN }, written)
-}
-
-fn write_verdicts(out: &mut impl Write, checked: &[Checked]) -> io::Result<()> {
-    if checked.is_empty() {
-        return writeln!(out, "Nothing is on record, so there is nothing to verify.");
-    }
-    let width = checked
-        .iter()
-        .map(|c| c.session.as_str().len())
-        .max()
-        .unwrap_or(0);
-    for Checked {
-        session, verdict, ..
-    } in checked
-    {
-        writeln!(out, "{session:width$}  {verdict}")?;
-    }
-    let bad = checked
-        .iter()
-        .filter(|checked| !checked.verdict.is_sound())
-        .count();
-    let events: u64 = checked.iter().map(|checked| checked.events).sum();
-    match bad {
-        0 => writeln!(out, "{} chains, {events} events: all hold", checked.len()),
-        _ => writeln!(out, "{bad} of {} chains do NOT hold", checked.len()),
-    }
-}
-
 /// Writes events as JSON Lines.
 pub(super) fn export(settings: &Settings, export: &Export) -> Result<u8, Failure> {
     let reader = open(settings)?;
@@ -211,7 +147,7 @@ fn each_event(
     Ok(())
 }
 
-fn open(settings: &Settings) -> Result<Reader, Failure> {
+pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
     let path = settings.data_dir()?.join(FILE_NAME);
     if !path.exists() {
         return Err(Failure::NoStore(path));
@@ -219,7 +155,7 @@ fn open(settings: &Settings) -> Result<Reader, Failure> {
     Ok(Reader::open(&path)?)
 }
 
-fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
+pub(super) fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
     let known = reader
         .sessions()?
         .into_iter()
@@ -228,17 +164,4 @@ fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
     found
         .next()
         .ok_or_else(|| Failure::NoSession(one_line(name)))
-}
-
-fn read_text(file: &std::path::Path) -> Result<String, Failure> {
-    let failed = |error| Failure::Read(file.to_owned(), error);
-    if file.as_os_str() == "-" {
-        let mut text = String::new();
-        io::stdin()
-            .lock()
-            .read_to_string(&mut text)
-            .map_err(failed)?;
-        return Ok(text);
-    }
-    fs::read_to_string(file).map_err(failed)
 }

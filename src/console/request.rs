@@ -4,7 +4,7 @@ use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Decide, Reply};
 use crate::runtime::RecordedSession;
 use crate::trace::event::Event;
-use crate::trace::verify::Checked;
+use crate::trace::verify::Report;
 
 /// Something the screen wants done.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,5 +69,5 @@ pub(crate) enum Message {
         events: Result<Vec<Event>, String>,
     },
     /// What every chain proves.
-    Verified(Result<Vec<Checked>, String>),
+    Verified(Result<Report, String>),
 }

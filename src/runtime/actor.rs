@@ -8,11 +8,11 @@ use futures_util::stream::FuturesOrdered;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::Snapshots;
-use super::chains::Chains;
 use super::hooks::Hooks;
+use super::ledger::Ledger;
 use super::message::Message;
 use super::outside::Outside;
-use super::snapshot::{ChainState, ChainVerdict, Seat, Snapshot, StoreState};
+use super::snapshot::{ChainState, ChainVerdict, Drafts, Seat, Snapshot, StoreState};
 use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::id::GateId;
@@ -22,13 +22,20 @@ use crate::engine::command::{
 };
 use crate::engine::extension::{CallId, Returned};
 use crate::store::{Batch, StateRow, Store, StoreError};
-use crate::trace::event::{Durability, Event};
-use crate::trace::verify::Checked;
+use crate::trace::event::Durability;
+use crate::trace::record::Record;
+use crate::trace::verify::Report;
+
+mod sealing;
+
+use sealing::Entered;
+pub(super) use sealing::{DRAFT, Sealing, begin};
 
 /// The actor.
 pub(super) struct Actor {
     engine: Engine,
-    chains: Chains,
+    ledger: Ledger,
+    sealing: Sealing,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     seat: Seat,
@@ -45,7 +52,22 @@ pub(super) struct Actor {
     poison: Option<String>,
     hooks: Hooks,
     outside: Outside,
+    /// What operators have typed and not yet decided with.
+    drafts: Arc<Drafts>,
     snapshots: watch::Sender<Arc<Snapshot>>,
+}
+
+/// What an actor begins with.
+pub(super) struct Beginning {
+    pub(super) engine: Engine,
+    pub(super) ledger: Ledger,
+    pub(super) sealing: Sealing,
+    pub(super) store: Arc<dyn Store>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) seat: Seat,
+    pub(super) hooks: Hooks,
+    pub(super) outside: Outside,
+    pub(super) drafts: Drafts,
 }
 
 /// A batch that was written, or not, with what waited for it.
@@ -53,23 +75,29 @@ struct Written {
     outcome: Result<(), StoreError>,
     replies: Vec<(AskId, Reply)>,
     picture: Option<Arc<Snapshot>>,
-    /// The events, where hooks want to hear of them.
-    events: Vec<Event>,
+    /// The records, where hooks want to hear of them.
+    records: Vec<Record>,
+    /// The entry of the log among them that waits to be signed.
+    entered: Option<Entered>,
 }
 
 impl Actor {
-    pub(super) fn new(
-        engine: Engine,
-        chains: Chains,
-        store: Arc<dyn Store>,
-        clock: Arc<dyn Clock>,
-        seat: Seat,
-        hooks: Hooks,
-        outside: Outside,
-    ) -> Self {
+    pub(super) fn new(parts: Beginning) -> Self {
+        let Beginning {
+            engine,
+            ledger,
+            sealing,
+            store,
+            clock,
+            seat,
+            hooks,
+            outside,
+            drafts,
+        } = parts;
         let mut actor = Self {
             engine,
-            chains,
+            ledger,
+            sealing,
             store,
             clock,
             seat,
@@ -82,6 +110,7 @@ impl Actor {
             poison: None,
             hooks,
             outside,
+            drafts: Arc::new(drafts),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
         let first = actor.picture();
@@ -98,6 +127,7 @@ impl Actor {
         self.carry_out(effects).await;
         loop {
             let next = self.deadlines.first().map(|(at, _)| *at);
+            let due = self.ledger.due().filter(|_| self.poison.is_none());
             let clock = Arc::clone(&self.clock);
             tokio::select! {
                 // What is durable is told before anything new is taken up: replies and the screen
@@ -110,10 +140,19 @@ impl Actor {
                 () = sleep_until(clock.as_ref(), next), if next.is_some() => {
                     self.wake().await;
                 }
+                // What was written is signed before more is: the unsigned end stays short.
+                read_back = self.sealing.next(), if self.sealing.is_reading() => {
+                    self.read_back(read_back).await;
+                }
+                () = sleep_until(clock.as_ref(), due), if due.is_some() => {
+                    self.seal_all().await;
+                }
                 message = inbox.recv() => match message {
                     Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
                     Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
                     Some(Message::Checked(checked)) => self.checked(checked),
+                    Some(Message::HeadKept(kept)) => self.head_kept(kept),
+                    Some(Message::Draft(gate, draft)) => self.keep_draft(gate, draft).await,
                     Some(Message::Stop(done)) => {
                         self.drain().await;
                         let _ = done.send(());
@@ -189,7 +228,7 @@ impl Actor {
                 Effect::Record(draft) => {
                     durability = durability.max(draft.durability);
                     let draft = self.hooks.before(draft);
-                    batch.events.push(self.chains.seal(draft));
+                    batch.records.push(self.ledger.seal(&draft));
                 }
                 Effect::Persist(change) => {
                     durability = durability.max(durability_of(change.kind));
@@ -198,11 +237,12 @@ impl Actor {
                 Effect::Reply(ask, reply) => replies.push((ask, reply)),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
                 Effect::CallOut(call) => self.outside.ask(call),
-                Effect::Held(_) | Effect::Settled(_) => {}
+                Effect::Held(_) => {}
+                Effect::Settled(decided) => batch.state.extend(self.drop_draft(&decided.gate)),
             }
         }
         self.changed = true;
-        if batch == Batch::default() {
+        if batch.is_empty() {
             self.tell(replies);
             self.show();
             return;
@@ -210,12 +250,18 @@ impl Actor {
         self.write(batch, replies, durability).await;
     }
 
-    async fn write(&mut self, batch: Batch, replies: Vec<(AskId, Reply)>, durability: Durability) {
-        let events = if self.hooks.listen() {
-            batch.events.clone()
+    async fn write(
+        &mut self,
+        mut batch: Batch,
+        replies: Vec<(AskId, Reply)>,
+        durability: Durability,
+    ) {
+        let records = if self.hooks.listen() {
+            batch.records.clone()
         } else {
             Vec::new()
         };
+        let entered = self.enter_if_full(&mut batch);
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
             Err(error) => {
@@ -237,7 +283,8 @@ impl Actor {
                 outcome: ack.await,
                 replies,
                 picture,
-                events,
+                records,
+                entered,
             }
         }));
     }
@@ -254,7 +301,9 @@ impl Actor {
                     self.snapshots.send_replace(picture);
                 }
                 self.tell(written.replies);
-                self.hooks.after(written.events);
+                self.hooks.after(&written.records);
+                self.sealing
+                    .entered(written.entered, &self.store, &self.ledger);
                 self.show();
             }
             Err(error) => self.poisoned(&error, written.replies),
@@ -300,18 +349,10 @@ impl Actor {
         }
     }
 
-    fn checked(&mut self, checked: Result<Vec<Checked>, String>) {
+    fn checked(&mut self, checked: Result<Report, String>) {
         self.verdict = match checked {
             Err(what) => ChainVerdict::Unreadable { what },
-            Ok(checked) => match checked.iter().find(|one| !one.verdict.is_sound()).cloned() {
-                None => ChainVerdict::Verified {
-                    events: checked.iter().map(|one| one.events).sum(),
-                },
-                Some(bad) => ChainVerdict::Broken {
-                    session: bad.session,
-                    what: bad.verdict.to_string(),
-                },
-            },
+            Ok(report) => ChainVerdict::of(&report),
         };
         self.changed = true;
         self.show();
@@ -330,12 +371,15 @@ impl Actor {
         let last = Arc::clone(&self.snapshots.borrow());
         let revision = last.revision + 1;
         let mut chain = ChainState {
-            sessions: self.chains.sessions(),
-            events: self.chains.events(),
+            sessions: self.ledger.chains().sessions(),
+            events: self.ledger.chains().events(),
             verdict: self.verdict.clone(),
+            head: self.sealing.head(),
         };
         let Some(what) = &self.poison else {
-            return Arc::new(Snapshot::of(&self.engine, &self.seat, revision, chain));
+            let drafts = Arc::clone(&self.drafts);
+            let picture = Snapshot::of(&self.engine, &self.seat, revision, chain, drafts);
+            return Arc::new(picture);
         };
         // The engine is ahead of what is on disk and stays so. What is shown is what was durable.
         chain.sessions = last.chain.sessions;
@@ -348,7 +392,21 @@ impl Actor {
         })
     }
 
+    /// Finishes what is under way, and signs what there is.
     async fn drain(&mut self) {
+        self.finish_writes().await;
+        if self.poison.is_none() && self.ledger.due().is_some() {
+            self.seal_all().await;
+            self.finish_writes().await;
+        }
+        while self.sealing.is_reading() {
+            let read_back = self.sealing.next().await;
+            self.read_back(read_back).await;
+            self.finish_writes().await;
+        }
+    }
+
+    async fn finish_writes(&mut self) {
         while let Some(written) = self.writes.next().await {
             self.written(written);
         }

@@ -4,45 +4,72 @@ use std::collections::HashMap;
 
 use crate::base::id::SessionId;
 use crate::trace::chain::Chain;
-use crate::trace::event::{Draft, Event};
+use crate::trace::event::Draft;
+use crate::trace::record::Record;
 use crate::trace::verify::Head;
 
 /// The ends of all chains.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Chains {
     ends: HashMap<SessionId, Chain>,
+    /// The log itself, which people do not count among the sessions.
+    log: SessionId,
     events: u64,
 }
 
 impl Chains {
     /// The chains as they lie in a store.
-    pub(super) fn resume(heads: Vec<Head>) -> Self {
-        let mut chains = Self::default();
+    pub(super) fn resume(heads: Vec<Head>, log: SessionId) -> Self {
+        let mut ends = HashMap::new();
+        let mut events = 0;
         for head in heads {
-            chains.events += head.count;
+            if head.session != log {
+                events += head.count;
+            }
             let chain = Chain::resume(head.session.clone(), head.count, head.hash, head.last_at);
-            chains.ends.insert(head.session, chain);
+            ends.insert(head.session, chain);
         }
-        chains
+        Self { ends, log, events }
     }
 
     /// Gives a draft its place.
-    pub(super) fn seal(&mut self, draft: Draft) -> Event {
+    pub(super) fn seal(&mut self, draft: &Draft) -> Record {
+        if draft.session_id != self.log {
+            self.events += 1;
+        }
+        if !self.ends.contains_key(&draft.session_id) {
+            let session = draft.session_id.clone();
+            self.ends.insert(session.clone(), Chain::new(session));
+        }
+        let end = self.ends.get_mut(&draft.session_id);
+        // INVARIANT: it is there since just now.
+        end.map_or_else(
+            || Chain::new(draft.session_id.clone()).seal(draft),
+            |end| end.seal(draft),
+        )
+    }
+
+    /// Takes in a record that was sealed elsewhere and follows what is there.
+    pub(super) fn adopt(&mut self, record: &Record) {
+        let session = record.session.clone();
+        let count = record.sequence + 1;
         self.events += 1;
-        let session = draft.session_id.clone();
-        let end = self
-            .ends
-            .entry(session.clone())
-            .or_insert_with(|| Chain::new(session));
-        end.seal(draft)
+        let chain = Chain::resume(session.clone(), count, record.hash, record.timestamp);
+        self.ends.insert(session, chain);
+    }
+
+    /// The end of a chain.
+    pub(super) fn get(&self, session: &SessionId) -> Option<&Chain> {
+        self.ends.get(session)
     }
 
     /// Sessions on record.
     pub(super) fn sessions(&self) -> u64 {
-        self.ends.len() as u64
+        let log = self.ends.contains_key(&self.log);
+        self.ends.len() as u64 - u64::from(log)
     }
 
-    /// Events on record.
+    /// Events on record, without those of the log itself.
     pub(super) fn events(&self) -> u64 {
         self.events
     }

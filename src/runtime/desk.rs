@@ -3,16 +3,18 @@
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::message::{AskIds, Message};
 use super::snapshot::Access;
 use super::{RecordedSession, Snapshots};
-use crate::base::id::SessionId;
+use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Command, Decide, Refused, Reply};
 use crate::store::Store;
 use crate::trace::event::Event;
-use crate::trace::verify::Checked;
+use crate::trace::note::Verifier;
+use crate::trace::verify::{Report, Trust};
 
 /// The operator's way in: sees everything, and decides.
 #[derive(Clone)]
@@ -21,6 +23,7 @@ pub struct Desk {
     snapshots: Snapshots,
     store: Arc<dyn Store>,
     ids: AskIds,
+    key: Verifier,
 }
 
 impl Desk {
@@ -29,12 +32,14 @@ impl Desk {
         snapshots: Snapshots,
         store: Arc<dyn Store>,
         ids: AskIds,
+        key: Verifier,
     ) -> Self {
         Self {
             messages,
             snapshots,
             store,
             ids,
+            key,
         }
     }
 
@@ -95,12 +100,21 @@ impl Desk {
         events.await.map_err(|error| error.to_string())
     }
 
+    /// Keeps what was typed at a held request, or throws it away. Nobody waits for it: what is typed
+    /// next follows soon.
+    pub async fn keep_draft(&self, gate: GateId, draft: Option<Value>) {
+        // Without an actor there is nothing held, and no draft of use.
+        let _ = self.messages.send(Message::Draft(gate, draft)).await;
+    }
+
     /// Checks every chain; the pictures show the result from then on.
     ///
     /// # Errors
     /// When the record cannot be read, in words.
-    pub async fn verify(&self) -> Result<Vec<Checked>, String> {
-        let checked = self.store.verify().await.map_err(|error| error.to_string());
+    pub async fn verify(&self) -> Result<Report, String> {
+        let trust = Trust::nothing().key(self.key.clone());
+        let checked = self.store.verify(trust).await;
+        let checked = checked.map_err(|error| error.to_string());
         // Without an actor there is no picture to show it in.
         let _ = self.messages.send(Message::Checked(checked.clone())).await;
         checked

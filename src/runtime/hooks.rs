@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use crate::base::limits::HOOK_QUEUE;
 use crate::base::pattern::Pattern;
 use crate::trace::event::{Draft, Event, Payload};
+use crate::trace::record::Record;
 
 /// Looks at events.
 pub trait EventHook: Send + Sync {
@@ -79,9 +80,10 @@ impl Hooks {
     }
 
     /// Events are on disk. When hooks cannot keep up, they miss some: the record has them all.
-    pub(super) fn after(&self, events: Vec<Event>) {
+    pub(super) fn after(&self, records: &[Record]) {
         let Some(told) = &self.told else { return };
-        for event in events {
+        // INVARIANT: what was sealed here reads back.
+        for event in records.iter().filter_map(|record| record.event().ok()) {
             if told.try_send(event).is_err() {
                 tracing::warn!("event hooks are too slow and missed an event");
             }

@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::base::id::GateId;
 use crate::engine::command::{AskId, Command, Reply};
 use crate::engine::extension::{CallId, Returned};
-use crate::trace::verify::Checked;
+use crate::trace::verify::Report;
 
 /// A message to the actor.
 #[derive(Debug)]
@@ -21,7 +23,11 @@ pub(super) enum Message {
     /// An extension answered, or did not.
     Returned(CallId, Returned),
     /// All chains were checked.
-    Checked(Result<Vec<Checked>, String>),
+    Checked(Result<Report, String>),
+    /// The head of the log was kept elsewhere, or could not be.
+    HeadKept(Result<(), String>),
+    /// An operator typed something, or threw it away.
+    Draft(GateId, Option<Value>),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
 }

@@ -2,18 +2,22 @@
 //!
 //! A snapshot shows only what is durable. A decision that is still being written is not in it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use serde_json::Value;
 
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Capability;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::SessionId;
+use crate::base::id::{GateId, SessionId};
 use crate::base::pattern::Patterns;
 use crate::engine::Engine;
 use crate::engine::command::Decided;
 use crate::engine::held::Held;
 use crate::engine::session::Session;
+use crate::trace::verify::Report;
 
 /// The picture.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub struct Snapshot {
     pub held: Vec<Arc<Held>>,
     /// Decisions, newest first.
     pub decided: Vec<Arc<Decided>>,
+    /// What operators have typed and not yet decided with, by gate. It comes back after a restart.
+    pub drafts: Arc<Drafts>,
     /// The state of the record.
     pub chain: ChainState,
     /// The state of the store.
@@ -49,13 +55,20 @@ impl Snapshot {
             sessions: Vec::new(),
             held: Vec::new(),
             decided: Vec::new(),
+            drafts: Arc::default(),
             chain: ChainState::default(),
             store: StoreState::Ready,
         }
     }
 
     /// The picture of an engine and what is around it.
-    pub(super) fn of(engine: &Engine, seat: &Seat, revision: u64, chain: ChainState) -> Self {
+    pub(super) fn of(
+        engine: &Engine,
+        seat: &Seat,
+        revision: u64,
+        chain: ChainState,
+        drafts: Arc<Drafts>,
+    ) -> Self {
         Self {
             revision,
             operator: seat.operator.clone(),
@@ -68,11 +81,15 @@ impl Snapshot {
                 .collect(),
             held: engine.held(),
             decided: engine.settled().cloned().collect(),
+            drafts,
             chain,
             store: StoreState::Ready,
         }
     }
 }
+
+/// What was typed at held requests; what it means is the console's.
+pub type Drafts = BTreeMap<GateId, Value>;
 
 /// Who sits at a console, and what they may do.
 #[derive(Clone, Debug)]
@@ -188,6 +205,32 @@ pub struct ChainState {
     pub events: u64,
     /// What the last check found.
     pub verdict: ChainVerdict,
+    /// How far the log is signed, and whether its head is kept elsewhere.
+    pub head: HeadState,
+}
+
+/// What is known about the signed end of the log.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct HeadState {
+    /// Entries of the log that the newest signed head covers.
+    pub signed: u64,
+    /// The file elsewhere that keeps it.
+    pub elsewhere: Elsewhere,
+}
+
+/// Whether the head of the log is kept elsewhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Elsewhere {
+    /// Nobody asked for that.
+    #[default]
+    Nowhere,
+    /// It is.
+    Kept,
+    /// It should be, and could not be written.
+    Failed {
+        /// What failed, for people.
+        what: String,
+    },
 }
 
 /// What the last check of all chains found.
@@ -213,6 +256,21 @@ pub enum ChainVerdict {
         /// What is wrong, for people.
         what: String,
     },
+}
+
+impl ChainVerdict {
+    /// What a whole report comes to.
+    pub(super) fn of(report: &Report) -> Self {
+        match report.first_fault() {
+            None => Self::Verified {
+                events: report.chains.iter().map(|one| one.events).sum(),
+            },
+            Some((session, verdict)) => Self::Broken {
+                session: session.clone(),
+                what: verdict.to_string(),
+            },
+        }
+    }
 }
 
 /// Whether the store still takes records.

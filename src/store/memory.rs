@@ -1,114 +1,131 @@
-//! A store in memory, for tests: it can forget what was not yet durable, and fail on request.
+//! A store in memory, for tests: a journal on a disk that can lose what was not synced, tear what was
+//! being written, run out of space and fail to sync.
+//!
+//! It keeps the same promises as the real one and is written through the same [`Writer`]: what was
+//! acknowledged is there after a power cut, and what was not may be gone, whole batches at a time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::{Ack, Batch, RecordedSession, StateRow, Store, StoreError};
+use super::writer::Writer;
+use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
 use crate::base::clock::Boxed;
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::trace::event::Event;
-use crate::trace::jsonl;
-use crate::trace::verify::{Checked, Head, Known, Verifier};
+use crate::trace::record::Record;
+use crate::trace::verify::{Head, Report, Trust};
+
+pub mod disk;
+mod journal;
+mod tables;
+
+use disk::Disk;
+use journal::Journal;
+use tables::Tables;
 
 /// A store in memory. Clones are the same opening of it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct MemoryStore {
-    disk: Arc<Mutex<Disk>>,
+    shared: Arc<Mutex<Shared>>,
     opening: u64,
 }
 
-#[derive(Debug, Default)]
-struct Disk {
-    events: BTreeMap<SessionId, Vec<Event>>,
-    state: BTreeMap<(String, String), String>,
-    writes_until_failure: Option<u64>,
-    poison: Option<StoreError>,
+#[derive(Debug)]
+struct Shared {
+    writer: Writer<Journal>,
     opening: u64,
+    mended: Option<String>,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        // INVARIANT: an empty disk has nothing on it that could be damaged.
+        Self::open(Disk::default()).unwrap_or_else(|_| Self::with(Journal::default(), None))
+    }
 }
 
 impl MemoryStore {
-    /// Makes the write after the next `count` fail, and all that follow.
-    pub fn fail_after(&self, count: u64) {
-        self.disk().writes_until_failure = Some(count);
+    /// Opens what is on a disk.
+    ///
+    /// # Errors
+    /// When something on it is damaged that was acknowledged.
+    pub fn open(disk: Disk) -> Result<Self, StoreError> {
+        let (journal, mended) = Journal::open(disk)?;
+        Ok(Self::with(journal, mended))
     }
 
-    /// The same store as a new process would open it: working again, with what was acknowledged.
-    /// Earlier openings write nothing any more, as a process that died does not.
-    #[must_use]
-    pub fn reopen(&self) -> Self {
-        let mut disk = self.disk();
-        disk.writes_until_failure = None;
-        disk.poison = None;
-        disk.opening += 1;
+    fn with(journal: Journal, mended: Option<String>) -> Self {
+        let shared = Shared {
+            writer: Writer::new(journal),
+            opening: 0,
+            mended,
+        };
         Self {
-            disk: Arc::clone(&self.disk),
-            opening: disk.opening,
+            shared: Arc::new(Mutex::new(shared)),
+            opening: 0,
         }
     }
 
-    fn disk(&self) -> MutexGuard<'_, Disk> {
-        self.disk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Makes the write after the next `count` fail for want of space, and all that follow.
+    pub fn fail_after(&self, count: u64) {
+        self.disk(|disk| disk.full_after(count));
     }
 
-    fn read<T: Send + 'static>(
-        &self,
-        query: impl FnOnce(&Disk) -> T,
-    ) -> Boxed<'_, Result<T, StoreError>> {
-        let found = query(&self.disk());
-        Box::pin(async move { Ok(found) })
+    /// Does something to the disk.
+    pub fn disk<T>(&self, act: impl FnOnce(&mut Disk) -> T) -> T {
+        act(&mut self.shared().writer.medium().disk)
     }
-}
 
-impl Disk {
-    fn write(&mut self, opening: u64, batch: Batch) -> Result<(), StoreError> {
-        if opening != self.opening {
+    /// The same store as a new process would open it: working again, with what is on its disk.
+    /// Earlier openings write nothing any more, as a process that died does not.
+    ///
+    /// # Panics
+    /// Never by itself: when the disk is damaged, the store comes back empty, and tests see that.
+    #[must_use]
+    pub fn reopen(&self) -> Self {
+        let mut shared = self.shared();
+        let mut disk = shared.writer.medium().disk.clone();
+        disk.repair();
+        let opened = Journal::open(disk);
+        let (journal, mended) = opened.unwrap_or_else(|error| {
+            let what = Some(error.to_string());
+            (Journal::default(), what)
+        });
+        shared.writer = Writer::new(journal);
+        shared.mended = mended;
+        shared.opening += 1;
+        Self {
+            shared: Arc::clone(&self.shared),
+            opening: shared.opening,
+        }
+    }
+
+    fn shared(&self) -> MutexGuard<'_, Shared> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, batch: &Batch) -> Result<(), StoreError> {
+        let mut shared = self.shared();
+        if shared.opening != self.opening {
             return Err(StoreError::Poisoned {
                 what: "another process has it".to_owned(),
             });
         }
-        if let Some(error) = &self.poison {
-            return Err(error.clone());
-        }
-        if let Some(left) = &mut self.writes_until_failure {
-            if *left == 0 {
-                let error = StoreError::Poisoned {
-                    what: "no space left on device".to_owned(),
-                };
-                self.poison = Some(error.clone());
-                return Err(error);
-            }
-            *left -= 1;
-        }
-        for event in batch.events {
-            self.events
-                .entry(event.session_id.clone())
-                .or_default()
-                .push(event);
-        }
-        for row in batch.state {
-            let key = (row.kind, row.key);
-            match row.body {
-                Some(body) => drop(self.state.insert(key, body)),
-                None => drop(self.state.remove(&key)),
-            }
-        }
-        Ok(())
+        shared.writer.write(&[batch])
     }
 
-    fn head(events: &[Event]) -> Option<Head> {
-        let last = events.last()?;
-        Some(Head {
-            session: last.session_id.clone(),
-            count: last.sequence + 1,
-            hash: last.hash,
-            last_at: last.timestamp,
-        })
+    fn read<T: Send + 'static>(
+        &self,
+        query: impl FnOnce(&Tables) -> Result<T, StoreError>,
+    ) -> Boxed<'_, Result<T, StoreError>> {
+        let found = query(&self.shared().writer.medium().tables);
+        Box::pin(async move { found })
     }
 }
 
 impl Store for MemoryStore {
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
-        let written = self.disk().write(self.opening, batch);
+        let written = self.write(&batch);
         Box::pin(async move {
             let ack: Ack = Box::pin(async move { written });
             Ok(ack)
@@ -116,75 +133,57 @@ impl Store for MemoryStore {
     }
 
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>> {
-        self.read(|disk| {
-            let rows = disk.state.iter().map(|((kind, key), body)| StateRow {
-                kind: kind.clone(),
-                key: key.clone(),
-                body: Some(body.clone()),
-            });
-            rows.collect()
-        })
+        self.read(|tables| Ok(tables.state()))
     }
 
     fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
-        self.read(|disk| {
-            disk.events
-                .values()
-                .filter_map(|events| Disk::head(events))
-                .collect()
+        self.read(|tables| Ok(tables.heads()))
+    }
+
+    fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
+        let mended = self.shared().mended.clone();
+        self.read(|tables| {
+            let log = tables.log();
+            Ok(LogState { mended, ..log })
         })
+    }
+
+    fn records(&self, from: u64, limit: usize) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.read(|tables| {
+            let from = usize::try_from(from).unwrap_or(usize::MAX);
+            let records = tables.records.iter().skip(from).take(limit);
+            Ok(records.cloned().collect())
+        })
+    }
+
+    fn hashes(&self, session: SessionId) -> Boxed<'_, Result<Vec<Digest>, StoreError>> {
+        self.read(|tables| Ok(tables.hashes(&session)))
     }
 
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
-        self.read(|disk| {
-            let sessions = disk.events.values().filter_map(|events| {
-                let (first, last) = (events.first()?, events.last()?);
-                let agent = first
-                    .payload
-                    .get("agent_type")
-                    .and_then(|agent| agent.as_str());
-                Some(RecordedSession {
-                    session: first.session_id.clone(),
-                    agent: agent.unwrap_or_default().to_owned(),
-                    started_at: first.timestamp,
-                    last_at: last.timestamp,
-                    events: last.sequence + 1,
-                    ended: last.event_type == "session_ended",
-                })
-            });
-            sessions.collect()
-        })
+        self.read(|tables| Ok(tables.sessions()))
     }
 
-    fn events(
+    fn session_records(
         &self,
         session: SessionId,
         from: u64,
         limit: usize,
-    ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
-        self.read(|disk| {
-            let events = disk.events.get(&session).into_iter().flatten();
-            events
-                .filter(|event| event.sequence >= from)
-                .take(limit)
-                .cloned()
-                .collect()
+    ) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.read(|tables| {
+            let records = tables.of(&session).filter(|one| one.sequence >= from);
+            Ok(records.take(limit).cloned().collect())
         })
     }
 
-    fn verify(&self) -> Boxed<'_, Result<Vec<Checked>, StoreError>> {
-        self.read(|disk| {
-            let chains = disk.events.iter().map(|(session, events)| {
-                let mut verifier = Verifier::new(session.clone());
-                for event in events {
-                    match jsonl::read_line(&jsonl::line(event)) {
-                        Ok(raw) => verifier.push(&raw),
-                        Err(what) => verifier.push_unreadable(what),
-                    }
-                }
-                verifier.finish(Known::Head(Disk::head(events).as_ref()))
-            });
-            chains.collect()
-        })
+    fn atlas(&self, hash: String) -> Boxed<'_, Result<Option<AtlasText>, StoreError>> {
+        self.read(|tables| Ok(tables.atlases.get(&hash).cloned()))
+    }
+
+    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+        self.read(|tables| Ok(tables.verify(trust)))
     }
 }
+
+/// Pieces of state by kind and key.
+type State = BTreeMap<(String, String), String>;

@@ -7,20 +7,25 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
 use rusqlite::Connection;
-use tokio::sync::{mpsc, oneshot};
 
-use super::{Ack, Batch, RecordedSession, StateRow, Store, StoreError};
+use super::writer::{Queue, Writer, closed};
+use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
 use crate::base::clock::Boxed;
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::base::limits::WRITE_QUEUE;
-use crate::trace::event::Event;
-use crate::trace::verify::{Checked, Head};
+use crate::trace::record::Record;
+use crate::trace::verify::{Head, Report, Trust};
 
+mod medium;
+mod migrate;
 mod reader;
 mod schema;
-mod writer;
+mod verify;
+mod wal;
 
 pub use reader::Reader;
+
+use medium::SqliteMedium;
 
 /// The file's name in its folder.
 pub const FILE_NAME: &str = "cra.db";
@@ -29,9 +34,12 @@ pub const FILE_NAME: &str = "cra.db";
 #[derive(Debug)]
 pub struct SqliteStore {
     // Absent only while the store is being closed.
-    jobs: Option<mpsc::Sender<writer::Job>>,
+    queue: Option<Queue>,
     writer: Option<JoinHandle<()>>,
     reader: Option<Arc<Mutex<Reader>>>,
+    /// For what takes long: it must not keep others from reading.
+    path: PathBuf,
+    mended: Option<String>,
     /// Held for as long as the store is open: one console, one writer, one sequence.
     _lock: File,
 }
@@ -47,18 +55,23 @@ impl SqliteStore {
         make_private_folder(folder).map_err(|error| open_error(&path, &error))?;
         let lock = take_lock(&path)?;
         make_private_file(&path).map_err(|error| open_error(&path, &error))?;
+        let torn = wal::look(&path)?;
         let mut connection = connect(&path)?;
-        schema::prepare(&mut connection, &path)?;
+        let moved = schema::prepare(&mut connection, &path)?;
         let reader = Reader::open(&path)?;
-        let (jobs, queue) = mpsc::channel(WRITE_QUEUE);
+        let medium = SqliteMedium::new(connection).map_err(|error| damaged(&error))?;
+        let (queue, jobs) = Queue::new();
         let writer = std::thread::Builder::new()
             .name("cra-store".to_owned())
-            .spawn(move || writer::run(connection, queue))
+            .spawn(move || Writer::new(medium).run(jobs))
             .map_err(|error| open_error(&path, &error))?;
+        let mended: Vec<_> = torn.into_iter().chain(moved).collect();
         Ok(Self {
-            jobs: Some(jobs),
+            queue: Some(queue),
             writer: Some(writer),
             reader: Some(Arc::new(Mutex::new(reader))),
+            path,
+            mended: (!mended.is_empty()).then(|| mended.join("; ")),
             _lock: lock,
         })
     }
@@ -71,15 +84,11 @@ impl SqliteStore {
         let reader = self.reader.clone();
         Box::pin(async move {
             let reader = reader.ok_or_else(closed)?;
-            let task = tokio::task::spawn_blocking(move || {
+            blocking(move || {
                 let reader = reader.lock().unwrap_or_else(PoisonError::into_inner);
                 query(&reader)
-            });
-            task.await.unwrap_or_else(|error| {
-                Err(StoreError::Damaged {
-                    what: error.to_string(),
-                })
             })
+            .await
         })
     }
 }
@@ -89,7 +98,7 @@ impl Drop for SqliteStore {
         // The writer's connection closes last, so that everything lies in the one file; then the lock
         // goes: whoever opens the store next must not find this writer still at work.
         drop(self.reader.take());
-        drop(self.jobs.take());
+        drop(self.queue.take());
         if let Some(writer) = self.writer.take() {
             // A writer that panicked has written nothing more, and whoever waited was told.
             let _ = writer.join();
@@ -100,12 +109,8 @@ impl Drop for SqliteStore {
 impl Store for SqliteStore {
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
         Box::pin(async move {
-            let (done, ack) = oneshot::channel();
-            let job = writer::Job { batch, done };
-            let jobs = self.jobs.as_ref().ok_or_else(closed)?;
-            jobs.send(job).await.map_err(|_| closed())?;
-            let ack: Ack = Box::pin(async move { ack.await.unwrap_or_else(|_| Err(closed())) });
-            Ok(ack)
+            let queue = self.queue.as_ref().ok_or_else(closed)?;
+            queue.append(batch).await
         })
     }
 
@@ -117,28 +122,54 @@ impl Store for SqliteStore {
         self.read(Reader::heads)
     }
 
+    fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
+        let mended = self.mended.clone();
+        self.read(move |reader| {
+            let log = reader.log()?;
+            Ok(LogState { mended, ..log })
+        })
+    }
+
+    fn records(&self, from: u64, limit: usize) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.read(move |reader| reader.records(from, limit))
+    }
+
+    fn hashes(&self, session: SessionId) -> Boxed<'_, Result<Vec<Digest>, StoreError>> {
+        self.read(move |reader| reader.hashes(&session))
+    }
+
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
         self.read(Reader::sessions)
     }
 
-    fn events(
+    fn session_records(
         &self,
         session: SessionId,
         from: u64,
         limit: usize,
-    ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
-        self.read(move |reader| reader.events(&session, from, limit))
+    ) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.read(move |reader| reader.session_records(&session, from, limit))
     }
 
-    fn verify(&self) -> Boxed<'_, Result<Vec<Checked>, StoreError>> {
-        self.read(Reader::verify)
+    fn atlas(&self, hash: String) -> Boxed<'_, Result<Option<AtlasText>, StoreError>> {
+        self.read(move |reader| reader.atlas(&hash))
+    }
+
+    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+        let path = self.path.clone();
+        Box::pin(async move { blocking(move || Reader::open(&path)?.verify(trust)).await })
     }
 }
 
-fn closed() -> StoreError {
-    StoreError::Poisoned {
-        what: "its writer has stopped".to_owned(),
-    }
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    let task = tokio::task::spawn_blocking(work);
+    task.await.unwrap_or_else(|error| {
+        Err(StoreError::Damaged {
+            what: error.to_string(),
+        })
+    })
 }
 
 fn connect(path: &Path) -> Result<Connection, StoreError> {
@@ -159,7 +190,7 @@ fn damaged(error: &rusqlite::Error) -> StoreError {
 }
 
 /// Makes the folder for its owner alone. One that exists is left as it is.
-fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+pub(super) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     let new: Vec<_> = folder
         .ancestors()

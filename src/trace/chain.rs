@@ -1,12 +1,15 @@
 //! Sealing events into a session's chain.
 
-use crate::base::canon::{canonical, exact};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
-use super::event::{Draft, Event, TRACE_VERSION};
-use super::hash::{Envelope, hash};
+use super::event::{Draft, TRACE_VERSION};
+use super::hash::Envelope;
+use super::record::Record;
+
+/// What an envelope with five UUIDs in it takes beside its payload.
+const ENVELOPE_BYTES: usize = 352;
 
 /// The end of one session's chain: what the next event hangs on to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +48,12 @@ impl Chain {
         }
     }
 
+    /// Hash of the last event; zeros where there is none.
+    #[must_use]
+    pub fn last_hash(&self) -> Digest {
+        self.last_hash
+    }
+
     /// Events so far.
     #[must_use]
     pub fn count(&self) -> u64 {
@@ -55,12 +64,11 @@ impl Chain {
     ///
     /// Time does not run backwards in a chain: when the machine's clock was set back, the event
     /// carries the time of the one before.
-    pub fn seal(&mut self, draft: Draft) -> Event {
-        let event_type = draft.payload.event_type();
-        let payload = draft.payload.fields();
+    pub fn seal(&mut self, draft: &Draft) -> Record {
         let timestamp = draft.timestamp.max(self.last_timestamp);
-        let exact = exact(&payload.into());
-        let hash = hash(&Envelope {
+        let payload = draft.payload.canonical();
+        let mut text = String::with_capacity(ENVELOPE_BYTES + payload.len());
+        Envelope {
             trace_version: TRACE_VERSION,
             event_id: draft.event_id.as_str(),
             trace_id: draft.trace_id.as_str(),
@@ -68,32 +76,22 @@ impl Chain {
             parent_span_id: draft.parent_span_id.as_ref().map_or("", |id| id.as_str()),
             session_id: self.session.as_str(),
             sequence: self.next_sequence,
-            timestamp: &timestamp.to_string(),
-            event_type,
-            payload: &canonical(&exact),
-            previous_hash: &self.last_hash.to_string(),
-        });
-        let event = Event {
-            trace_version: TRACE_VERSION.to_owned(),
-            event_id: draft.event_id,
-            trace_id: draft.trace_id,
-            span_id: draft.span_id,
-            parent_span_id: draft.parent_span_id,
-            session_id: self.session.clone(),
+            timestamp: timestamp.text().as_str(),
+            event_type: draft.payload.event_type(),
+            payload: &payload,
+            previous_hash: self.last_hash.hex().as_str(),
+        }
+        .write(&mut text);
+        let record = Record {
+            session: self.session.clone(),
             sequence: self.next_sequence,
             timestamp,
-            event_type: event_type.to_owned(),
-            payload: match exact {
-                serde_json::Value::Object(fields) => fields,
-                _ => serde_json::Map::new(),
-            },
-            pruned: false,
-            previous_hash: self.last_hash,
-            hash,
+            hash: Digest::of(&text),
+            text,
         };
         self.next_sequence += 1;
-        self.last_hash = hash;
+        self.last_hash = record.hash;
         self.last_timestamp = timestamp;
-        event
+        record
     }
 }

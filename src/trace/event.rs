@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
+use crate::trace::note::Verifier;
 
 mod declare;
 mod durability;
@@ -51,6 +52,17 @@ pub struct Event {
     pub previous_hash: Digest,
     /// Hash of all of the above.
     pub hash: Digest,
+}
+
+impl LogStarted {
+    /// The first entry of a log that this program begins.
+    #[must_use]
+    pub fn now(key: &Verifier) -> Self {
+        Self {
+            wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
+            key: key.to_string(),
+        }
+    }
 }
 
 /// An event before it has its place in a chain.

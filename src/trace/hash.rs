@@ -1,12 +1,19 @@
-//! The hash of a record: the one thing that writer and verifier share.
+//! The text that a hash covers: the one thing that writer and verifier share.
+//!
+//! The eleven fields of an event are joined by `:`. That is injective, because only the payload may
+//! contain a `:` freely: the timestamp has a fixed width, and identifiers, versions, types and hashes
+//! cannot contain one. [`Envelope::split`] is the other way: it takes a text apart only where it is
+//! exactly what a writer would have written, so no byte can move from one field to the next.
 
+use crate::base::canon;
+use crate::base::clock::{Timestamp, TimestampText};
 use crate::base::digest::Digest;
+use crate::base::id::is_restricted;
+
+use super::event::TRACE_VERSION;
 
 /// The eleven hashed fields, as text.
-///
-/// Joined by `:`. That is injective because only the payload may contain a `:` freely: the timestamp
-/// has a fixed width, and identifiers, versions, types and hashes cannot contain one.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// Version of the envelope.
     pub trace_version: &'a str,
@@ -26,29 +33,159 @@ pub struct Envelope<'a> {
     pub timestamp: &'a str,
     /// What.
     pub event_type: &'a str,
-    /// Details, as canonical JSON.
+    /// Details, as canonical JSON; empty where they were pruned.
     pub payload: &'a str,
     /// Hash of the event before.
     pub previous_hash: &'a str,
 }
 
+impl<'a> Envelope<'a> {
+    /// The text that the hash covers, written behind what is in `out` already.
+    pub fn write(&self, out: &mut String) {
+        let before = [
+            self.trace_version,
+            self.event_id,
+            self.trace_id,
+            self.span_id,
+            self.parent_span_id,
+            self.session_id,
+        ];
+        for field in before {
+            out.push_str(field);
+            out.push(':');
+        }
+        push_number(out, self.sequence);
+        let after = [self.timestamp, self.event_type, self.payload];
+        for field in after {
+            out.push(':');
+            out.push_str(field);
+        }
+        out.push(':');
+        out.push_str(self.previous_hash);
+    }
+
+    /// Whether the details were dropped because they were old.
+    #[must_use]
+    pub fn is_pruned(&self) -> bool {
+        self.payload.is_empty()
+    }
+
+    /// Takes a text apart.
+    ///
+    /// # Errors
+    /// In words, when it is not exactly what [`Envelope::write`] writes for an event.
+    pub fn split(text: &'a str) -> Result<Self, String> {
+        let mut rest = text;
+        let trace_version = field(&mut rest, "trace_version")?;
+        let event_id = field(&mut rest, "event_id")?;
+        let trace_id = field(&mut rest, "trace_id")?;
+        let span_id = field(&mut rest, "span_id")?;
+        let parent_span_id = field(&mut rest, "parent_span_id")?;
+        let session_id = field(&mut rest, "session_id")?;
+        let sequence = field(&mut rest, "sequence")?;
+        let sequence = read_number(sequence).ok_or("sequence is not a number")?;
+        let (timestamp, behind) = rest
+            .split_at_checked(TimestampText::WIDTH)
+            .ok_or("timestamp is not in the fixed form")?;
+        rest = behind
+            .strip_prefix(':')
+            .ok_or("timestamp is not in the fixed form")?;
+        let event_type = field(&mut rest, "event_type")?;
+        let at = rest.len().checked_sub(HASH_BEHIND).ok_or("is cut off")?;
+        let (payload, behind) = rest.split_at_checked(at).ok_or("is cut off")?;
+        let previous_hash = behind.strip_prefix(':').ok_or("has no previous_hash")?;
+        let envelope = Self {
+            trace_version,
+            event_id,
+            trace_id,
+            span_id,
+            parent_span_id,
+            session_id,
+            sequence,
+            timestamp,
+            event_type,
+            payload,
+            previous_hash,
+        };
+        envelope.check()?;
+        Ok(envelope)
+    }
+
+    /// Whether every field is one that a writer writes.
+    ///
+    /// # Errors
+    /// In words, when one is not.
+    pub fn check(&self) -> Result<(), String> {
+        if self.trace_version != TRACE_VERSION {
+            return Err(format!("trace_version is `{}`", shown(self.trace_version)));
+        }
+        let ids = [
+            ("event_id", self.event_id),
+            ("trace_id", self.trace_id),
+            ("span_id", self.span_id),
+            ("session_id", self.session_id),
+            ("event_type", self.event_type),
+        ];
+        for (name, id) in ids {
+            check_id(name, id)?;
+        }
+        if !self.parent_span_id.is_empty() {
+            check_id("parent_span_id", self.parent_span_id)?;
+        }
+        if self.timestamp.parse::<Timestamp>().is_err() {
+            return Err("timestamp is not in the fixed form".to_owned());
+        }
+        if !self.is_pruned() && !canon::is_canonical_object(self.payload) {
+            return Err("payload is not a JSON object in canonical form".to_owned());
+        }
+        if self.previous_hash.parse::<Digest>().is_err() {
+            return Err("previous_hash is not a hash".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// A `:` and the hash behind it.
+const HASH_BEHIND: usize = 65;
+
+fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
+    let (field, behind) = rest
+        .split_once(':')
+        .ok_or_else(|| format!("ends before its {name} does"))?;
+    *rest = behind;
+    Ok(field)
+}
+
+fn check_id(name: &str, id: &str) -> Result<(), String> {
+    if is_restricted(id) {
+        return Ok(());
+    }
+    Err(format!(
+        "{name} has characters that an identifier cannot have"
+    ))
+}
+
+/// A number as it is written: no sign, no leading zero.
+fn read_number(text: &str) -> Option<u64> {
+    let plain = text == "0" || !text.starts_with(['0', '+']);
+    text.parse().ok().filter(|_| plain)
+}
+
+fn push_number(out: &mut String, number: u64) {
+    use std::fmt::Write;
+    // Writing to a string cannot fail.
+    let _ = write!(out, "{number}");
+}
+
+pub(super) fn shown(text: &str) -> String {
+    let start: String = text.chars().take(40).collect();
+    crate::base::text::one_line(&start)
+}
+
 /// The hash of a record.
 #[must_use]
 pub fn hash(envelope: &Envelope<'_>) -> Digest {
-    let sequence = envelope.sequence.to_string();
-    let text = [
-        envelope.trace_version,
-        envelope.event_id,
-        envelope.trace_id,
-        envelope.span_id,
-        envelope.parent_span_id,
-        envelope.session_id,
-        &sequence,
-        envelope.timestamp,
-        envelope.event_type,
-        envelope.payload,
-        envelope.previous_hash,
-    ]
-    .join(":");
+    let mut text = String::with_capacity(512);
+    envelope.write(&mut text);
     Digest::of(text)
 }

@@ -1,14 +1,14 @@
 //! The record as text: one event a line, in canonical JSON.
 
-use std::collections::HashMap;
-
 use serde_json::{Map, Value};
 
-use crate::base::canon::canonical;
+use crate::base::canon::{canonical, object_length};
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
 use super::event::Event;
-use super::verify::{Checked, Known, RawEvent, Verifier};
+use super::hash::Envelope;
+use super::verify::{LogVerifier, Report, Trust};
 
 /// The line of an event, without the line feed.
 #[must_use]
@@ -18,13 +18,127 @@ pub fn line(event: &Event) -> String {
     if event.pruned
         && let Some(fields) = value.as_object_mut()
     {
+        // That it was pruned is told by what is not there: no field stands outside of the hash.
         fields.remove("payload");
+        fields.remove("pruned");
     }
     canonical(&value)
 }
 
-/// The fields a line has, beside the optional `parent_span_id`.
-const FIELDS: [&str; 11] = [
+/// Writes the line of a record behind what is in `out` already, without the line feed.
+///
+/// The envelope has to be a checked one: nothing in it is escaped, because nothing in it needs to be.
+pub fn write_line(envelope: &Envelope<'_>, hash: &Digest, out: &mut String) {
+    use std::fmt::Write;
+    let text = |out: &mut String, before: &str, text: &str| {
+        out.push_str(before);
+        out.push_str(text);
+    };
+    text(out, "{\"event_id\":\"", envelope.event_id);
+    text(out, "\",\"event_type\":\"", envelope.event_type);
+    text(out, "\",\"hash\":\"", hash.hex().as_str());
+    if !envelope.parent_span_id.is_empty() {
+        text(out, "\",\"parent_span_id\":\"", envelope.parent_span_id);
+    }
+    out.push('"');
+    if !envelope.is_pruned() {
+        text(out, ",\"payload\":", envelope.payload);
+    }
+    text(out, ",\"previous_hash\":\"", envelope.previous_hash);
+    // Writing to a string cannot fail.
+    let _ = write!(out, "\",\"sequence\":{}", envelope.sequence);
+    text(out, ",\"session_id\":\"", envelope.session_id);
+    text(out, "\",\"span_id\":\"", envelope.span_id);
+    text(out, "\",\"timestamp\":\"", envelope.timestamp);
+    text(out, "\",\"trace_id\":\"", envelope.trace_id);
+    text(out, "\",\"trace_version\":\"", envelope.trace_version);
+    out.push_str("\"}");
+}
+
+/// Reads a line as it lies. Every field is one that a writer writes; whether the hash is that of the
+/// rest is not looked at.
+///
+/// # Errors
+/// In words, when it is not exactly what [`line()`] writes.
+pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
+    let scanned = Scanner { rest: text }.line();
+    let (envelope, hash) = scanned.ok_or_else(|| explain(text))?;
+    envelope.check()?;
+    let hash = hash.parse().map_err(|_| "hash is not a hash".to_owned())?;
+    Ok((envelope, hash))
+}
+
+/// Goes over a line once, from field to field, without reading it into values.
+struct Scanner<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Scanner<'a> {
+    fn line(mut self) -> Option<(Envelope<'a>, &'a str)> {
+        let event_id = self.text("{\"event_id\":\"")?;
+        let event_type = self.text(",\"event_type\":\"")?;
+        let hash = self.text(",\"hash\":\"")?;
+        let parent = self.text(",\"parent_span_id\":\"");
+        // An empty one would read as one that is absent.
+        let parent_span_id = match parent {
+            Some("") => return None,
+            Some(parent) => parent,
+            None => "",
+        };
+        let payload = self.payload()?;
+        let previous_hash = self.text(",\"previous_hash\":\"")?;
+        let sequence = self.number(",\"sequence\":")?;
+        let session_id = self.text(",\"session_id\":\"")?;
+        let span_id = self.text(",\"span_id\":\"")?;
+        let timestamp = self.text(",\"timestamp\":\"")?;
+        let trace_id = self.text(",\"trace_id\":\"")?;
+        let trace_version = self.text(",\"trace_version\":\"")?;
+        let envelope = Envelope {
+            trace_version,
+            event_id,
+            trace_id,
+            span_id,
+            parent_span_id,
+            session_id,
+            sequence,
+            timestamp,
+            event_type,
+            payload,
+            previous_hash,
+        };
+        (self.rest == "}").then_some((envelope, hash))
+    }
+
+    /// What stands between `before` and the next quote.
+    fn text(&mut self, before: &str) -> Option<&'a str> {
+        let rest = self.rest.strip_prefix(before)?;
+        let (text, rest) = rest.split_once('"')?;
+        self.rest = rest;
+        Some(text)
+    }
+
+    fn number(&mut self, before: &str) -> Option<u64> {
+        let rest = self.rest.strip_prefix(before)?;
+        let length = rest.bytes().position(|byte| !byte.is_ascii_digit())?;
+        let (digits, rest) = rest.split_at_checked(length)?;
+        self.rest = rest;
+        let plain = digits == "0" || !digits.starts_with('0');
+        digits.parse().ok().filter(|_| plain)
+    }
+
+    /// The details; empty where there are none because they were pruned.
+    fn payload(&mut self) -> Option<&'a str> {
+        let Some(rest) = self.rest.strip_prefix(",\"payload\":") else {
+            return Some("");
+        };
+        let (payload, rest) = rest.split_at_checked(object_length(rest)?)?;
+        self.rest = rest;
+        Some(payload)
+    }
+}
+
+/// The fields a line has, beside the optional `parent_span_id` and `payload`.
+const FIELDS: [&str; 10] = [
     "trace_version",
     "event_id",
     "trace_id",
@@ -33,121 +147,118 @@ const FIELDS: [&str; 11] = [
     "sequence",
     "timestamp",
     "event_type",
-    "payload",
     "previous_hash",
     "hash",
 ];
 
-/// Reads a line as it lies, believing nothing.
-///
-/// # Errors
-/// In words, when it is not exactly what [`line()`] writes.
-pub fn read_line(text: &str) -> Result<RawEvent, String> {
-    let value: Value =
-        serde_json::from_str(text).map_err(|error| format!("is not JSON: {error}"))?;
-    if canonical(&value) != text {
-        return Err("is not in canonical form".to_owned());
-    }
-    let Value::Object(fields) = value else {
-        return Err("is not a JSON object".to_owned());
+/// Why a line is not one: slowly, and in words.
+fn explain(text: &str) -> String {
+    let value: Value = match serde_json::from_str(text) {
+        Ok(value) => value,
+        Err(error) => return format!("is not JSON: {error}"),
     };
-    if let Some(extra) = fields
-        .keys()
-        .find(|key| !FIELDS.contains(&key.as_str()) && *key != "parent_span_id")
-    {
+    let Value::Object(fields) = &value else {
+        return "is not a JSON object".to_owned();
+    };
+    missing_or_extra(fields).unwrap_or_else(|| "is not in canonical form".to_owned())
+}
+
+fn missing_or_extra(fields: &Map<String, Value>) -> Option<String> {
+    let known = |key: &str| FIELDS.contains(&key) || matches!(key, "parent_span_id" | "payload");
+    if let Some(extra) = fields.keys().find(|key| !known(key)) {
         let extra = crate::base::text::one_line(extra);
-        return Err(format!("has a field `{extra}` that no hash covers"));
+        return Some(format!("has a field `{extra}` that no hash covers"));
     }
-    let text = |name: &str| {
-        let value = fields.get(name).and_then(Value::as_str);
-        value
-            .map(str::to_owned)
-            .ok_or(format!("has no text `{name}`"))
+    let fits = |name: &str, value: &Value| match name {
+        "sequence" => value.is_u64(),
+        _ => value.is_string(),
     };
-    Ok(RawEvent {
-        trace_version: text("trace_version")?,
-        event_id: text("event_id")?,
-        trace_id: text("trace_id")?,
-        span_id: text("span_id")?,
-        parent_span_id: optional(&fields, "parent_span_id")?,
-        session_id: text("session_id")?,
-        sequence: fields
-            .get("sequence")
-            .and_then(Value::as_u64)
-            .ok_or("has no number `sequence`")?,
-        timestamp: text("timestamp")?,
-        event_type: text("event_type")?,
-        payload: canonical(fields.get("payload").ok_or("has no `payload`")?),
-        previous_hash: text("previous_hash")?,
-        hash: text("hash")?,
-    })
-}
-
-fn optional(fields: &Map<String, Value>, name: &str) -> Result<Option<String>, String> {
-    match fields.get(name) {
-        None => Ok(None),
-        Some(Value::String(text)) => Ok(Some(text.clone())),
-        Some(_) => Err(format!("has a `{name}` that is not text")),
+    let missing = FIELDS.iter().find(|name| {
+        let value = fields.get(**name);
+        !value.is_some_and(|value| fits(name, value))
+    });
+    if let Some(missing) = missing {
+        return Some(format!("has no `{missing}` as it should be"));
     }
+    let parent = fields.get("parent_span_id");
+    if parent.is_some_and(|parent| parent.as_str().is_none_or(str::is_empty)) {
+        return Some("has a `parent_span_id` that is none".to_owned());
+    }
+    let payload = fields.get("payload");
+    (!payload.is_none_or(Value::is_object)).then(|| "has a `payload` that is no object".to_owned())
 }
 
-/// Checks exported lines: the chains of all sessions in them, in the order they appear.
-///
-/// Lines that cannot be read are faults, never passed over. A file says nothing about how long a
-/// chain was, so the best it gets is [`super::verify::Verdict::Unproven`].
-#[must_use]
-pub fn verify(text: &str) -> Vec<Checked> {
-    let mut chains = Chains::default();
-    let mut unreadable = None;
-    for (index, line) in text.split_terminator('\n').enumerate() {
-        let number = index + 1;
-        let read = read_line(line).and_then(|raw| {
-            let session = raw.session_id.parse::<SessionId>();
-            let session = session.map_err(|error| error.to_string())?;
-            Ok((session, raw))
-        });
-        match read {
-            Ok((session, raw)) => chains.of(session).push(&raw),
-            Err(what) => {
-                unreadable.get_or_insert_with(|| format!("line {number} {what}"));
+/// Checks exported lines: the chains of all sessions in them, and the log if it is among them. Lines
+/// that cannot be read are faults, never passed over.
+#[derive(Debug)]
+pub struct LinesVerifier {
+    log: LogVerifier,
+    lines: u64,
+    text: String,
+}
+
+impl LinesVerifier {
+    /// A verifier that holds lines against `trust`.
+    #[must_use]
+    pub fn new(trust: Trust) -> Self {
+        Self {
+            log: LogVerifier::new(trust),
+            lines: 0,
+            text: String::new(),
+        }
+    }
+
+    /// Looks at one session and the log alone.
+    #[must_use]
+    pub fn only(mut self, session: SessionId) -> Self {
+        self.log = self.log.only(session);
+        self
+    }
+
+    /// Takes the next line, without its line feed.
+    pub fn push(&mut self, line: &[u8]) {
+        self.lines += 1;
+        let number = self.lines;
+        let read = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned());
+        match read.and_then(read_line) {
+            Ok((envelope, hash)) => {
+                self.text.clear();
+                envelope.write(&mut self.text);
+                if !envelope.is_pruned() && Digest::of(&self.text) != hash {
+                    let place = envelope.session_id.parse();
+                    let place = place.ok().map(|session| self.log.place(&session));
+                    self.log
+                        .unreadable(place, "hash does not match the content");
+                    return;
+                }
+                self.log.push(&envelope, &self.text, hash);
             }
+            Err(what) => self.log.unreadable(None, &format!("line {number} {what}")),
         }
     }
-    // A line that belongs nowhere puts every chain of the file in doubt. The first says enough.
-    if let Some(what) = unreadable {
-        if chains.verifiers.is_empty()
-            // INVARIANT: the text is a legal identifier.
-            && let Ok(unknown) = "unknown".parse()
-        {
-            chains.of(unknown);
-        }
-        for verifier in &mut chains.verifiers {
-            verifier.push_unreadable(what.clone());
-        }
+
+    /// Lines that were read.
+    #[must_use]
+    pub fn lines(&self) -> u64 {
+        self.lines
     }
-    let verifiers = chains.verifiers.into_iter();
-    verifiers
-        .map(|verifier| verifier.finish(Known::Nothing))
-        .collect()
+
+    /// What the lines prove.
+    #[must_use]
+    pub fn finish(self) -> Report {
+        self.log.finish()
+    }
 }
 
-/// The chains of a file, in the order they appear.
-#[derive(Default)]
-struct Chains {
-    verifiers: Vec<Verifier>,
-    places: HashMap<SessionId, usize>,
-}
-
-impl Chains {
-    fn of(&mut self, session: SessionId) -> &mut Verifier {
-        let place = *self.places.entry(session.clone()).or_insert_with(|| {
-            self.verifiers.push(Verifier::new(session));
-            self.verifiers.len() - 1
-        });
-        #[expect(
-            clippy::indexing_slicing,
-            reason = "the place was found or made just now"
-        )]
-        &mut self.verifiers[place]
+/// Checks the lines of a text. A file alone says nothing about how long a chain was: without a head to
+/// hold it against, all of it is unsealed.
+#[must_use]
+pub fn verify(text: &[u8], trust: Trust) -> Report {
+    let mut verifier = LinesVerifier::new(trust);
+    if !text.is_empty() {
+        let text = text.strip_suffix(b"\n").unwrap_or(text);
+        text.split(|byte| *byte == b'\n')
+            .for_each(|line| verifier.push(line));
     }
+    verifier.finish()
 }

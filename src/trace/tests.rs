@@ -1,9 +1,11 @@
 use serde_json::{Map, Value, json};
 
 use super::chain::Chain;
-use super::event::{Draft, Durability, Event, Payload};
+use super::event::{Draft, Durability, Payload};
+use super::hash::Envelope;
 use super::jsonl;
-use super::verify::{Head, Known, RawEvent, Verdict, Verifier};
+use super::record::Record;
+use super::verify::{Ended, Head, LogVerifier, Proven, Report, Trust, Verdict, check};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -33,7 +35,7 @@ fn session() -> SessionId {
 }
 
 /// A short chain: `count` events, a second apart.
-fn chain(count: u64) -> Vec<Event> {
+fn chain(count: u64) -> Vec<Record> {
     let mut chain = Chain::new(session());
     (0..count)
         .map(|n| {
@@ -42,7 +44,7 @@ fn chain(count: u64) -> Vec<Event> {
                 "action_completed",
                 fields(json!({"action_type": format!("a:{n}"), "success": true, "duration_ms": n})),
             );
-            chain.seal(draft(
+            chain.seal(&draft(
                 &format!("e-{n}"),
                 &format!("s-{n}"),
                 None,
@@ -53,27 +55,54 @@ fn chain(count: u64) -> Vec<Event> {
         .collect()
 }
 
-fn raw(event: &Event) -> RawEvent {
-    jsonl::read_line(&jsonl::line(event)).unwrap()
+fn line(record: &Record) -> String {
+    let mut line = String::new();
+    jsonl::write_line(&record.envelope().unwrap(), &record.hash, &mut line);
+    line
 }
 
-fn head(events: &[Event]) -> Head {
-    let last = events.last().unwrap();
+fn export(records: &[Record]) -> String {
+    records.iter().map(|record| line(record) + "\n").collect()
+}
+
+fn head(records: &[Record]) -> Head {
+    let last = records.last().unwrap();
     Head {
         session: session(),
-        count: events.len() as u64,
+        count: records.len() as u64,
         hash: last.hash,
         last_at: last.timestamp,
     }
 }
 
-fn verdict(events: &[RawEvent], head: Option<&Head>) -> Verdict {
-    let mut verifier = Verifier::new(session());
-    for event in events {
-        verifier.push(event);
+/// What records prove beside a list that has `head`.
+fn verdict(records: &[Record], head: &Head) -> Verdict {
+    let mut verifier = LogVerifier::new(Trust::nothing());
+    for record in records {
+        match check(&record.text, &record.hash) {
+            Ok(envelope) => verifier.push(&envelope, &record.text, record.hash),
+            Err(what) => {
+                let place = verifier.place(&record.session);
+                verifier.unreadable(Some(place), &what);
+            }
+        }
     }
-    let known = head.map_or(Known::Nothing, |head| Known::Head(Some(head)));
-    verifier.finish(known).verdict
+    let start = Timestamp::from_micros(0);
+    verifier.listed(head, "", &start, Ended::No);
+    let mut chains = verifier.finish().chains;
+    assert_eq!(chains.len(), 1, "{chains:?}");
+    chains.remove(0).verdict
+}
+
+fn of_export(text: &str) -> Report {
+    jsonl::verify(text.as_bytes(), Trust::nothing())
+}
+
+fn holds(count: u64) -> Verdict {
+    Verdict::Holds(Proven {
+        count,
+        ..Proven::default()
+    })
 }
 
 // covers T2
@@ -109,7 +138,7 @@ fn known_answers_of_the_hash() {
         "actions_taken": 0, "contexts_injected": 1, "duration_ms": 0, "event_count": 2,
         "final_status": "completed",
     }));
-    let event = chain.seal(draft(
+    let event = chain.seal(&draft(
         "01234567-89ab-cdef-0123-456789abcde0",
         "44444444-4444-4444-4444-444444444444",
         Some("22222222-2222-2222-2222-222222222222"),
@@ -125,99 +154,90 @@ fn known_answers_of_the_hash() {
 
 // covers T1
 #[test]
-fn a_chain_as_written_verifies() {
-    let events = chain(5);
-    let raws: Vec<_> = events.iter().map(raw).collect();
-    assert_eq!(
-        verdict(&raws, Some(&head(&events))),
-        Verdict::Verified { last: 4 }
-    );
-    assert_eq!(verdict(&raws, None), Verdict::Unproven { last: 4 });
+fn a_chain_as_written_holds_and_nothing_proves_its_end() {
+    let records = chain(5);
+    assert_eq!(verdict(&records, &head(&records)), holds(5));
+    let report = of_export(&export(&records));
+    assert_eq!(report.chains[0].verdict, holds(5));
+    assert_eq!(report.chains[0].verdict.to_string(), "UNSEALED tail 5");
+    assert_eq!(report.log, None);
+}
+
+#[test]
+fn a_line_is_the_same_written_from_a_record_and_from_an_event() {
+    for record in chain(3) {
+        let event = record.event().unwrap();
+        assert_eq!(jsonl::line(&event), line(&record));
+        let text = line(&record);
+        let (envelope, hash) = jsonl::read_line(&text).unwrap();
+        assert_eq!((envelope, hash), (record.envelope().unwrap(), record.hash));
+    }
 }
 
 #[test]
 fn a_cut_tail_is_truncated_not_fine() {
-    let events = chain(5);
-    let raws: Vec<_> = events.iter().map(raw).collect();
-    let expected = Verdict::Truncated {
-        found: 3,
-        expected: 5,
-    };
-    assert_eq!(verdict(&raws[..3], Some(&head(&events))), expected);
-    let expected = Verdict::Truncated {
-        found: 0,
-        expected: 5,
-    };
-    assert_eq!(verdict(&[], Some(&head(&events))), expected);
+    let records = chain(5);
+    let cut = |found| Verdict::Truncated { found, expected: 5 };
+    assert_eq!(verdict(&records[..3], &head(&records)), cut(3));
+    assert_eq!(verdict(&[], &head(&records)), cut(0));
 }
 
 /// One way to tamper with a chain.
-type Attack = fn(&mut Vec<RawEvent>);
+type Attack = fn(&mut Vec<Record>);
 
 #[test]
 fn tampering_is_found_at_its_place() {
-    let events = chain(5);
-    let head = head(&events);
-    let attacks: [(&str, u64, Attack); 10] = [
-        ("delete", 2, |raws| drop(raws.remove(2))),
-        ("reorder", 1, |raws| raws.swap(1, 2)),
-        ("duplicate", 3, |raws| raws.insert(3, raws[2].clone())),
-        ("drop the first", 0, |raws| drop(raws.remove(0))),
-        ("edit", 3, |raws| {
-            raws[3].payload = raws[3].payload.replace("true", "false");
+    let records = chain(5);
+    let head = head(&records);
+    let attacks: [(&str, u64, Attack); 9] = [
+        ("delete", 2, |all| drop(all.remove(2))),
+        ("reorder", 1, |all| all.swap(1, 2)),
+        ("duplicate", 3, |all| all.insert(3, all[2].clone())),
+        ("drop the first", 0, |all| drop(all.remove(0))),
+        ("edit", 3, |all| {
+            all[3].text = all[3].text.replace("true", "false");
         }),
-        ("set the clock back", 2, |raws| {
-            raws[2].timestamp = "1970-01-01T00:00:00.000000Z".to_owned();
+        ("set the clock back", 2, |all| {
+            all[2].text = all[2].text.replace("00:00:02.", "00:00:00.");
         }),
-        ("shift a boundary", 1, |raws| {
-            raws[1].event_id = "e-1:11111111".to_owned();
-            raws[1].trace_id = "1111-1111-1111-1111-111111111111".to_owned();
+        ("loose timestamp", 1, |all| {
+            all[1].text = all[1].text.replace(".000000Z", "Z");
         }),
-        ("loose timestamp", 1, |raws| {
-            raws[1].timestamp = "1970-01-01T00:00:01Z".to_owned();
+        ("loose payload", 1, |all| {
+            all[1].text = all[1].text.replace(":true", ": true");
         }),
-        ("loose payload", 1, |raws| {
-            raws[1].payload = raws[1].payload.replace(":true", ": true");
-        }),
-        ("extra event", 5, |raws| raws.push(raws[4].clone())),
+        ("extra event", 5, |all| all.push(all[4].clone())),
     ];
     for (name, place, attack) in attacks {
-        let mut raws: Vec<_> = events.iter().map(raw).collect();
-        attack(&mut raws);
-        match verdict(&raws, Some(&head)) {
+        let mut tampered = records.clone();
+        attack(&mut tampered);
+        assert_ne!(tampered, records, "{name}");
+        match verdict(&tampered, &head) {
             Verdict::Broken { sequence, .. } => assert_eq!(sequence, place, "{name}"),
             other => panic!("{name}: {other}"),
         }
     }
 }
 
-/// Gives an event the hash of what it says now.
-fn rehash(raw: &mut RawEvent) {
-    let hash = super::hash::hash(&super::hash::Envelope {
-        trace_version: &raw.trace_version,
-        event_id: &raw.event_id,
-        trace_id: &raw.trace_id,
-        span_id: &raw.span_id,
-        parent_span_id: raw.parent_span_id.as_deref().unwrap_or(""),
-        session_id: &raw.session_id,
-        sequence: raw.sequence,
-        timestamp: &raw.timestamp,
-        event_type: &raw.event_type,
-        payload: &raw.payload,
-        previous_hash: &raw.previous_hash,
-    });
-    raw.hash = hash.to_string();
+/// Lets every record from the third on hang on to the one before, with a hash that fits it.
+fn rechain(records: &mut [Record]) {
+    for n in 2..records.len() {
+        let previous = records[n - 1].hash.to_string();
+        let record = &mut records[n];
+        let keep = record.text.len() - previous.len();
+        record.text.replace_range(keep.., &previous);
+        record.hash = Digest::of(&record.text);
+    }
 }
 
 #[test]
 fn a_forger_who_can_compute_hashes_is_found_all_the_same() {
-    let events = chain(5);
-    let honest: Vec<_> = events.iter().map(raw).collect();
+    let honest = chain(5);
     // One event is rewritten, with a hash that fits it: the next one does not hang on to it.
-    let mut raws = honest.clone();
-    raws[2].payload = raws[2].payload.replace("true", "false");
-    rehash(&mut raws[2]);
-    let found = verdict(&raws, Some(&head(&events)));
+    let mut forged = honest.clone();
+    forged[2].text = forged[2].text.replace("true", "false");
+    forged[2].hash = Digest::of(&forged[2].text);
+    let found = verdict(&forged, &head(&honest));
     assert!(
         matches!(found, Verdict::Broken { sequence: 3, .. }),
         "{found}"
@@ -225,31 +245,24 @@ fn a_forger_who_can_compute_hashes_is_found_all_the_same() {
 
     // Everything after it is rewritten too, the head included: what no writer writes still shows.
     let attacks: [(&str, Attack); 4] = [
-        ("is earlier", |raws| {
-            raws[2].timestamp = "1970-01-01T00:00:00.000000Z".to_owned();
+        ("is earlier", |all| {
+            all[2].text = all[2].text.replace("00:00:02.", "00:00:00.");
         }),
-        ("canonical", |raws| {
-            raws[2].payload = raws[2].payload.replace(":true", ": true");
+        ("canonical", |all| {
+            all[2].text = all[2].text.replace(":true", ": true");
         }),
-        ("trace_version", |raws| {
-            raws[2].trace_version = "1.1".to_owned();
+        ("trace_version", |all| {
+            all[2].text = all[2].text.replacen("1.0", "1.1", 1);
         }),
-        ("belongs to session", |raws| {
-            raws[2].session_id = "other".to_owned();
+        ("fixed form", |all| {
+            all[2].text = all[2].text.replace("1970-01-01T", "1970-01-01 ");
         }),
     ];
     for (expected, attack) in attacks {
-        let mut raws = honest.clone();
-        attack(&mut raws);
-        for n in 2..raws.len() {
-            raws[n].previous_hash = raws[n - 1].hash.clone();
-            rehash(&mut raws[n]);
-        }
-        let forged = Head {
-            hash: raws[4].hash.parse().unwrap(),
-            ..head(&events)
-        };
-        let found = verdict(&raws, Some(&forged));
+        let mut forged = honest.clone();
+        attack(&mut forged);
+        rechain(&mut forged);
+        let found = verdict(&forged, &head(&forged));
         assert!(
             matches!(found, Verdict::Broken { sequence: 2, .. }),
             "{found}"
@@ -260,9 +273,8 @@ fn a_forger_who_can_compute_hashes_is_found_all_the_same() {
 
 #[test]
 fn events_beyond_the_head_were_never_acknowledged() {
-    let events = chain(5);
-    let raws: Vec<_> = events.iter().map(raw).collect();
-    let found = verdict(&raws, Some(&head(&events[..4])));
+    let records = chain(5);
+    let found = verdict(&records, &head(&records[..4]));
     assert!(
         matches!(found, Verdict::Broken { sequence: 4, .. }),
         "{found}"
@@ -272,39 +284,80 @@ fn events_beyond_the_head_were_never_acknowledged() {
 
 #[test]
 fn every_flipped_bit_of_an_export_is_found() {
-    let text: String = chain(3)
-        .iter()
-        .map(|event| jsonl::line(event) + "\n")
-        .collect();
-    assert!(
-        jsonl::verify(&text)
-            .iter()
-            .all(|checked| checked.verdict.is_sound())
-    );
-    for index in 0..text.len() - 1 {
+    let text = export(&chain(3));
+    assert!(of_export(&text).is_sound());
+    for index in 0..text.len() {
         for bit in 0..8 {
             let mut bytes = text.clone().into_bytes();
             bytes[index] ^= 1 << bit;
-            // What is not text any more does not even reach the verifier.
-            let Ok(flipped) = String::from_utf8(bytes) else {
-                continue;
-            };
-            let checked = jsonl::verify(&flipped);
-            assert!(
-                checked.iter().any(|checked| !checked.verdict.is_sound()),
-                "byte {index} bit {bit}: {checked:?}"
-            );
+            let report = jsonl::verify(&bytes, Trust::nothing());
+            assert!(!report.is_sound(), "byte {index} bit {bit}: {report:?}");
         }
     }
 }
 
 #[test]
+fn every_flipped_bit_of_a_kept_record_is_found() {
+    for record in chain(2) {
+        for index in 0..record.text.len() {
+            for bit in 0..7 {
+                let mut bytes = record.text.clone().into_bytes();
+                bytes[index] ^= 1 << bit;
+                let text = String::from_utf8(bytes).unwrap();
+                assert!(
+                    check(&text, &record.hash).is_err(),
+                    "byte {index} bit {bit}"
+                );
+            }
+        }
+    }
+}
+
+/// Texts that have the same bytes in other fields are not taken apart in another way.
+#[test]
+fn no_byte_moves_between_fields() {
+    let record = &chain(1)[0];
+    let envelope = record.envelope().unwrap();
+    let mut again = String::new();
+    envelope.write(&mut again);
+    assert_eq!(again, record.text);
+    for (from, to) in [
+        (":e-0:", ":e:-0:"),
+        (":e-0:", "::"),
+        (":s-0:", ":s-0::"),
+        (":0:1970", ":00:1970"),
+        (":0:1970", ":+0:1970"),
+        (":action_completed:{", ":action_completed:x:{"),
+        (":{\"", ": {\""),
+        ("}:", "}x:"),
+        ("}:", "}{}:"),
+        (":0000", ":000"),
+    ] {
+        let text = record.text.replacen(from, to, 1);
+        assert_ne!(text, record.text, "{from}");
+        assert!(Envelope::split(&text).is_err(), "{from} as {to}");
+    }
+}
+
+#[test]
 fn a_field_that_no_hash_covers_is_refused() {
-    let line = jsonl::line(&chain(1)[0]);
-    let mut value: Value = serde_json::from_str(&line).unwrap();
+    let mut value: Value = serde_json::from_str(&line(&chain(1)[0])).unwrap();
     value["zz_note"] = json!("approved");
-    let told = jsonl::read_line(&crate::base::canon::canonical(&value)).unwrap_err();
+    let text = crate::base::canon::canonical(&value);
+    let told = jsonl::read_line(&text).unwrap_err();
     assert_eq!(told, "has a field `zz_note` that no hash covers");
+}
+
+#[test]
+fn a_line_that_cannot_be_read_puts_the_whole_file_in_doubt() {
+    let text = export(&chain(2));
+    for bad in ["", "{}", "not json", "\u{feff}", "{\"a\":1}", "[]"] {
+        let report = of_export(&format!("{bad}\n{text}"));
+        assert!(!report.is_sound(), "{bad}: {report:?}");
+        let told = report.chains[0].verdict.to_string();
+        assert!(told.contains("line 1"), "{told}");
+    }
+    assert!(!of_export("\n").is_sound());
 }
 
 #[test]
@@ -314,14 +367,14 @@ fn a_clock_set_back_does_not_break_the_chain() {
         let body = json!({"original_error_id": "x", "recovery_method": "r", "success": true});
         Payload::read("error_recovered", fields(body)).unwrap()
     };
-    let first = chain.seal(draft(
+    let first = chain.seal(&draft(
         "e-0",
         "s-0",
         None,
         "2026-01-01T00:00:05.000000Z",
         payload(),
     ));
-    let second = chain.seal(draft(
+    let second = chain.seal(&draft(
         "e-1",
         "s-1",
         None,
@@ -329,12 +382,8 @@ fn a_clock_set_back_does_not_break_the_chain() {
         payload(),
     ));
     assert_eq!(second.timestamp, first.timestamp);
-    let events = [first, second];
-    let raws: Vec<_> = events.iter().map(raw).collect();
-    assert_eq!(
-        verdict(&raws, Some(&head(&events))),
-        Verdict::Verified { last: 1 }
-    );
+    let report = of_export(&export(&[first, second]));
+    assert_eq!(report.chains[0].verdict, holds(2));
 }
 
 #[test]

@@ -1,304 +1,130 @@
-//! Whether a chain holds. Shares nothing with the writer but the hash.
+//! Whether the record holds. Shares nothing with the writer but the text that a hash covers.
 //!
-//! Strict: every field must be exactly as the writer would have written it, so that no byte can
-//! change, or move from one field to the next, without being seen.
+//! Three things are looked at. Each record by itself ([`check`]): every field exactly as a writer
+//! writes it, and the hash that of the text. Each chain: every record follows the one before. And the
+//! log over all chains ([`LogVerifier`]): the log is a session of its own whose entries say, again and
+//! again, where every chain ended; its tree has a root, and that root is signed or kept elsewhere. So
+//! what is proven is what some head covers; what lies behind the last head is not, and is said not to
+//! be.
 
-use std::fmt;
+use std::borrow::Cow;
 
-use serde::Serialize;
-use serde_json::Value;
-
-use crate::base::canon::canonical;
-use crate::base::clock::Timestamp;
+use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
-use crate::base::id::{SessionId, is_restricted};
 
-use super::event::TRACE_VERSION;
-use super::hash::{Envelope, hash};
+use super::hash::Envelope;
 
-/// A record as it lies in a file: text, nothing believed yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct RawEvent {
-    /// Version of the envelope.
-    pub trace_version: String,
-    /// The event.
-    pub event_id: String,
-    /// The operation.
-    pub trace_id: String,
-    /// The span.
-    pub span_id: String,
-    /// The span above.
-    pub parent_span_id: Option<String>,
-    /// The session.
-    pub session_id: String,
-    /// Place in the chain.
-    pub sequence: u64,
-    /// When.
-    pub timestamp: String,
-    /// What.
-    pub event_type: String,
-    /// Details, as canonical JSON.
-    pub payload: String,
-    /// Hash of the event before.
-    pub previous_hash: String,
-    /// Hash of all of the above.
-    pub hash: String,
-}
+mod chain;
+mod log;
+mod pruned;
+mod trust;
+mod verdict;
 
-/// What was acknowledged about a session: how many events, and the hash of the last.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Head {
-    /// The session.
-    pub session: SessionId,
-    /// Events that were made durable.
-    pub count: u64,
-    /// Hash of the last of them.
-    pub hash: Digest,
-    /// When the last of them happened.
-    pub last_at: Timestamp,
-}
+pub use log::{Ended, LogVerifier};
+pub use pruned::Remains;
+pub use trust::Trust;
+pub use verdict::{Checked, Head, LogChecked, Proven, Report, Verdict};
 
-/// What is known about the end of a chain, from elsewhere than the chain itself.
+/// What a sound record says about its neighbours.
 #[derive(Clone, Copy, Debug)]
-pub enum Known<'a> {
-    /// Nothing: an exported file.
+pub struct Link {
+    /// Its place in the chain.
+    pub sequence: u64,
+    /// When it happened.
+    pub timestamp: TimestampText,
+    /// The hash of the one before.
+    pub previous: Digest,
+    /// Its own hash.
+    pub hash: Digest,
+}
+
+impl Link {
+    /// What a checked envelope says.
+    ///
+    /// # Errors
+    /// When it was not checked, and has no such fields.
+    pub fn of(envelope: &Envelope<'_>, hash: Digest) -> Result<Self, String> {
+        let timestamp = TimestampText::read(envelope.timestamp);
+        let previous = envelope.previous_hash.parse();
+        Ok(Self {
+            sequence: envelope.sequence,
+            timestamp: timestamp.ok_or("timestamp is not in the fixed form")?,
+            previous: previous.map_err(|_| "previous_hash is not a hash")?,
+            hash,
+        })
+    }
+}
+
+/// What a sound record says, as far as it matters for more than its own chain.
+#[derive(Clone, Debug)]
+pub enum Said<'a> {
+    /// Nothing of the kind.
     Nothing,
-    /// What was acknowledged. A store has it for every session; where it does not, it was removed.
-    Head(Option<&'a Head>),
+    /// It is the first of its session, and names its agent.
+    First(String),
+    /// It ends its session.
+    Ended,
+    /// Its details were pruned. This is the digest of the rest.
+    Pruned(Digest),
+    /// It is an entry of the log, with its type and details.
+    Entry(Cow<'a, str>, Cow<'a, str>),
 }
 
-/// What was found about one session's chain.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Checked {
-    /// The session.
-    pub session: SessionId,
-    /// Events that were read.
-    pub events: u64,
-    /// What they prove.
-    pub verdict: Verdict,
+/// Whose record it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// The log's own.
+    Log,
+    /// A session's.
+    Session,
 }
 
-/// What a chain proves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[serde(tag = "word", rename_all = "UPPERCASE")]
-pub enum Verdict {
-    /// Every event from the first to the last is as it was written, and none is missing.
-    Verified {
-        /// Sequence of the last event.
-        last: u64,
-    },
-    /// The chain holds as far as it goes, but nothing says how long it was.
-    Unproven {
-        /// Sequence of the last event.
-        last: u64,
-    },
-    /// The chain holds, but there are fewer events than were acknowledged.
-    Truncated {
-        /// Events that are there.
-        found: u64,
-        /// Events that were acknowledged.
-        expected: u64,
-    },
-    /// The chain does not hold.
-    Broken {
-        /// Where.
-        sequence: u64,
-        /// What is wrong, for people.
-        what: String,
-    },
-}
-
-impl Verdict {
-    /// Whether nothing speaks against the chain.
+impl<'a> Said<'a> {
+    /// What a checked record says.
     #[must_use]
-    pub fn is_sound(&self) -> bool {
+    pub fn of(envelope: &Envelope<'a>, text: &str, hash: &Digest, owner: Owner) -> Self {
+        if envelope.is_pruned() {
+            return Self::Pruned(Remains::of(text, hash));
+        }
+        match owner {
+            Owner::Log => Self::Entry(envelope.event_type.into(), envelope.payload.into()),
+            Owner::Session if envelope.sequence == 0 => Self::First(agent_in(envelope.payload)),
+            Owner::Session if envelope.event_type == "session_ended" => Self::Ended,
+            Owner::Session => Self::Nothing,
+        }
+    }
+
+    /// The same, apart from the record.
+    #[must_use]
+    pub fn into_owned(self) -> Said<'static> {
         match self {
-            Self::Verified { .. } | Self::Unproven { .. } => true,
-            Self::Truncated { .. } | Self::Broken { .. } => false,
+            Self::Nothing => Said::Nothing,
+            Self::First(agent) => Said::First(agent),
+            Self::Ended => Said::Ended,
+            Self::Pruned(remains) => Said::Pruned(remains),
+            Self::Entry(event_type, payload) => Said::Entry(
+                Cow::Owned(event_type.into_owned()),
+                Cow::Owned(payload.into_owned()),
+            ),
         }
     }
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Verified { last } => write!(f, "VERIFIED 0..{last}"),
-            Self::Unproven { last } => {
-                write!(
-                    f,
-                    "UNPROVEN 0..{last}: the chain holds, its end is not witnessed"
-                )
-            }
-            Self::Truncated { found, expected } => {
-                write!(
-                    f,
-                    "TRUNCATED: {found} of {expected} acknowledged events are there"
-                )
-            }
-            Self::Broken { sequence, what } => write!(f, "BROKEN at {sequence}: {what}"),
-        }
+/// Checks a record by itself, and takes it apart.
+///
+/// # Errors
+/// In words, when it is not one that a writer wrote.
+pub fn check<'t>(text: &'t str, hash: &Digest) -> Result<Envelope<'t>, String> {
+    let envelope = Envelope::split(text)?;
+    if !envelope.is_pruned() && Digest::of(text) != *hash {
+        return Err("hash does not match the content".to_owned());
     }
+    Ok(envelope)
 }
 
-/// Checks one chain, event by event; memory does not grow with it.
-#[derive(Debug)]
-pub struct Verifier {
-    session: SessionId,
-    expected: u64,
-    last_hash: Digest,
-    last_timestamp: String,
-    broken: Option<Verdict>,
-    read: u64,
-}
-
-impl Verifier {
-    /// A verifier for the chain of `session`.
-    #[must_use]
-    pub fn new(session: SessionId) -> Self {
-        Self {
-            session,
-            expected: 0,
-            last_hash: Digest::ZERO,
-            last_timestamp: String::new(),
-            broken: None,
-            read: 0,
-        }
-    }
-
-    /// Takes the next record. After the first fault the rest is only counted.
-    pub fn push(&mut self, raw: &RawEvent) {
-        self.read += 1;
-        if self.broken.is_some() {
-            return;
-        }
-        if let Err(what) = self.check(raw) {
-            self.break_at(self.expected, what);
-            return;
-        }
-        self.expected += 1;
-        self.last_timestamp.clone_from(&raw.timestamp);
-    }
-
-    /// Notes something that could not even be read as a record.
-    pub fn push_unreadable(&mut self, what: impl Into<String>) {
-        self.read += 1;
-        if self.broken.is_none() {
-            self.break_at(self.expected, what.into());
-        }
-    }
-
-    /// What the chain proves, compared with what is known about its end.
-    #[must_use]
-    pub fn finish(self, known: Known<'_>) -> Checked {
-        let verdict = self.broken.clone().unwrap_or_else(|| self.compare(known));
-        Checked {
-            session: self.session,
-            events: self.read,
-            verdict,
-        }
-    }
-
-    fn compare(&self, known: Known<'_>) -> Verdict {
-        let broken = |sequence, what: &str| Verdict::Broken {
-            sequence,
-            what: what.to_owned(),
-        };
-        let head = match known {
-            Known::Nothing => match self.expected.checked_sub(1) {
-                Some(last) => return Verdict::Unproven { last },
-                None => return broken(0, "the chain is empty"),
-            },
-            Known::Head(None) => return broken(0, "nothing was ever acknowledged about it"),
-            Known::Head(Some(head)) => head,
-        };
-        let last = self.expected.saturating_sub(1);
-        if self.expected < head.count {
-            Verdict::Truncated {
-                found: self.expected,
-                expected: head.count,
-            }
-        } else if self.expected > head.count {
-            broken(head.count, "there are events that were never acknowledged")
-        } else if self.expected > 0 && self.last_hash == head.hash {
-            Verdict::Verified { last }
-        } else {
-            broken(last, "the last event is not the one that was acknowledged")
-        }
-    }
-
-    fn break_at(&mut self, sequence: u64, what: String) {
-        self.broken = Some(Verdict::Broken { sequence, what });
-    }
-
-    fn check(&mut self, raw: &RawEvent) -> Result<(), String> {
-        check_fields(raw)?;
-        if raw.session_id != self.session.as_str() {
-            return Err(format!("belongs to session `{}`", shown(&raw.session_id)));
-        }
-        if raw.sequence != self.expected {
-            return Err(format!(
-                "sequence is {}, not {}",
-                raw.sequence, self.expected
-            ));
-        }
-        if raw.timestamp < self.last_timestamp {
-            return Err("is earlier than the event before".to_owned());
-        }
-        if raw.previous_hash != self.last_hash.to_string() {
-            return Err("previous_hash is not the hash of the event before".to_owned());
-        }
-        let computed = hash(&Envelope {
-            trace_version: &raw.trace_version,
-            event_id: &raw.event_id,
-            trace_id: &raw.trace_id,
-            span_id: &raw.span_id,
-            parent_span_id: raw.parent_span_id.as_deref().unwrap_or(""),
-            session_id: &raw.session_id,
-            sequence: raw.sequence,
-            timestamp: &raw.timestamp,
-            event_type: &raw.event_type,
-            payload: &raw.payload,
-            previous_hash: &raw.previous_hash,
-        });
-        if raw.hash != computed.to_string() {
-            return Err("hash does not match the content".to_owned());
-        }
-        self.last_hash = computed;
-        Ok(())
-    }
-}
-
-fn check_fields(raw: &RawEvent) -> Result<(), String> {
-    if raw.trace_version != TRACE_VERSION {
-        return Err(format!("trace_version is `{}`", shown(&raw.trace_version)));
-    }
-    let parent = raw.parent_span_id.as_deref();
-    let ids = [
-        ("event_id", Some(raw.event_id.as_str())),
-        ("trace_id", Some(raw.trace_id.as_str())),
-        ("span_id", Some(raw.span_id.as_str())),
-        ("parent_span_id", parent),
-        ("session_id", Some(raw.session_id.as_str())),
-        ("event_type", Some(raw.event_type.as_str())),
-    ];
-    for (field, id) in ids {
-        if id.is_some_and(|id| !is_restricted(id)) {
-            return Err(format!(
-                "{field} has characters that an identifier cannot have"
-            ));
-        }
-    }
-    if raw.timestamp.parse::<Timestamp>().is_err() {
-        return Err("timestamp is not in the fixed form".to_owned());
-    }
-    match serde_json::from_str::<Value>(&raw.payload) {
-        Ok(payload @ Value::Object(_)) if canonical(&payload) == raw.payload => Ok(()),
-        Ok(Value::Object(_)) => Err("payload is not in canonical form".to_owned()),
-        Ok(_) | Err(_) => Err("payload is not a JSON object".to_owned()),
-    }
-}
-
-fn shown(text: &str) -> String {
-    let start: String = text.chars().take(40).collect();
-    crate::base::text::one_line(&start)
+/// The agent that the first event of a session names.
+fn agent_in(payload: &str) -> String {
+    let payload = serde_json::from_str::<serde_json::Value>(payload).unwrap_or_default();
+    let agent = payload.get("agent_type").and_then(|agent| agent.as_str());
+    agent.unwrap_or_default().to_owned()
 }

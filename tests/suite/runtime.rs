@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use cra_core::base::clock::{Boxed, Clock};
+use cra_core::base::digest::Digest;
 use cra_core::base::id::{CountedIds, SessionId};
 use cra_core::engine::command::{DenyCode, Outcome, Refused, Reply, Ruling};
 use cra_core::runtime::extension::Registry;
@@ -11,15 +12,16 @@ use cra_core::runtime::snapshot::Access;
 use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
 use cra_core::runtime::{Parts, RecordedSession, Runtime, StartError};
 use cra_core::store::memory::MemoryStore;
-use cra_core::store::{Ack, Batch, StateRow, Store, StoreError};
-use cra_core::trace::event::Event;
-use cra_core::trace::verify::{Checked, Head};
+use cra_core::store::{Ack, AtlasText, Batch, LogState, StateRow, Store, StoreError};
+use cra_core::trace::record::Record;
+use cra_core::trace::verify::{Head, Report, Trust};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::support::{Bench, acme, clock, decide, good_answers, request};
+use super::support::{Bench, acme, clock, decide, good_answers, request, signer};
 
 /// A store whose writes are durable only once it is let go.
+#[derive(Debug)]
 struct SlowStore {
     inner: MemoryStore,
     durable: watch::Sender<bool>,
@@ -59,17 +61,33 @@ impl Store for SlowStore {
         self.inner.sessions()
     }
 
-    fn events(
+    fn session_records(
         &self,
         session: SessionId,
         from: u64,
         limit: usize,
-    ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
-        self.inner.events(session, from, limit)
+    ) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.inner.session_records(session, from, limit)
     }
 
-    fn verify(&self) -> Boxed<'_, Result<Vec<Checked>, StoreError>> {
-        self.inner.verify()
+    fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
+        self.inner.log()
+    }
+
+    fn records(&self, from: u64, limit: usize) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.inner.records(from, limit)
+    }
+
+    fn hashes(&self, session: SessionId) -> Boxed<'_, Result<Vec<Digest>, StoreError>> {
+        self.inner.hashes(session)
+    }
+
+    fn atlas(&self, hash: String) -> Boxed<'_, Result<Option<AtlasText>, StoreError>> {
+        self.inner.atlas(hash)
+    }
+
+    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+        self.inner.verify(trust)
     }
 }
 
@@ -106,14 +124,7 @@ async fn a_held_action_is_released_by_its_decision_and_not_before() {
     let events = memory.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
     let written = |name: &str| events.iter().any(|event| event.event_type == name);
     assert!(written("policy_override") && written("risk_verified"));
-    assert!(
-        memory
-            .verify()
-            .await
-            .unwrap()
-            .iter()
-            .all(|c| c.verdict.is_sound())
-    );
+    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
 }
 
 #[tokio::test]
@@ -202,14 +213,7 @@ async fn a_failed_write_blocks_everyone_and_decides_nothing() {
     let memory = memory.reopen();
     let bench = Bench::start(Arc::new(memory.clone()), clock).await;
     assert_eq!(bench.snapshot().held, snapshot.held);
-    assert!(
-        memory
-            .verify()
-            .await
-            .unwrap()
-            .iter()
-            .all(|c| c.verdict.is_sound())
-    );
+    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
 }
 
 #[tokio::test]
@@ -294,8 +298,8 @@ async fn deep_parameters_do_not_keep_the_next_console_from_starting() {
     bench.runtime.stop().await;
     let bench = Bench::start(store, clock).await;
     bench.until(|s| s.held.len() == 1).await;
-    let checked = memory.verify().await.unwrap();
-    assert!(checked.iter().all(|c| c.verdict.is_sound()), "{checked:?}");
+    let report = memory.verify(Trust::nothing()).await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
 }
 
 #[tokio::test]
@@ -372,8 +376,10 @@ async fn a_failed_write_is_told_to_those_who_wait_for_something_else() {
     assert_eq!(told.code, DenyCode::Unavailable);
 }
 
-fn parts(store: Arc<dyn Store>) -> Parts {
+async fn parts(store: Arc<dyn Store>) -> Parts {
     Parts {
+        signer: signer(store.as_ref()).await,
+        head_file: None,
         store,
         atlases: acme(),
         clock: clock() as Arc<dyn Clock>,
@@ -393,7 +399,7 @@ async fn a_console_that_may_only_look_decides_nothing() {
     bench.runtime.stop().await;
     let looking = Runtime::start(Parts {
         access: Access::ReadOnly,
-        ..parts(store)
+        ..parts(store).await
     });
     let looking = looking.await.unwrap();
     let answers = good_answers(&held);
@@ -410,7 +416,7 @@ async fn two_atlases_of_one_name_are_refused() {
     let (_, store) = store();
     let started = Runtime::start(Parts {
         atlases: [acme(), acme()].concat(),
-        ..parts(store)
+        ..parts(store).await
     });
     assert!(matches!(started.await, Err(StartError::SameAtlas(_))));
 }

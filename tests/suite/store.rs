@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
 use cra_core::store::{Batch, StateRow, Store, StoreError};
-use cra_core::trace::verify::Verdict;
+use cra_core::trace::head::LogHead;
+use cra_core::trace::note::Signer;
+use cra_core::trace::verify::{Report, Trust};
 use rusqlite::Connection;
 use serde_json::json;
 
@@ -35,6 +37,16 @@ fn reader(folder: &std::path::Path) -> Reader {
     Reader::open(&folder.join(FILE_NAME)).unwrap()
 }
 
+/// What the record proves to somebody with the public key.
+fn verified(folder: &std::path::Path) -> Report {
+    let reader = reader(folder);
+    let log = reader.log().unwrap().log;
+    let signer = Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap();
+    reader
+        .verify(Trust::nothing().key(signer.verifier()))
+        .unwrap()
+}
+
 fn edit(folder: &std::path::Path, sql: &str) {
     let connection = Connection::open(folder.join(FILE_NAME)).unwrap();
     connection.execute_batch(sql).unwrap();
@@ -53,12 +65,11 @@ async fn a_record_verifies_and_reads_back() {
     );
     let events = reader.events(&sessions[0].session, 0, 100).unwrap();
     assert_eq!(events.len() as u64, sessions[0].events);
-    let checked = reader.verify().unwrap();
+    let report = verified(folder.path());
+    let last = sessions[0].events - 1;
     assert_eq!(
-        checked[0].verdict,
-        Verdict::Verified {
-            last: sessions[0].events - 1
-        }
+        report.chains[0].verdict.to_string(),
+        format!("SEALED 0..{last}")
     );
     // The window moves without reading the rest.
     let window = reader.events(&sessions[0].session, 2, 2).unwrap();
@@ -67,62 +78,75 @@ async fn a_record_verifies_and_reads_back() {
 
 #[tokio::test]
 async fn tampering_with_the_file_is_found() {
+    let session = "session = (SELECT number FROM sessions WHERE session_id = 's-1')";
+    let of_session = |sql: &str| format!("{sql} WHERE {session}");
     let cases = [
         (
-            "UPDATE events SET payload = replace(payload, 'op-1', 'op-2')",
+            "UPDATE events SET record = replace(record, 'op-1', 'op-2')".to_owned(),
             "BROKEN at 2",
         ),
-        ("DELETE FROM events WHERE sequence = 3", "BROKEN at 3"),
+        (of_session("DELETE FROM events") + " AND sequence = 3", "BROKEN at 3"),
         (
-            "DELETE FROM events WHERE sequence = (SELECT max(sequence) FROM events)",
+            of_session("DELETE FROM events")
+                + " AND sequence = (SELECT max(sequence) FROM events WHERE session <> 1)",
             "TRUNCATED",
         ),
-        ("DELETE FROM events", "TRUNCATED"),
+        (of_session("DELETE FROM events"), "TRUNCATED"),
+        ("DELETE FROM sessions".to_owned(), "TRUNCATED: 0 of"),
         (
-            "DELETE FROM heads",
-            "BROKEN at 0: nothing was ever acknowledged",
-        ),
-        (
-            "UPDATE events SET timestamp = '2026-01-01' WHERE sequence = 1",
+            "UPDATE events SET record = replace(record, '2026-01-01T', '2025-01-01T') WHERE sequence = 1"
+                .to_owned(),
             "BROKEN at 1",
         ),
         (
-            "UPDATE events SET session_id = 'a:b' WHERE sequence = 1",
-            "BROKEN",
+            "UPDATE sessions SET session_id = 'other' WHERE session_id = 's-1'".to_owned(),
+            "BROKEN at 0: is listed under another session",
         ),
         (
-            "UPDATE events SET payload = '[1]' WHERE sequence = 0",
+            of_session("UPDATE events SET sequence = sequence + 1000"),
+            "BROKEN at 0: is listed under another sequence",
+        ),
+        (
+            of_session("UPDATE events SET record = 'x'") + " AND sequence = 0",
             "BROKEN at 0",
         ),
-        (
-            "UPDATE heads SET hash = replace(hash, substr(hash, 1, 1), 'f')",
-            "BROKEN",
-        ),
+        ("UPDATE sessions SET hash = zeroblob(32)".to_owned(), "BROKEN"),
+        ("UPDATE events SET hash = zeroblob(32) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
+        ("UPDATE events SET hash = zeroblob(31) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
         // What is only listed about a session: nobody may be blamed for another's session.
-        ("UPDATE heads SET agent = 'other'", "BROKEN"),
-        ("UPDATE heads SET ended = 1", "BROKEN"),
+        ("UPDATE sessions SET agent = 'other'".to_owned(), "BROKEN"),
+        ("UPDATE sessions SET ended = 1".to_owned(), "BROKEN"),
         (
-            "UPDATE heads SET started_at = '2020-01-01T00:00:00.000000Z'",
+            "UPDATE sessions SET started_at = '2020-01-01T00:00:00.000000Z'".to_owned(),
             "BROKEN",
         ),
         (
-            "UPDATE heads SET last_at = '2030-01-01T00:00:00.000000Z'",
+            "UPDATE sessions SET last_at = '2030-01-01T00:00:00.000000Z'".to_owned(),
             "BROKEN",
         ),
         // Rows where no chain would look for them.
         (
-            "INSERT INTO events SELECT NULL, trace_version, 'other', trace_id, span_id,
-             parent_span_id, session_id, -1, timestamp, event_type, payload, previous_hash, hash
-             FROM events LIMIT 1",
+            "INSERT INTO events SELECT -1, session, -1, record, hash FROM events LIMIT 1".to_owned(),
             "BROKEN",
         ),
+        (
+            "INSERT INTO events SELECT 1000000, session, 1000, record, hash FROM events LIMIT 1"
+                .to_owned(),
+            "BROKEN",
+        ),
+        ("DELETE FROM seals".to_owned(), "DIVERGED"),
+        ("UPDATE seals SET note = 'x'".to_owned(), "BROKEN"),
+        ("UPDATE seals SET size = size + 1000".to_owned(), "BROKEN"),
+        ("UPDATE log SET log_id = 'log-other'".to_owned(), "DIVERGED"),
     ];
     for (sql, expected) in cases {
         let folder = tempfile::tempdir().unwrap();
         with_record(folder.path()).await;
-        edit(folder.path(), sql);
-        let checked = reader(folder.path()).verify().unwrap();
-        let told: Vec<_> = checked.iter().map(|c| c.verdict.to_string()).collect();
+        edit(folder.path(), &sql);
+        let report = verified(folder.path());
+        let log = report.log.iter().map(|log| log.verdict.to_string());
+        let told = report.chains.iter().map(|one| one.verdict.to_string());
+        let told: Vec<_> = told.chain(log).collect();
         assert!(
             told.iter().any(|told| told.starts_with(expected)),
             "{sql}: {told:?}"
@@ -223,8 +247,8 @@ async fn a_corrupted_store_gives_an_error_or_a_verdict_never_a_panic() {
             .and_then(|reader| {
                 // Whatever is not found in the record itself must be found in the chain.
                 reader.sessions()?;
-                let checked = reader.verify()?;
-                Ok(checked.len() == 1 && checked.iter().all(|c| c.verdict.is_sound()))
+                let report = reader.verify(Trust::nothing())?;
+                Ok(report.chains.len() == 1 && report.is_sound())
             })
             .unwrap_or(false);
         if sound {
@@ -243,12 +267,12 @@ async fn batches_are_whole_and_in_order() {
     let folder = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(folder.path()).unwrap();
     let put = |key: &str, body: Option<&str>| Batch {
-        events: vec![],
         state: vec![StateRow {
             kind: "held".to_owned(),
             key: key.to_owned(),
             body: body.map(str::to_owned),
         }],
+        ..Batch::default()
     };
     let mut acks = Vec::new();
     for (key, body) in [
@@ -277,8 +301,8 @@ async fn a_failed_write_poisons_the_store() {
     // Another writer takes the next sequence number: the insert fails, as a broken disk would.
     edit(
         folder.path(),
-        "INSERT INTO events SELECT NULL, trace_version, 'other', trace_id, span_id, parent_span_id,
-         session_id, 2, timestamp, event_type, payload, previous_hash, hash FROM events LIMIT 1",
+        "INSERT INTO events SELECT 1000000, number, 2, 'x', hash FROM sessions
+         WHERE session_id = 's-1'",
     );
     let held = bench.snapshot().held[0].clone();
     let reply = bench.pass(&held).await;
@@ -331,9 +355,8 @@ async fn verifying_while_a_console_writes_is_no_false_alarm() {
     let verifying = tokio::task::spawn_blocking(move || {
         let reader = Reader::open(&path).unwrap();
         while !writing.is_finished() {
-            for checked in reader.verify().unwrap() {
-                assert!(checked.verdict.is_sound(), "{checked:?}");
-            }
+            let report = reader.verify(Trust::nothing()).unwrap();
+            assert!(report.is_sound(), "{report:?}");
         }
     });
     verifying.await.unwrap();
@@ -350,8 +373,8 @@ async fn a_store_that_is_closed_has_written_everything_it_was_handed() {
             body: Some("{}".to_owned()),
         };
         let batch = Batch {
-            events: vec![],
             state: vec![row],
+            ..Batch::default()
         };
         // Nobody waits for it to be durable.
         drop(store.append(batch).await.unwrap());
@@ -376,8 +399,10 @@ async fn a_session_that_ended_is_listed_as_ended_and_verifies() {
     bench.runtime.agents().end_session(end).await.unwrap();
     let reader = reader(folder.path());
     assert!(reader.sessions().unwrap()[0].ended);
-    let checked = reader.verify().unwrap();
-    assert!(matches!(checked[0].verdict, Verdict::Verified { .. }));
+    bench.runtime.stop().await;
+    let report = verified(folder.path());
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(report.chains[0].verdict.word(), "SEALED");
 }
 
 #[tokio::test]
@@ -385,19 +410,17 @@ async fn a_store_whose_write_failed_takes_nothing_more() {
     let folder = tempfile::tempdir().unwrap();
     with_record(folder.path()).await;
     let store = SqliteStore::open(folder.path()).unwrap();
-    let session = "s-1".parse().unwrap();
-    // An event that is there already.
-    let events = store.events(session, 0, 1).await.unwrap();
-    let state = vec![];
-    let twice = store.append(Batch { events, state }).await.unwrap().await;
+    // A record that is there already.
+    let records = store.records(0, 1).await.unwrap();
+    let twice = store.append(Batch::of(records)).await.unwrap().await;
     assert!(matches!(twice, Err(StoreError::Poisoned { .. })));
     let fine = Batch {
-        events: vec![],
         state: vec![StateRow {
             kind: "held".to_owned(),
             key: "c-9".to_owned(),
             body: Some("{}".to_owned()),
         }],
+        ..Batch::default()
     };
     let after = store.append(fine).await.unwrap().await;
     assert_eq!(after, twice);

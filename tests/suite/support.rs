@@ -16,6 +16,8 @@ use cra_core::runtime::extension::Registry;
 use cra_core::runtime::snapshot::{Access, Snapshot};
 use cra_core::runtime::{Parts, Runtime};
 use cra_core::store::Store;
+use cra_core::trace::head::LogHead;
+use cra_core::trace::note::Signer;
 use serde_json::{Value, json};
 
 /// The example Atlas.
@@ -73,6 +75,7 @@ impl Bench {
         store: Arc<dyn Store>,
         clock: Arc<ManualClock>,
     ) -> Self {
+        let signer = signer(store.as_ref()).await;
         let runtime = Runtime::start(Parts {
             store,
             atlases,
@@ -83,6 +86,8 @@ impl Bench {
             operator: "op-1".to_owned(),
             access: Access::Write,
             extensions,
+            signer,
+            head_file: None,
         });
         Self {
             runtime: runtime.await.unwrap(),
@@ -119,6 +124,12 @@ impl Bench {
             .decide(decide(held, Ruling::Pass { answers }))
             .await
     }
+}
+
+/// The key that signs the logs of all tests.
+pub(crate) async fn signer(store: &dyn Store) -> Signer {
+    let log = store.log().await.unwrap().log;
+    Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap()
 }
 
 pub(crate) fn clock() -> Arc<ManualClock> {

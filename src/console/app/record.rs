@@ -4,7 +4,7 @@ use super::App;
 use crate::console::dialog::gate::{Around, Trouble};
 use crate::console::layer::Layer;
 use crate::runtime::snapshot::{ChainVerdict, StoreState};
-use crate::trace::verify::Checked;
+use crate::trace::verify::Report;
 
 impl App {
     /// Tells open dialogs what stands around them.
@@ -45,12 +45,11 @@ impl App {
 }
 
 /// What a check found wrong, if anything.
-pub(super) fn unsound(checked: &Result<Vec<Checked>, String>) -> Option<String> {
+pub(super) fn unsound(checked: &Result<Report, String>) -> Option<String> {
     match checked {
-        Ok(checked) => {
-            let mut broken = checked.iter().filter(|it| !it.verdict.is_sound());
-            let first = broken.next();
-            first.map(|it| format!("CHAIN BROKEN in {}: {}", it.session, it.verdict))
+        Ok(report) => {
+            let fault = report.first_fault();
+            fault.map(|(session, verdict)| format!("CHAIN BROKEN in {session}: {verdict}"))
         }
         Err(what) => Some(format!("RECORD UNREADABLE: {what}")),
     }

@@ -13,7 +13,7 @@ use super::super::request::Request;
 use crate::base::id::SessionId;
 use crate::runtime::RecordedSession;
 use crate::trace::event::Event;
-use crate::trace::verify::{Checked, Verdict};
+use crate::trace::verify::{Checked, Report};
 
 mod pages;
 mod view;
@@ -38,7 +38,7 @@ pub(crate) struct Trace {
     follow: Follow,
     /// First row of the event's content on screen.
     top: usize,
-    checked: BTreeMap<SessionId, Verdict>,
+    checked: BTreeMap<SessionId, Checked>,
     area: Rect,
 }
 
@@ -141,11 +141,11 @@ impl Trace {
     }
 
     /// The check is done.
-    pub(crate) fn on_verified(&mut self, checked: Result<Vec<Checked>, String>) {
+    pub(crate) fn on_verified(&mut self, checked: Result<Report, String>) {
         self.verifying = Verifying::Idle;
         match checked {
-            Ok(checked) => {
-                let found = checked.into_iter().map(|it| (it.session, it.verdict));
+            Ok(report) => {
+                let found = report.chains.into_iter().map(|it| (it.session.clone(), it));
                 self.checked = found.collect();
                 self.problem = None;
             }

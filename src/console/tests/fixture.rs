@@ -17,7 +17,7 @@ use crate::engine::held::{
 };
 use crate::runtime::RecordedSession;
 use crate::runtime::snapshot::{
-    Access, AtlasSummary, ChainState, ChainVerdict, SessionSummary, Snapshot, StoreState,
+    Access, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot, StoreState,
 };
 use crate::trace::event::Event;
 
@@ -259,10 +259,12 @@ pub(super) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
             )),
             Arc::new(decided("c-112", "13:55:11", Outcome::Expired, None)),
         ],
+        drafts: Arc::default(),
         chain: ChainState {
             sessions: 7,
             events: 234,
             verdict: ChainVerdict::Verified { events: 225 },
+            head: HeadState::default(),
         },
         store: StoreState::Ready,
     }

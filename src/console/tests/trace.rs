@@ -6,7 +6,7 @@ use ratatui::crossterm::event::KeyCode;
 use super::fixture::{busy, events, idle, sessions};
 use super::stage::Stage;
 use crate::console::request::{Message, Request};
-use crate::trace::verify::{Checked, Verdict};
+use crate::trace::verify::{Checked, Proven, Report, Verdict};
 
 fn load(session: &str, from: u64) -> Request {
     Request::LoadEvents {
@@ -81,14 +81,21 @@ fn verifying_says_what_it_found_and_a_break_is_loud_everywhere() {
     assert_eq!(stage.press(KeyCode::Char('v')), [Request::Verify]);
     assert_eq!(stage.press(KeyCode::Char('v')), [], "one check at a time");
     let checked = |verdict| {
-        Message::Verified(Ok(vec![Checked {
+        let chains = vec![Checked {
             session: "s-12".parse().unwrap(),
             events: 6,
+            pruned: 0,
             verdict,
-        }]))
+        }];
+        Message::Verified(Ok(Report { log: None, chains }))
     };
-    stage.message(checked(Verdict::Verified { last: 4 }));
-    stage.shows("VERIFIED 0..4, 1 newer not verified yet");
+    let sealed = Proven {
+        witnessed: 0,
+        sealed: 5,
+        count: 5,
+    };
+    stage.message(checked(Verdict::Holds(sealed)));
+    stage.shows("SEALED 0..4, 1 newer not verified yet");
     stage.message(checked(Verdict::Broken {
         sequence: 3,
         what: "the hash differs".to_owned(),

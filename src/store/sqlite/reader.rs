@@ -1,27 +1,26 @@
 //! Reading the record, from a console or from the command line.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, Row, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 
-use super::super::{RecordedSession, StateRow, StoreError};
+use super::super::{AtlasText, LogState, RecordedSession, Seal, StateRow, StoreError};
 use super::{damaged, open_error, schema};
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
-use crate::trace::verify::{Checked, Head, Known, RawEvent, Verdict, Verifier};
+use crate::trace::record::Record;
+use crate::trace::verify::{Head, Report, Trust};
 
 /// A connection that cannot write.
 #[derive(Debug)]
 pub struct Reader {
-    connection: Connection,
+    pub(super) connection: Connection,
+    pub(super) path: PathBuf,
 }
-
-/// Events read at a time while verifying, so that memory stays flat.
-const PAGE: usize = 4096;
 
 impl Reader {
     /// Opens the store file for reading. It may be in use by a console at the same time.
@@ -32,8 +31,14 @@ impl Reader {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection =
             Connection::open_with_flags(path, flags).map_err(|error| open_error(path, &error))?;
-        match schema::inspect(&connection, path)? {
-            schema::Found::Ours => Ok(Self { connection }),
+        let path = path.to_owned();
+        match schema::inspect(&connection, &path)? {
+            schema::Found::Ours => Ok(Self { connection, path }),
+            schema::Found::Older(found) => Err(StoreError::Version {
+                path: path.display().to_string(),
+                found,
+                known: schema::FORMAT,
+            }),
             schema::Found::Empty => Err(StoreError::Foreign {
                 path: path.display().to_string(),
                 what: "it is empty".to_owned(),
@@ -46,16 +51,14 @@ impl Reader {
     /// # Errors
     /// When it cannot be read.
     pub fn state(&self) -> Result<Vec<StateRow>, StoreError> {
-        self.rows(
-            "SELECT kind, key, body FROM state ORDER BY kind, key",
-            |row| {
-                Ok(StateRow {
-                    kind: row.get(0)?,
-                    key: row.get(1)?,
-                    body: Some(row.get(2)?),
-                })
-            },
-        )
+        let query = "SELECT kind, key, body FROM state ORDER BY kind, key";
+        self.rows(query, [], |row| {
+            Ok(StateRow {
+                kind: row.get(0)?,
+                key: row.get(1)?,
+                body: Some(row.get(2)?),
+            })
+        })
     }
 
     /// The end of every chain, as acknowledged.
@@ -63,25 +66,62 @@ impl Reader {
     /// # Errors
     /// When it cannot be read.
     pub fn heads(&self) -> Result<Vec<Head>, StoreError> {
-        let query = "SELECT session_id, count, hash, last_at FROM heads ORDER BY session_id";
-        self.rows(query, |row| {
+        let query = "SELECT session_id, count, hash, last_at FROM sessions ORDER BY session_id";
+        self.rows(query, [], |row| {
             Ok(Head {
                 session: parsed(row, 0)?,
                 count: count(row, 1)?,
-                hash: parsed(row, 2)?,
+                hash: digest(row, 2)?,
                 last_at: parsed(row, 3)?,
             })
         })
     }
 
-    /// The sessions on record, newest first.
+    /// What is kept about the log.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn log(&self) -> Result<LogState, StoreError> {
+        let log = self.one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
+        let log: SessionId = log.ok_or_else(|| StoreError::Damaged {
+            what: "it has lost the name of its log".to_owned(),
+        })?;
+        let newest = "SELECT size, note FROM seals ORDER BY size DESC LIMIT 1";
+        let seal = self.one(newest, [], seal)?;
+        let covered = match &seal {
+            None => None,
+            Some(seal) => self.one(
+                "SELECT position + 1 FROM events WHERE sequence = ?2 - 1 AND session =
+                 (SELECT number FROM sessions WHERE session_id = ?1)",
+                params![log.as_str(), seal.size.cast_signed()],
+                |row| count(row, 0),
+            )?,
+        };
+        Ok(LogState {
+            log,
+            seal,
+            sealed_records: covered.unwrap_or(0),
+            mended: None,
+        })
+    }
+
+    /// Every signed head of the log, the oldest first.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn seals(&self) -> Result<Vec<Seal>, StoreError> {
+        self.rows("SELECT size, note FROM seals ORDER BY size", [], seal)
+    }
+
+    /// The sessions on record, newest first. The log itself is not one of them.
     ///
     /// # Errors
     /// When they cannot be read.
     pub fn sessions(&self) -> Result<Vec<RecordedSession>, StoreError> {
-        let query = "SELECT session_id, agent, started_at, last_at, count, ended FROM heads
+        let query = "SELECT session_id, agent, started_at, last_at, count, ended FROM sessions
+                     WHERE session_id <> (SELECT log_id FROM log)
                      ORDER BY started_at DESC, session_id";
-        self.rows(query, |row| {
+        self.rows(query, [], |row| {
             Ok(RecordedSession {
                 session: parsed(row, 0)?,
                 agent: row.get(1)?,
@@ -91,6 +131,43 @@ impl Reader {
                 ended: row.get(5)?,
             })
         })
+    }
+
+    /// Records of all sessions in the order they were written, without the first `from`.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn records(&self, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
+        let query = "SELECT record, hash FROM events WHERE position >= ?1
+                     ORDER BY position LIMIT ?2";
+        self.rows(query, [bounded(from), limited(limit)], record)
+    }
+
+    /// Records of a session, from a sequence number on.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn session_records(
+        &self,
+        session: &SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let query = "SELECT record, hash FROM events WHERE sequence >= ?2 AND session =
+                     (SELECT number FROM sessions WHERE session_id = ?1)
+                     ORDER BY sequence LIMIT ?3";
+        let params = params![session.as_str(), bounded(from), limited(limit)];
+        self.rows(query, params, record)
+    }
+
+    /// The hashes of a session's records, in order.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    pub fn hashes(&self, session: &SessionId) -> Result<Vec<Digest>, StoreError> {
+        let query = "SELECT hash FROM events WHERE session =
+                     (SELECT number FROM sessions WHERE session_id = ?1) ORDER BY sequence";
+        self.rows(query, [session.as_str()], |row| digest(row, 0))
     }
 
     /// Events of a session, from a sequence number on.
@@ -103,218 +180,78 @@ impl Reader {
         from: u64,
         limit: usize,
     ) -> Result<Vec<Event>, StoreError> {
-        self.page(session, from, limit, |row| {
-            let payload: String = row.get(9)?;
-            Ok(Event {
-                trace_version: row.get(0)?,
-                event_id: parsed(row, 1)?,
-                trace_id: parsed(row, 2)?,
-                span_id: parsed(row, 3)?,
-                parent_span_id: row
-                    .get::<_, Option<String>>(4)?
-                    .map(|text| text.parse().map_err(|error| unreadable(4, error)))
-                    .transpose()?,
-                session_id: parsed(row, 5)?,
-                sequence: count(row, 6)?,
-                timestamp: parsed(row, 7)?,
-                event_type: row.get(8)?,
-                payload: serde_json::from_str(&payload).map_err(|error| unreadable(9, error))?,
-                pruned: false,
-                previous_hash: parsed(row, 10)?,
-                hash: parsed(row, 11)?,
+        let records = self.session_records(session, from, limit)?;
+        let events = records.iter().map(Record::event);
+        events
+            .collect::<Result<_, _>>()
+            .map_err(|what| StoreError::Damaged { what })
+    }
+
+    /// The text of an Atlas that was in force once, by its digest.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn atlas(&self, hash: &str) -> Result<Option<AtlasText>, StoreError> {
+        let query = "SELECT hash, atlas_id, version, text FROM atlases WHERE hash = ?1";
+        self.one(query, [hash], |row| {
+            Ok(AtlasText {
+                hash: row.get(0)?,
+                atlas_id: row.get(1)?,
+                version: row.get(2)?,
+                text: row.get(3)?,
             })
         })
     }
 
-    /// Checks every chain that has events or was ever acknowledged.
+    /// Checks the whole record: every chain that has events or was ever acknowledged, and the log.
     ///
     /// # Errors
     /// When the file itself cannot be read; faults of the record are verdicts, not errors.
-    pub fn verify(&self) -> Result<Vec<Checked>, StoreError> {
-        // One moment of the file: between reading a head and its chain a console may go on writing,
-        // and what it wrote would look like events that nobody acknowledged.
-        let moment = self.connection.unchecked_transaction();
-        let _moment = moment.map_err(|error| damaged(&error))?;
-        let mut heads: BTreeMap<String, Option<Head>> = BTreeMap::new();
-        let named = "SELECT DISTINCT session_id FROM events";
-        for session in self.rows(named, |row| row.get::<_, String>(0))? {
-            heads.insert(session, None);
-        }
-        for head in self.heads()? {
-            heads.insert(head.session.to_string(), Some(head));
-        }
-        heads
-            .into_iter()
-            .map(|(session, head)| self.verify_session(&session, head.as_ref()))
-            .collect()
+    pub fn verify(&self, trust: Trust) -> Result<Report, StoreError> {
+        super::verify::verify(self, trust)
     }
 
-    /// Checks one session's chain, and that what is listed about the session follows from it.
-    fn verify_session(&self, session: &str, head: Option<&Head>) -> Result<Checked, StoreError> {
-        // A name that no writer could have written still gets a verdict.
-        let id: SessionId = match session.parse() {
-            Ok(id) => id,
-            Err(error) => {
-                let id = "unknown".parse().map_err(|_| StoreError::Damaged {
-                    what: error.to_string(),
-                })?;
-                let mut verifier = Verifier::new(id);
-                verifier.push_unreadable(format!("session_id {error}"));
-                return Ok(verifier.finish(Known::Nothing));
-            }
-        };
-        let mut verifier = Verifier::new(id.clone());
-        let mut told = Told::default();
-        let mut from = 0;
-        loop {
-            let page = self.page(&id, from, PAGE, |row| Ok(raw(row)))?;
-            for event in &page {
-                match event {
-                    Ok(event) => {
-                        from = from.max(event.sequence.saturating_add(1));
-                        verifier.push(event);
-                        told.note(event);
-                    }
-                    Err(what) => verifier.push_unreadable(what.clone()),
-                }
-            }
-            if page.len() < PAGE || page.iter().all(Result::is_err) {
-                break;
-            }
-        }
-        let mut checked = verifier.finish(Known::Head(head));
-        if let Verdict::Verified { last } = checked.verdict
-            && let Some(what) = self.contradiction(&id, checked.events, &told)?
-        {
-            let sequence = last;
-            checked.verdict = Verdict::Broken { sequence, what };
-        }
-        Ok(checked)
-    }
-
-    /// What lies beside a chain that holds and does not agree with it.
-    fn contradiction(
-        &self,
-        session: &SessionId,
-        read: u64,
-        told: &Told,
-    ) -> Result<Option<String>, StoreError> {
-        let one = |query: &str| -> rusqlite::Result<(String, String, String, bool, i64)> {
-            self.connection.query_row(query, [session.as_str()], |row| {
-                let (agent, started_at) = (row.get(0)?, row.get(1)?);
-                Ok((agent, started_at, row.get(2)?, row.get(3)?, row.get(4)?))
-            })
-        };
-        let (agent, started_at, last_at, ended, rows) =
-            one("SELECT agent, started_at, last_at, ended,
-             (SELECT count(*) FROM events WHERE session_id = ?1)
-             FROM heads WHERE session_id = ?1")
-            .map_err(|error| damaged(&error))?;
-        let wrong = |what: &str| Some(format!("the list of sessions has another {what}"));
-        Ok(if u64::try_from(rows) != Ok(read) {
-            Some("there are events outside of the chain".to_owned())
-        } else if agent != told.agent {
-            wrong("agent than its first event")
-        } else if started_at != told.started_at {
-            wrong("start than its first event")
-        } else if last_at != told.last_at {
-            wrong("time than its last event")
-        } else if ended != told.ended {
-            wrong("state than its events")
-        } else {
-            None
-        })
-    }
-
-    fn page<T>(
-        &self,
-        session: &SessionId,
-        from: u64,
-        limit: usize,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, StoreError> {
-        let mut statement = self
-            .connection
-            .prepare_cached(
-                "SELECT trace_version, event_id, trace_id, span_id, parent_span_id, session_id,
-                 sequence, timestamp, event_type, payload, previous_hash, hash
-                 FROM events WHERE session_id = ?1 AND sequence >= ?2
-                 ORDER BY sequence LIMIT ?3",
-            )
-            .map_err(|error| damaged(&error))?;
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let from = i64::try_from(from).unwrap_or(i64::MAX);
-        let rows = statement.query_map(params![session.as_str(), from, limit], read);
-        rows.and_then(Iterator::collect)
-            .map_err(|error| damaged(&error))
-    }
-
-    fn rows<T>(
+    fn one<T>(
         &self,
         query: &str,
+        params: impl Params,
+        read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        self.connection
+            .query_row(query, params, read)
+            .optional()
+            .map_err(|error| damaged(&error))
+    }
+
+    pub(super) fn rows<T>(
+        &self,
+        query: &str,
+        params: impl Params,
         read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, StoreError> {
         let mut statement = self
             .connection
-            .prepare(query)
+            .prepare_cached(query)
             .map_err(|error| damaged(&error))?;
-        let rows = statement.query_map([], read);
+        let rows = statement.query_map(params, read);
         rows.and_then(Iterator::collect)
             .map_err(|error| damaged(&error))
     }
 }
 
-/// What the events of a chain say about its session.
-#[derive(Debug, Default)]
-struct Told {
-    agent: String,
-    started_at: String,
-    last_at: String,
-    ended: bool,
-}
-
-impl Told {
-    fn note(&mut self, event: &RawEvent) {
-        if event.sequence == 0 {
-            let payload: serde_json::Value =
-                serde_json::from_str(&event.payload).unwrap_or_default();
-            let agent = payload.get("agent_type").and_then(|agent| agent.as_str());
-            agent.unwrap_or_default().clone_into(&mut self.agent);
-            self.started_at.clone_from(&event.timestamp);
-        }
-        self.last_at.clone_from(&event.timestamp);
-        self.ended |= event.event_type == "session_ended";
-    }
-}
-
-/// A row as it lies: what is not text, or not a number, is said and not guessed.
-fn raw(row: &Row<'_>) -> Result<RawEvent, String> {
-    let text = |index: usize| match row.get_ref(index) {
-        Ok(ValueRef::Text(bytes)) => {
-            String::from_utf8(bytes.to_vec()).map_err(|_| format!("column {index} is not UTF-8"))
-        }
-        Ok(_) | Err(_) => Err(format!("column {index} is not text")),
-    };
-    Ok(RawEvent {
-        trace_version: text(0)?,
-        event_id: text(1)?,
-        trace_id: text(2)?,
-        span_id: text(3)?,
-        parent_span_id: match row.get_ref(4) {
-            Ok(ValueRef::Null) => None,
-            Ok(_) | Err(_) => Some(text(4)?),
-        },
-        session_id: text(5)?,
-        sequence: count(row, 6).map_err(|error| error.to_string())?,
-        timestamp: text(7)?,
-        event_type: text(8)?,
-        payload: text(9)?,
-        previous_hash: text(10)?,
-        hash: text(11)?,
+fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
+    Ok(Seal {
+        size: count(row, 0)?,
+        note: row.get(1)?,
     })
 }
 
-fn parsed<T>(row: &Row<'_>, index: usize) -> rusqlite::Result<T>
+fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
+    let hash = digest(row, 1)?;
+    Record::read(row.get(0)?, hash).map_err(|what| unreadable(0, what))
+}
+
+pub(super) fn parsed<T>(row: &Row<'_>, index: usize) -> rusqlite::Result<T>
 where
     T: FromStr,
     T::Err: Display,
@@ -323,7 +260,20 @@ where
     text.parse().map_err(|error| unreadable(index, error))
 }
 
-fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
+pub(super) fn digest(row: &Row<'_>, index: usize) -> rusqlite::Result<Digest> {
+    match row.get_ref(index)? {
+        ValueRef::Blob(bytes) => {
+            let bytes = bytes.try_into();
+            let bytes = bytes.map_err(|_| unreadable(index, "a hash has 32 bytes"))?;
+            Ok(Digest::from_bytes(bytes))
+        }
+        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Text(_) => {
+            Err(unreadable(index, "a hash is 32 bytes"))
+        }
+    }
+}
+
+pub(super) fn count(row: &Row<'_>, index: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(index)?;
     u64::try_from(number).map_err(|error| unreadable(index, error))
 }
@@ -334,4 +284,12 @@ fn unreadable(index: usize, error: impl Display) -> rusqlite::Error {
         rusqlite::types::Type::Text,
         error.to_string().into(),
     )
+}
+
+fn bounded(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn limited(limit: usize) -> i64 {
+    i64::try_from(limit).unwrap_or(i64::MAX)
 }

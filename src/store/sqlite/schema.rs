@@ -1,47 +1,76 @@
-//! The tables, and whether a file has them.
+//! The tables, whether a file has them, and how older ones become these.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, Transaction};
+use uuid::Uuid;
 
 use super::super::StoreError;
+use super::migrate;
 
 /// Marks the file as ours: `CRA1`.
 const APPLICATION_ID: i64 = 0x4352_4131;
 
 /// Format of the tables. Grows with every change of them.
-pub(super) const FORMAT: i64 = 1;
+pub(super) const FORMAT: i64 = 2;
 
-/// The tables of format 1.
+/// Large pages: a record is read with fewer steps, and most of a page is one session's.
+const PAGE_BYTES: i64 = 16384;
+
+/// The tables of format 2.
 ///
-/// `events` is the record itself, `heads` what was acknowledged about each chain, kept apart so that
-/// a cut tail shows, and `state` what the engine needs to go on after a restart.
+/// `events` is the record itself: every row is the text that its hash covers, in the order of writing.
+/// `sessions` is what was acknowledged about each chain, kept apart so that a cut tail shows. `seals`
+/// has the signed heads of the log, `atlases` what was in force, and `state` what the engine needs to
+/// go on after a restart. `trace` is for people with a SQLite shell.
 const TABLES: &str = "
-CREATE TABLE events (
-    position INTEGER PRIMARY KEY,
-    trace_version TEXT NOT NULL,
-    event_id TEXT NOT NULL UNIQUE,
-    trace_id TEXT NOT NULL,
-    span_id TEXT NOT NULL,
-    parent_span_id TEXT,
-    session_id TEXT NOT NULL,
-    sequence INTEGER NOT NULL,
-    timestamp TEXT NOT NULL,
-    event_type TEXT NOT NULL,
-    payload TEXT NOT NULL,
-    previous_hash TEXT NOT NULL,
-    hash TEXT NOT NULL,
-    UNIQUE (session_id, sequence)
+CREATE TABLE log (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    log_id TEXT NOT NULL
 ) STRICT;
-CREATE TABLE heads (
-    session_id TEXT PRIMARY KEY,
+CREATE TABLE sessions (
+    number INTEGER PRIMARY KEY,
+    session_id TEXT NOT NULL UNIQUE,
     count INTEGER NOT NULL,
-    hash TEXT NOT NULL,
+    hash BLOB NOT NULL,
     agent TEXT NOT NULL,
     started_at TEXT NOT NULL,
     last_at TEXT NOT NULL,
     ended INTEGER NOT NULL
+) STRICT;
+CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    record TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    UNIQUE (session, sequence)
+) STRICT;
+CREATE TABLE seals (
+    size INTEGER PRIMARY KEY,
+    note TEXT NOT NULL
+) STRICT;
+CREATE TABLE atlases (
+    hash TEXT PRIMARY KEY,
+    atlas_id TEXT NOT NULL,
+    version TEXT NOT NULL,
+    text TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
+CREATE VIEW trace AS
+    SELECT s.session_id, e.sequence,
+        substr(e.record, instr(e.record, '{'), length(e.record) - instr(e.record, '{') - 64) AS payload,
+        substr(e.record, 1, instr(e.record, '{') - 1) AS envelope,
+        substr(e.record, -64) AS previous_hash,
+        lower(hex(e.hash)) AS hash
+    FROM events e JOIN sessions s ON s.number = e.session
+    WHERE instr(e.record, '{') > 0
+    ORDER BY e.position;
+";
+
+/// What the engine needs to go on; the same in every format so far.
+pub(super) const STATE: &str = "
 CREATE TABLE state (
     kind TEXT NOT NULL,
     key TEXT NOT NULL,
@@ -56,10 +85,35 @@ pub(super) enum Found {
     Empty,
     /// It is a store of our format.
     Ours,
+    /// It is a store of an older format.
+    Older(i64),
+}
+
+/// Whether the end of a file is missing. SQLite notices only where it happens to look.
+fn is_cut(path: &Path) -> bool {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    let mut header = [0; 100];
+    let file = File::open(path).and_then(|mut file| {
+        file.read_exact(&mut header)?;
+        file.metadata()
+    });
+    let (Ok(file), false) = (file, Path::new(&wal).exists()) else {
+        // Pages may still be in the write-ahead log.
+        return false;
+    };
+    let [.., page_high, page_low] = header.first_chunk::<18>().copied().unwrap_or_default();
+    let page = match u64::from(u16::from_be_bytes([page_high, page_low])) {
+        1 => 65536,
+        page => page,
+    };
+    let [.., a, b, c, d] = header.first_chunk::<32>().copied().unwrap_or_default();
+    file.len() < page * u64::from(u32::from_be_bytes([a, b, c, d]))
 }
 
 /// Looks at a file without changing it.
 pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, StoreError> {
+    let cut = is_cut(path);
     let path = || path.display().to_string();
     let number = |name: &str| {
         connection
@@ -80,7 +134,11 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, Sto
         .map_err(|error| super::damaged(&error))?;
     match (application, format, tables) {
         (0, 0, 0) => Ok(Found::Empty),
+        (APPLICATION_ID, 1..=FORMAT, _) if cut => Err(StoreError::Damaged {
+            what: format!("the end of `{}` is missing", path()),
+        }),
         (APPLICATION_ID, FORMAT, _) => Ok(Found::Ours),
+        (APPLICATION_ID, found @ 1..FORMAT, _) => Ok(Found::Older(found)),
         (APPLICATION_ID, found, _) => Err(StoreError::Version {
             path: path(),
             found,
@@ -93,22 +151,53 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, Sto
     }
 }
 
-/// Makes a writer's connection ready: our tables, durable commits.
-pub(super) fn prepare(connection: &mut Connection, path: &Path) -> Result<(), StoreError> {
+/// Makes a writer's connection ready: our tables, durable commits. Says what was brought up to date.
+pub(super) fn prepare(
+    connection: &mut Connection,
+    path: &Path,
+) -> Result<Option<String>, StoreError> {
     let found = inspect(connection, path)?;
-    let ready = || -> rusqlite::Result<()> {
-        connection.pragma_update(None, "journal_mode", "WAL")?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        connection.pragma_update(None, "foreign_keys", true)?;
-        if let Found::Empty = found {
-            let transaction = connection.transaction()?;
-            transaction.execute_batch(TABLES)?;
-            transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-            transaction.pragma_update(None, "user_version", FORMAT)?;
-            transaction.commit()?;
+    let failed = |error: rusqlite::Error| super::damaged(&error);
+    if let Found::Empty = found {
+        connection
+            .pragma_update(None, "page_size", PAGE_BYTES)
+            .map_err(failed)?;
+    }
+    for (name, value) in [
+        ("journal_mode", "WAL"),
+        ("synchronous", "FULL"),
+        // What is pruned is gone from the file, not only from its tables.
+        ("secure_delete", "ON"),
+    ] {
+        connection
+            .pragma_update(None, name, value)
+            .map_err(failed)?;
+    }
+    match found {
+        Found::Ours => Ok(None),
+        Found::Empty => {
+            let transaction = connection.transaction().map_err(failed)?;
+            transaction.execute_batch(STATE).map_err(failed)?;
+            make(&transaction).map_err(failed)?;
+            transaction.commit().map_err(failed)?;
+            Ok(None)
         }
-        Ok(())
-    };
-    let mut ready = ready;
-    ready().map_err(|error| super::damaged(&error))
+        Found::Older(format) => {
+            let transaction = connection.transaction().map_err(failed)?;
+            let moved = migrate::from_first(&transaction)?;
+            transaction.commit().map_err(failed)?;
+            Ok(Some(format!(
+                "the store was brought from format {format} to format {FORMAT}: {moved} events moved"
+            )))
+        }
+    }
+}
+
+/// Makes the tables of this format beside what is there.
+pub(super) fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(TABLES)?;
+    let log = format!("log-{}", Uuid::now_v7().hyphenated());
+    transaction.execute("INSERT INTO log (one, log_id) VALUES (1, ?1)", [log])?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", FORMAT)
 }

@@ -50,6 +50,12 @@ macro_rules! payloads {
                 }
             }
 
+            /// The details as they are hashed.
+            #[must_use]
+            pub fn canonical(&self) -> String {
+                crate::base::canon::canonical(&Value::Object(self.fields()))
+            }
+
             /// Reads the details of an event type.
             ///
             /// # Errors

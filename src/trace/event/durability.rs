@@ -15,7 +15,11 @@ impl Payload {
             | Self::RiskDetected(_)
             | Self::RiskVerified(_)
             | Self::RetentionApplied(_)
-            | Self::TraceImported(_) => true,
+            | Self::TraceImported(_)
+            | Self::LogStarted(_)
+            | Self::LogSealed(_)
+            | Self::KeyRotated(_)
+            | Self::StoreRecovered(_) => true,
             Self::ActionAttempted(attempted) => {
                 matches!(attempted.risk_tier.as_str(), "high" | "critical")
             }

@@ -2,6 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+
 /// Where a session runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -33,4 +36,16 @@ pub struct ErrorDetail {
     pub code: String,
     /// For people.
     pub message: String,
+}
+
+/// The end of a chain at a moment.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SealedHead {
+    /// The session.
+    pub session: SessionId,
+    /// Its events.
+    pub count: u64,
+    /// Hash of the last of them.
+    pub hash: Digest,
 }

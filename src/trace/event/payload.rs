@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::declare::payloads;
-use super::parts::{Environment, ErrorDetail, WrapperCapabilities};
+use super::parts::{Environment, ErrorDetail, SealedHead, WrapperCapabilities};
 
 /// Names that an earlier draft had for events, and the names they go by. They are understood where a
 /// record is read; nothing is written under them.
@@ -444,6 +444,9 @@ payloads! {
         pruned: Vec<(u64, u64)>,
         /// How many.
         events: u64,
+        /// Digest of what is left of them, so that it cannot be changed now that the hashes cannot be
+        /// computed again.
+        envelopes_hash: String,
         /// What was older than its rule allows.
         reason: String,
     }
@@ -458,5 +461,29 @@ payloads! {
         head_hash: String,
         /// Where it came from.
         source: String,
+    }
+    /// A log began. It is the first entry of its log.
+    LogStarted = "log_started" {
+        /// Version of this program.
+        wrapper_version: String,
+        /// The public key that the log's heads are signed with.
+        key: String,
+    }
+    /// What all chains were when this was recorded.
+    LogSealed = "log_sealed" {
+        /// Every session with events since the last entry of this kind, by its name.
+        sessions: Vec<SealedHead>,
+    }
+    /// Another key signs the log's heads from now on. The old one signs this entry still.
+    KeyRotated = "key_rotated" {
+        /// The public key.
+        key: String,
+        /// Who wanted it.
+        by: String,
+    }
+    /// Something was mended when the store was opened.
+    StoreRecovered = "store_recovered" {
+        /// What was found, and what was done about it.
+        what: String,
     }
 }

@@ -81,7 +81,7 @@ fn draw_sessions(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
         let mark = if chosen { "> " } else { "  " };
         let events = session.events.to_string();
         let (state, meaning) = match (session.ended, trace.checked.get(&session.session)) {
-            (_, Some(verdict)) if !verdict.is_sound() => ("BROKEN", Meaning::Denied),
+            (_, Some(verdict)) if !verdict.verdict.is_sound() => ("BROKEN", Meaning::Denied),
             (false, _) => ("live", Meaning::Waiting),
             (true, _) => ("ended", Meaning::Dim),
         };
@@ -263,19 +263,24 @@ fn verdict(trace: &Trace) -> (String, Meaning) {
     let found = trace.selected.as_ref().and_then(|id| trace.checked.get(id));
     match found {
         None => ("not verified yet: v verifies".to_owned(), Meaning::Dim),
-        Some(verdict @ Verdict::Verified { last }) => {
-            let newer = trace.total().saturating_sub(last + 1);
-            let note = if newer > 0 {
-                format!(", {newer} newer not verified yet")
-            } else {
-                String::new()
-            };
-            (format!("{verdict}{note}"), Meaning::Passed)
-        }
-        Some(verdict @ Verdict::Unproven { .. }) => (verdict.to_string(), Meaning::Waiting),
-        Some(verdict @ (Verdict::Truncated { .. } | Verdict::Broken { .. })) => {
-            (one_line(&verdict.to_string()), Meaning::Denied)
-        }
+        Some(checked) => match &checked.verdict {
+            Verdict::Holds(proven) => {
+                let newer = trace.total().saturating_sub(proven.count);
+                let note = if newer > 0 {
+                    format!(", {newer} newer not verified yet")
+                } else {
+                    String::new()
+                };
+                let meaning = match proven.tail() {
+                    0 => Meaning::Passed,
+                    _ => Meaning::Waiting,
+                };
+                (format!("{checked}{note}"), meaning)
+            }
+            Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => {
+                (one_line(&checked.to_string()), Meaning::Denied)
+            }
+        },
     }
 }
 

@@ -1,0 +1,176 @@
+//! `cra trace verify`: what the record proves.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::path::Path;
+
+use serde_json::json;
+
+use super::args::Verify;
+use super::error::{Failure, verdict};
+use super::exit;
+use super::settings::Settings;
+use super::trace::{open, recorded};
+use crate::base::id::SessionId;
+use crate::base::limits::MAX_LINE_BYTES;
+use crate::base::text::one_line;
+use crate::store::key;
+use crate::trace::head::KnownHead;
+use crate::trace::jsonl::LinesVerifier;
+use crate::trace::note::Verifier;
+use crate::trace::verify::{Report, Trust};
+
+/// Checks the record of the store, or an export of one.
+pub(super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
+    let trust = trust(settings, verify)?;
+    let mut report = match &verify.file {
+        Some(file) => {
+            let only = verify.session.as_deref();
+            let only = only.map(|name| {
+                name.parse::<SessionId>()
+                    .map_err(|_| Failure::NoSession(one_line(name)))
+            });
+            of_file(file, trust, only.transpose()?)?
+        }
+        None => open(settings)?.verify(trust)?,
+    };
+    if let Some(name) = &verify.session {
+        report.chains.retain(|one| one.session.as_str() == name);
+        if report.chains.is_empty() {
+            if verify.file.is_none() {
+                recorded(&open(settings)?, name)?;
+            }
+            return Err(Failure::NoSession(one_line(name)));
+        }
+    }
+    let sound = report.is_sound();
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if verify.json {
+        let told = json!({ "sound": sound, "log": report.log, "chains": report.chains });
+        serde_json::to_writer_pretty(&mut out, &told)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        write_verdicts(&mut out, &report)
+    };
+    let written = written.and_then(|()| out.flush());
+    verdict(if sound { exit::OK } else { exit::BROKEN }, written)
+}
+
+/// What the record is held against: the key that was named or the one beside the store, and heads that
+/// were kept elsewhere.
+fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
+    let mut trust = Trust::nothing();
+    let named = verify.key.as_deref().map(|key| {
+        let text = text_or_file(key, |text| text.contains('+'))?;
+        let key = text.trim().parse::<Verifier>();
+        key.map_err(|error| Failure::Key(one_line(&text), error))
+    });
+    let beside = || match verify.file {
+        Some(_) => None,
+        None => key::verifier(&settings.data_dir().ok()?),
+    };
+    if let Some(key) = named.transpose()?.or_else(beside) {
+        trust = trust.key(key);
+    }
+    for known in &verify.known_head {
+        let text = text_or_file(known, |text| text.contains('\n'))?;
+        let head = KnownHead::read(&text);
+        let head = head.map_err(|error| Failure::Head(one_line(known), error))?;
+        // In an export there is no other place for a signature.
+        if let (Some(note), Some(_)) = (&head.note, &verify.file) {
+            trust = trust.signed([(head.head.clone(), note.clone())]);
+        }
+        trust = trust.known(head);
+    }
+    Ok(trust)
+}
+
+/// A text that was pasted, or the content of the file that was named; `-` is standard input.
+fn text_or_file(given: &str, is_text: impl Fn(&str) -> bool) -> Result<String, Failure> {
+    let path = Path::new(given);
+    if given == "-" {
+        let mut text = String::new();
+        let read = io::stdin()
+            .lock()
+            .take(MAX_LINE_BYTES)
+            .read_to_string(&mut text);
+        return read
+            .map(|_| text)
+            .map_err(|error| Failure::Read(path.to_owned(), error));
+    }
+    if is_text(given) && !path.exists() {
+        return Ok(given.to_owned());
+    }
+    let mut text = String::new();
+    let read =
+        File::open(path).and_then(|file| file.take(MAX_LINE_BYTES).read_to_string(&mut text));
+    read.map(|_| text)
+        .map_err(|error| Failure::Read(path.to_owned(), error))
+}
+
+fn of_file(file: &Path, trust: Trust, only: Option<SessionId>) -> Result<Report, Failure> {
+    let failed = |error| Failure::Read(file.to_owned(), error);
+    let mut verifier = LinesVerifier::new(trust);
+    if let Some(only) = only {
+        verifier = verifier.only(only);
+    }
+    let read = if file.as_os_str() == "-" {
+        each_line(io::stdin().lock(), |line| verifier.push(line))
+    } else {
+        let input = BufReader::with_capacity(1 << 20, File::open(file).map_err(failed)?);
+        each_line(input, |line| verifier.push(line))
+    };
+    read.map_err(failed)?;
+    if verifier.lines() == 0 {
+        return Err(Failure::EmptyExport(file.to_owned()));
+    }
+    Ok(verifier.finish())
+}
+
+/// Goes over lines without their line feeds, one at a time. A line longer than any record is cut: it is
+/// no record, and is told as that.
+pub(super) fn each_line(mut input: impl BufRead, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let mut bounded = input.by_ref().take(MAX_LINE_BYTES);
+        if bounded.read_until(b'\n', &mut line)? == 0 {
+            return Ok(());
+        }
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        }
+        take(&line);
+    }
+}
+
+fn write_verdicts(out: &mut impl Write, report: &Report) -> io::Result<()> {
+    let names = report.chains.iter().map(|chain| chain.session.as_str());
+    let log = report.log.as_ref();
+    let names = names.chain(log.map(|log| log.log.as_str()));
+    let Some(width) = names.map(str::len).max() else {
+        return writeln!(out, "Nothing is on record, so there is nothing to verify.");
+    };
+    if let Some(log) = log {
+        writeln!(out, "{:width$}  {}", log.log, log.verdict)?;
+        match &log.key {
+            Some(key) => writeln!(out, "{:width$}  signed with {key}", "")?,
+            None => writeln!(out, "{:width$}  no signature was held against a key", "")?,
+        }
+    }
+    for chain in &report.chains {
+        writeln!(out, "{:width$}  {chain}", chain.session)?;
+    }
+    let chains = report.chains.len();
+    let bad = report
+        .chains
+        .iter()
+        .filter(|chain| !chain.verdict.is_sound());
+    let events = report.events();
+    match (bad.count(), log.is_none_or(|log| log.verdict.is_sound())) {
+        (0, true) => writeln!(out, "{chains} chains, {events} events: all hold"),
+        (0, false) => writeln!(out, "{chains} chains hold, the log over them does NOT"),
+        (bad, _) => writeln!(out, "{bad} of {chains} chains do NOT hold"),
+    }
+}

@@ -1,0 +1,262 @@
+//! Sealing the log: an entry that says where every chain stands, read back, signed, kept elsewhere.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::super::ledger::{Ledger, LogError, ReadBack};
+use super::super::message::Message;
+use super::super::snapshot::{Elsewhere, HeadState};
+use super::super::witness;
+use super::{Actor, Written};
+use crate::base::canon::canonical;
+use crate::base::clock::{Boxed, Timestamp};
+use crate::base::digest::Digest;
+use crate::base::id::GateId;
+use crate::store::{Batch, Seal, StateRow, Store, StoreError};
+use crate::trace::event::{Durability, Payload};
+use crate::trace::head::LogHead;
+
+/// An entry that is on its way to the disk, and the head that it makes.
+#[derive(Clone, Debug)]
+pub(super) struct Entered {
+    head: LogHead,
+    hash: Digest,
+}
+
+type Reading = Boxed<'static, Result<ReadBack, LogError>>;
+
+/// How far sealing has come.
+pub(in super::super) struct Sealing {
+    /// Where reading back goes on; away while it is under way.
+    read_back: Option<ReadBack>,
+    reading: Option<(Reading, Entered)>,
+    /// The newest entry that is on disk and not read back yet.
+    waiting: Option<Entered>,
+    signed: u64,
+    elsewhere: Elsewhere,
+    head_file: Option<PathBuf>,
+    messages: mpsc::WeakSender<Message>,
+}
+
+impl Sealing {
+    pub(in super::super) fn new(
+        read_back: ReadBack,
+        signed: u64,
+        head_file: Option<PathBuf>,
+        messages: mpsc::WeakSender<Message>,
+    ) -> Self {
+        let elsewhere = match &head_file {
+            Some(_) => Elsewhere::Kept,
+            None => Elsewhere::Nowhere,
+        };
+        Self {
+            read_back: Some(read_back),
+            reading: None,
+            waiting: None,
+            signed,
+            elsewhere,
+            head_file,
+            messages,
+        }
+    }
+
+    pub(super) fn head(&self) -> HeadState {
+        HeadState {
+            signed: self.signed,
+            elsewhere: self.elsewhere.clone(),
+        }
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.reading.is_some()
+    }
+
+    /// What was read back, once it is.
+    pub(super) async fn next(&mut self) -> Result<(ReadBack, Entered), LogError> {
+        let Some((reading, _)) = &mut self.reading else {
+            return std::future::pending().await;
+        };
+        let read = reading.await;
+        let entered = self.reading.take().map(|(_, entered)| entered);
+        match entered {
+            Some(entered) => Ok((read?, entered)),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// An entry is on disk: it is read back as soon as nothing else is.
+    pub(super) fn entered(
+        &mut self,
+        entered: Option<Entered>,
+        store: &Arc<dyn Store>,
+        ledger: &Ledger,
+    ) {
+        self.waiting = entered.or(self.waiting.take());
+        if self.reading.is_some() || self.waiting.is_none() {
+            return;
+        }
+        if let (Some(entered), Some(read_back)) = (self.waiting.take(), self.read_back.take()) {
+            let (store, log) = (Arc::clone(store), ledger.log().clone());
+            let reading = read_back.up_to(store, log, entered.hash);
+            self.reading = Some((Box::pin(reading), entered));
+        }
+    }
+
+    /// Keeps a signed head elsewhere, where that is wanted.
+    fn keep(&self, note: String) {
+        let Some(path) = self.head_file.clone() else {
+            return;
+        };
+        let messages = self.messages.clone();
+        tokio::spawn(async move {
+            let kept = tokio::task::spawn_blocking(move || witness::keep(&path, &note)).await;
+            let kept = kept.unwrap_or_else(|error| Err(error.to_string()));
+            if let Some(messages) = messages.upgrade() {
+                // An actor that stopped shows nothing any more.
+                let _ = messages.send(Message::HeadKept(kept)).await;
+            }
+        });
+    }
+}
+
+impl Actor {
+    /// Adds the entry that says where every chain stands, when that is due by number.
+    pub(super) fn enter_if_full(&mut self, batch: &mut Batch) -> Option<Entered> {
+        self.ledger.is_full().then(|| self.enter(batch))
+    }
+
+    fn enter(&mut self, batch: &mut Batch) -> Entered {
+        let now = self.clock.now();
+        let (record, head) = self.ledger.seal_all(now);
+        let hash = record.hash;
+        batch.records.push(record);
+        Entered { head, hash }
+    }
+
+    /// Seals what there is, because it is time.
+    pub(super) async fn seal_all(&mut self) {
+        let mut batch = Batch::default();
+        let entered = self.enter(&mut batch);
+        self.write_quietly(batch, Some(entered)).await;
+    }
+
+    /// What an entry covers was read back: so its head is signed.
+    pub(super) async fn read_back(&mut self, read: Result<(ReadBack, Entered), LogError>) {
+        let (read_back, entered) = match read {
+            Ok(read) => read,
+            Err(error) => {
+                let what = error.to_string();
+                self.poisoned(&StoreError::Poisoned { what }, Vec::new());
+                return;
+            }
+        };
+        self.sealing.read_back = Some(read_back);
+        let seal = self.ledger.sign(&entered.head);
+        self.sealing.signed = seal.size;
+        self.sealing.keep(seal.note.clone());
+        let batch = Batch {
+            seals: vec![seal],
+            ..Batch::default()
+        };
+        self.write_quietly(batch, None).await;
+        self.sealing.entered(None, &self.store, &self.ledger);
+    }
+
+    pub(super) fn head_kept(&mut self, kept: Result<(), String>) {
+        self.sealing.elsewhere = match kept {
+            Ok(()) => Elsewhere::Kept,
+            Err(what) => {
+                tracing::error!(what, "the head of the log cannot be kept elsewhere");
+                Elsewhere::Failed { what }
+            }
+        };
+        self.changed = true;
+        self.show();
+    }
+
+    /// Keeps what an operator typed, or throws it away.
+    pub(super) async fn keep_draft(&mut self, gate: GateId, draft: Option<Value>) {
+        if self.poison.is_some() || self.engine.held().iter().all(|held| held.id != gate) {
+            return;
+        }
+        let row = draft_row(&gate, draft.as_ref());
+        match draft {
+            Some(draft) => drop(Arc::make_mut(&mut self.drafts).insert(gate, draft)),
+            None => drop(Arc::make_mut(&mut self.drafts).remove(&gate)),
+        }
+        self.changed = true;
+        let batch = Batch {
+            state: vec![row],
+            ..Batch::default()
+        };
+        self.write(batch, Vec::new(), Durability::Async).await;
+    }
+
+    /// A request is no longer held: what was typed at it goes.
+    pub(super) fn drop_draft(&mut self, gate: &GateId) -> Option<StateRow> {
+        let known = self.drafts.contains_key(gate);
+        known.then(|| {
+            Arc::make_mut(&mut self.drafts).remove(gate);
+            draft_row(gate, None)
+        })
+    }
+
+    /// Writes what nobody waits for and no picture shows.
+    async fn write_quietly(&mut self, batch: Batch, entered: Option<Entered>) {
+        let ack = match self.store.append(batch).await {
+            Ok(ack) => ack,
+            Err(error) => return self.poisoned(&error, Vec::new()),
+        };
+        self.writes.push_back(Box::pin(async move {
+            Written {
+                outcome: ack.await,
+                replies: Vec::new(),
+                picture: None,
+                records: Vec::new(),
+                entered,
+            }
+        }));
+    }
+}
+
+/// The kind of state that a draft is.
+pub(in super::super) const DRAFT: &str = "draft";
+
+fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
+    StateRow {
+        kind: DRAFT.to_owned(),
+        key: gate.to_string(),
+        body: draft.map(canonical),
+    }
+}
+
+/// Puts the first entries of a run into the log, and signs them before anybody is let in.
+pub(in super::super) async fn begin(
+    store: &Arc<dyn Store>,
+    ledger: &mut Ledger,
+    read_back: ReadBack,
+    entries: Vec<Payload>,
+    batch: Batch,
+    now: Timestamp,
+) -> Result<(ReadBack, Seal), LogError> {
+    let mut batch = batch;
+    for payload in entries {
+        batch.records.push(ledger.entry(payload, now));
+    }
+    let (record, head) = ledger.seal_all(now);
+    let hash = record.hash;
+    batch.records.push(record);
+    store.append(batch).await?.await?;
+    let log = ledger.log().clone();
+    let read_back = read_back.up_to(Arc::clone(store), log, hash).await?;
+    let seal = ledger.sign(&head);
+    let batch = Batch {
+        seals: vec![seal.clone()],
+        ..Batch::default()
+    };
+    store.append(batch).await?.await?;
+    Ok((read_back, seal))
+}

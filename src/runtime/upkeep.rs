@@ -1,0 +1,293 @@
+//! What is done to a record while no console has it: taking in sessions that were recorded elsewhere,
+//! pruning what is old, changing the key. Each leaves an entry in the log, and a signed head.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::actor::begin;
+use super::ledger::{Ledger, LogError, ReadBack};
+use crate::base::clock::{Clock, Timestamp};
+use crate::base::id::SessionId;
+use crate::store::{Batch, Prune, Seal, Store, StoreError};
+use crate::trace::event::{KeyRotated, LogStarted, Payload, RetentionApplied, TraceImported};
+use crate::trace::note::Signer;
+use crate::trace::record::Record;
+use crate::trace::verify::{Checked, Remains};
+
+/// Records that are written, or looked at, together.
+const PAGE: usize = 1024;
+
+/// A record, and the right to change what may be changed about it.
+pub struct Upkeep {
+    store: Arc<dyn Store>,
+    ledger: Ledger,
+    read_back: ReadBack,
+    clock: Arc<dyn Clock>,
+}
+
+/// Why something cannot be done to a record.
+#[derive(Debug, thiserror::Error)]
+pub enum UpkeepError {
+    /// The log cannot be gone on with.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A session of that name is there, and is another one.
+    #[error("the session `{0}` is on record already, with other events")]
+    Taken(SessionId),
+    /// A session of that name is still at work here.
+    #[error("the session `{0}` is still open in this store")]
+    Live(SessionId),
+}
+
+impl Upkeep {
+    /// Takes up the log of a store, and signs what is there.
+    ///
+    /// # Errors
+    /// When the log is not the one that was signed, or the store fails.
+    pub async fn open(
+        store: Arc<dyn Store>,
+        signer: Signer,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, UpkeepError> {
+        let key = signer.verifier();
+        let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, &[]).await?;
+        let mut entries: Vec<Payload> = Vec::new();
+        if ledger.is_new() {
+            entries.push(LogStarted::now(&key).into());
+        }
+        let now = clock.now();
+        let begun = begin(
+            &store,
+            &mut ledger,
+            read_back,
+            entries,
+            Batch::default(),
+            now,
+        )
+        .await?;
+        Ok(Self {
+            store,
+            ledger,
+            read_back: begun.0,
+            clock,
+        })
+    }
+
+    /// How many events of each of these sessions are there already.
+    ///
+    /// # Errors
+    /// When one is there that is not the beginning of what is to be taken in, or is still at work.
+    pub async fn known(
+        &self,
+        sessions: &[(Checked, Vec<crate::base::digest::Digest>)],
+    ) -> Result<BTreeMap<SessionId, u64>, UpkeepError> {
+        let live = self.store.state().await?;
+        let live: BTreeSet<_> = live
+            .into_iter()
+            .filter(|row| row.kind == "session")
+            .map(|row| row.key)
+            .collect();
+        let mut known = BTreeMap::new();
+        for (checked, hashes) in sessions {
+            let session = &checked.session;
+            if live.contains(session.as_str()) || session == self.ledger.log() {
+                return Err(UpkeepError::Live(session.clone()));
+            }
+            let there = self.store.hashes(session.clone()).await?;
+            if !hashes.starts_with(&there) {
+                return Err(UpkeepError::Taken(session.clone()));
+            }
+            known.insert(session.clone(), there.len() as u64);
+        }
+        Ok(known)
+    }
+
+    /// Announces a session that is taken in.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn announce(&mut self, imported: TraceImported) -> Result<(), UpkeepError> {
+        let entry = self.ledger.entry(imported, self.clock.now());
+        self.write(Batch::of(vec![entry])).await
+    }
+
+    /// Takes in records of announced sessions that follow what is there. They were verified.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn take_in(&mut self, records: Vec<Record>) -> Result<(), UpkeepError> {
+        let now = self.clock.now();
+        for record in &records {
+            self.ledger.adopt(record, now);
+        }
+        self.write(Batch::of(records)).await
+    }
+
+    /// Prunes what is older than its rule allows: the content goes, envelope and hash stay. Returns how
+    /// many events of which sessions.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn prune(
+        &mut self,
+        days_for: &(dyn Fn(&str) -> Option<u32> + Sync),
+        deed: Deed,
+    ) -> Result<Vec<(SessionId, u64)>, UpkeepError> {
+        let now = self.clock.now();
+        let mut pruned = Vec::new();
+        for session in self.store.sessions().await? {
+            let session = session.session;
+            let old = self.old_events(&session, now, days_for).await?;
+            let count = old.count;
+            if count == 0 {
+                continue;
+            }
+            pruned.push((session.clone(), count));
+            if deed == Deed::Tell {
+                continue;
+            }
+            let entry = self.ledger.entry(old.entry(&session), now);
+            let mut batch = Batch::of(vec![entry]);
+            let ranges = old.ranges;
+            batch.prune.push(Prune { session, ranges });
+            self.write(batch).await?;
+        }
+        Ok(pruned)
+    }
+
+    async fn old_events(
+        &self,
+        session: &SessionId,
+        now: Timestamp,
+        days_for: &(dyn Fn(&str) -> Option<u32> + Sync),
+    ) -> Result<Old, UpkeepError> {
+        let mut old = Old::default();
+        let mut from = 0;
+        loop {
+            let page = self
+                .store
+                .session_records(session.clone(), from, PAGE)
+                .await?;
+            for record in &page {
+                let envelope = record.envelope();
+                let envelope = envelope.map_err(|what| StoreError::Damaged { what })?;
+                let age = now.since(record.timestamp);
+                let days =
+                    days_for(envelope.event_type).map(|days| Duration::from_hours(24) * days);
+                if !envelope.is_pruned() && days.is_some_and(|days| age > days) {
+                    old.note(record);
+                }
+            }
+            from += page.len() as u64;
+            if page.len() < PAGE {
+                return Ok(old);
+            }
+        }
+    }
+
+    /// Hands over to another key. The old one signs the entry that names the new one, and both sign
+    /// the head.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, UpkeepError> {
+        let rotated = KeyRotated {
+            key: next.verifier().to_string(),
+            by: by.to_owned(),
+        };
+        let entry = self.ledger.entry(rotated, self.clock.now());
+        self.write(Batch::of(vec![entry])).await?;
+        Ok(self.seal_with(Some(next)).await?)
+    }
+
+    /// Signs what there is.
+    ///
+    /// # Errors
+    /// When the store fails, or does not give back what was written.
+    pub async fn seal(&mut self) -> Result<Seal, UpkeepError> {
+        Ok(self.seal_with(None).await?)
+    }
+
+    async fn seal_with(&mut self, next: Option<Signer>) -> Result<Seal, LogError> {
+        let (record, head) = self.ledger.seal_all(self.clock.now());
+        let hash = record.hash;
+        self.store.append(Batch::of(vec![record])).await?.await?;
+        let read_back = std::mem::take(&mut self.read_back);
+        let (store, log) = (Arc::clone(&self.store), self.ledger.log().clone());
+        self.read_back = read_back.up_to(store, log, hash).await?;
+        let mut seal = self.ledger.sign(&head);
+        if let Some(next) = next {
+            seal.note.push_str(&next.signature(&head.to_string()));
+            self.ledger.sign_with(next);
+        }
+        let batch = Batch {
+            seals: vec![seal.clone()],
+            ..Batch::default()
+        };
+        self.store.append(batch).await?.await?;
+        Ok(seal)
+    }
+
+    /// Writes, and signs as often as a console would.
+    async fn write(&mut self, batch: Batch) -> Result<(), UpkeepError> {
+        self.store.append(batch).await?.await?;
+        if self.ledger.is_full() {
+            self.seal_with(None).await?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Upkeep {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let log = self.ledger.log();
+        f.debug_struct("Upkeep")
+            .field("log", log)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Whether something is done, or only told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// It is done.
+    Do,
+    /// It is only told what would be done.
+    Tell,
+}
+
+/// Events of a session that are older than their rules allow.
+#[derive(Debug, Default)]
+struct Old {
+    ranges: Vec<(u64, u64)>,
+    remains: Remains,
+    count: u64,
+}
+
+impl Old {
+    fn note(&mut self, record: &Record) {
+        let sequence = record.sequence;
+        match self.ranges.last_mut() {
+            Some((_, last)) if *last + 1 == sequence => *last = sequence,
+            Some(_) | None => self.ranges.push((sequence, sequence)),
+        }
+        let left = record.without_content();
+        self.remains.push(&Remains::of(&left, &record.hash));
+        self.count += 1;
+    }
+
+    fn entry(&self, session: &SessionId) -> RetentionApplied {
+        RetentionApplied {
+            pruned_session: session.to_string(),
+            pruned: self.ranges.clone(),
+            events: self.count,
+            envelopes_hash: self.remains.clone().digest().to_string(),
+            reason: "older than the retention of its type".to_owned(),
+        }
+    }
+}

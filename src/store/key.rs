@@ -1,0 +1,205 @@
+//! The key that signs the log's heads: a file beside the store, for its owner alone.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use crate::base::id::SessionId;
+use crate::trace::head::LogHead;
+use crate::trace::note::{NoteError, Signer, Verifier};
+
+/// The key's name in the folder of its store.
+pub const FILE_NAME: &str = "cra.key";
+
+/// A key that is to take the place of the one in use, and has not yet.
+const NEXT: &str = "cra.key.next";
+
+/// Why there is no key to sign with.
+#[derive(Debug, thiserror::Error)]
+pub enum KeyError {
+    /// The file cannot be read or written.
+    #[error("cannot use the key `{}`: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What happened.
+        source: io::Error,
+    },
+    /// What is in the file is no key.
+    #[error("`{}` does not hold a key: {source}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: NoteError,
+    },
+    /// Others can read it.
+    #[error("`{}` can be read by others: whoever reads it can sign in this console's name", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+    },
+    /// It is the key of another log.
+    #[error("`{}` is the key of another log, not of `{log}`", path.display())]
+    Other {
+        /// The file.
+        path: PathBuf,
+        /// The log.
+        log: SessionId,
+    },
+    /// The log was signed, and the key is gone.
+    #[error("the key `{}` is gone, and the log was signed with it", path.display())]
+    Gone {
+        /// The file.
+        path: PathBuf,
+    },
+}
+
+impl KeyError {
+    /// What can be done about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Io { .. } => "check the folder and its permissions",
+            Self::Form { .. } | Self::Other { .. } => {
+                "nothing was changed; put the key back from a backup, or begin a new one with \
+                 cra trace key --new"
+            }
+            Self::Open { .. } => {
+                "chmod 600 it; if somebody may have read it, change it with cra trace key --rotate"
+            }
+            Self::Gone { .. } => {
+                "put it back from a backup; or begin a new one with cra trace key --new, which those \
+                 who know the old key cannot verify by it"
+            }
+        }
+    }
+}
+
+/// Whether a log has been signed before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum History {
+    /// It has not: a key is made.
+    Unsigned,
+    /// It has: its key must be there.
+    Signed,
+}
+
+/// The key of the log in `folder`. Where nothing was signed yet, it is made.
+///
+/// `current` is the key that the log itself names as the one in use.
+///
+/// # Errors
+/// When there is none that can be used.
+pub fn load(
+    folder: &Path,
+    log: &SessionId,
+    history: History,
+    current: Option<&Verifier>,
+) -> Result<Signer, KeyError> {
+    let path = folder.join(FILE_NAME);
+    finish_rotation(folder, current)?;
+    if !path.exists() {
+        return match history {
+            History::Signed => Err(KeyError::Gone { path }),
+            History::Unsigned => {
+                let signer = generate(&path, log)?;
+                write_private(&path, &signer)?;
+                Ok(signer)
+            }
+        };
+    }
+    let signer = read(&path)?;
+    let ours = signer.verifier().name() == LogHead::origin(log);
+    if !ours || current.is_some_and(|current| *current != signer.verifier()) {
+        let log = log.clone();
+        return Err(KeyError::Other { path, log });
+    }
+    Ok(signer)
+}
+
+/// Makes a key that is to take the place of the one in use, and keeps it beside that one.
+///
+/// # Errors
+/// When it cannot be written.
+pub fn prepare_next(folder: &Path, log: &SessionId) -> Result<Signer, KeyError> {
+    let path = folder.join(NEXT);
+    let signer = generate(&path, log)?;
+    if path.exists() {
+        // An earlier one that never came into use.
+        fs::remove_file(&path).map_err(|source| io_error(&path, source))?;
+    }
+    write_private(&path, &signer)?;
+    Ok(signer)
+}
+
+/// Puts the prepared key in the place of the one in use, if the log says that it is the one in use now.
+///
+/// # Errors
+/// When the files cannot be moved.
+pub fn finish_rotation(folder: &Path, current: Option<&Verifier>) -> Result<(), KeyError> {
+    let (path, next) = (folder.join(FILE_NAME), folder.join(NEXT));
+    let Some(current) = current.filter(|_| next.exists()) else {
+        return Ok(());
+    };
+    if read(&next)?.verifier() != *current {
+        return Ok(());
+    }
+    fs::rename(&next, &path)
+        .and_then(|()| File::open(folder)?.sync_all())
+        .map_err(|source| io_error(&path, source))
+}
+
+/// The public half of the key in `folder`, where there is one that can be read.
+#[must_use]
+pub fn verifier(folder: &Path) -> Option<Verifier> {
+    let text = fs::read_to_string(folder.join(FILE_NAME)).ok()?;
+    Some(Signer::from_secret(&text).ok()?.verifier())
+}
+
+fn generate(path: &Path, log: &SessionId) -> Result<Signer, KeyError> {
+    Signer::generate(&LogHead::origin(log)).map_err(|source| KeyError::Form {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn read(path: &Path) -> Result<Signer, KeyError> {
+    use std::os::unix::fs::PermissionsExt;
+    let failed = |source| io_error(path, source);
+    let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        return Err(KeyError::Open {
+            path: path.to_owned(),
+        });
+    }
+    let text = fs::read_to_string(path).map_err(failed)?;
+    Signer::from_secret(&text).map_err(|source| KeyError::Form {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+fn write_private(path: &Path, signer: &Signer) -> Result<(), KeyError> {
+    use std::os::unix::fs::OpenOptionsExt;
+    let write = || {
+        let mut options = OpenOptions::new();
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)?;
+        writeln!(file, "{}", signer.secret())?;
+        file.sync_all()?;
+        let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
+        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+    };
+    write().map_err(|source| io_error(path, source))
+}
+
+fn io_error(path: &Path, source: io::Error) -> KeyError {
+    KeyError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}

@@ -1,0 +1,242 @@
+//! What a commit does to the tables.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
+
+use super::super::writer::Medium;
+use super::super::{AtlasText, Batch, Prune, Seal, StateRow};
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+use crate::trace::record::Record;
+
+/// A SQLite file that is written to.
+#[derive(Debug)]
+pub(super) struct SqliteMedium {
+    connection: Connection,
+    places: Places,
+}
+
+impl SqliteMedium {
+    /// Goes on where the file ends.
+    pub(super) fn new(connection: Connection) -> rusqlite::Result<Self> {
+        let places = Places::read(&connection)?;
+        Ok(Self { connection, places })
+    }
+}
+
+impl Medium for SqliteMedium {
+    fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
+        let places = &mut self.places;
+        let mut write = || -> rusqlite::Result<()> {
+            let transaction = self.connection.transaction()?;
+            for batch in batches {
+                for record in &batch.records {
+                    insert_record(&transaction, places, record)?;
+                }
+                for row in &batch.state {
+                    put_state(&transaction, row)?;
+                }
+                for seal in &batch.seals {
+                    put_seal(&transaction, seal)?;
+                }
+                for atlas in &batch.atlases {
+                    put_atlas(&transaction, atlas)?;
+                }
+                for prune in &batch.prune {
+                    take_content(&transaction, places, prune)?;
+                }
+            }
+            places.write_heads(&transaction)?;
+            transaction.commit()
+        };
+        write().map_err(|error| error.to_string())
+    }
+}
+
+/// Where the next record goes, and which chains this commit has moved on.
+#[derive(Debug, Default)]
+pub(super) struct Places {
+    next_position: i64,
+    numbers: HashMap<SessionId, i64>,
+    moved: HashMap<i64, Moved>,
+}
+
+/// How a commit leaves a chain.
+#[derive(Debug)]
+struct Moved {
+    count: u64,
+    hash: Digest,
+    last_at: String,
+    ended: bool,
+}
+
+impl Places {
+    fn read(connection: &Connection) -> rusqlite::Result<Self> {
+        let next_position = connection.query_row(
+            "SELECT coalesce(max(position) + 1, 0) FROM events",
+            [],
+            |row| row.get(0),
+        )?;
+        Ok(Self {
+            next_position,
+            ..Self::default()
+        })
+    }
+
+    /// The number that a session goes by in the file.
+    fn number(&mut self, transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<i64> {
+        if let Some(number) = self.numbers.get(&record.session) {
+            return Ok(*number);
+        }
+        let known = transaction
+            .prepare_cached("SELECT number FROM sessions WHERE session_id = ?1")?
+            .query_row([record.session.as_str()], |row| row.get(0))
+            .optional()?;
+        let number = match known {
+            Some(number) => number,
+            None => insert_session(transaction, record)?,
+        };
+        self.numbers.insert(record.session.clone(), number);
+        Ok(number)
+    }
+
+    /// Writes the heads of the chains that moved, each once.
+    pub(super) fn write_heads(&mut self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let mut statement = transaction.prepare_cached(
+            "UPDATE sessions SET count = ?2, hash = ?3, last_at = ?4, ended = max(ended, ?5)
+             WHERE number = ?1",
+        )?;
+        for (number, moved) in self.moved.drain() {
+            statement.execute(params![
+                number,
+                moved.count.cast_signed(),
+                moved.hash.as_bytes().as_slice(),
+                moved.last_at,
+                moved.ended,
+            ])?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes a record, and notes that its chain moved.
+pub(super) fn insert_record(
+    transaction: &Transaction<'_>,
+    places: &mut Places,
+    record: &Record,
+) -> rusqlite::Result<()> {
+    let number = places.number(transaction, record)?;
+    transaction
+        .prepare_cached(
+            "INSERT INTO events (position, session, sequence, record, hash)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute(params![
+            places.next_position,
+            number,
+            record.sequence.cast_signed(),
+            record.text,
+            record.hash.as_bytes().as_slice(),
+        ])?;
+    places.next_position += 1;
+    let ends = record.text.contains(":session_ended:{");
+    let ended = ends
+        && record
+            .envelope()
+            .is_ok_and(|envelope| envelope.event_type == "session_ended");
+    let before = places.moved.get(&number).is_some_and(|moved| moved.ended);
+    let moved = Moved {
+        count: record.sequence + 1,
+        hash: record.hash,
+        last_at: record.timestamp.to_string(),
+        ended: ended || before,
+    };
+    places.moved.insert(number, moved);
+    Ok(())
+}
+
+fn insert_session(transaction: &Transaction<'_>, record: &Record) -> rusqlite::Result<i64> {
+    let first = record.event().ok();
+    let agent = first.as_ref().and_then(|event| {
+        let agent = event.payload.get("agent_type")?;
+        agent.as_str()
+    });
+    transaction
+        .prepare_cached(
+            "INSERT INTO sessions (session_id, count, hash, agent, started_at, last_at, ended)
+             VALUES (?1, 0, ?2, ?3, ?4, ?4, 0)",
+        )?
+        .execute(params![
+            record.session.as_str(),
+            Digest::ZERO.as_bytes().as_slice(),
+            agent.unwrap_or(""),
+            record.timestamp.to_string(),
+        ])?;
+    Ok(transaction.last_insert_rowid())
+}
+
+fn put_state(transaction: &Transaction<'_>, row: &StateRow) -> rusqlite::Result<()> {
+    match &row.body {
+        Some(body) => transaction
+            .prepare_cached(
+                "INSERT INTO state (kind, key, body) VALUES (?1, ?2, ?3)
+                 ON CONFLICT (kind, key) DO UPDATE SET body = excluded.body",
+            )?
+            .execute(params![row.kind, row.key, body])?,
+        None => transaction
+            .prepare_cached("DELETE FROM state WHERE kind = ?1 AND key = ?2")?
+            .execute(params![row.kind, row.key])?,
+    };
+    Ok(())
+}
+
+/// A head of a size that has one already (another key signs it too) takes its place.
+fn put_seal(transaction: &Transaction<'_>, seal: &Seal) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO seals (size, note) VALUES (?1, ?2)
+             ON CONFLICT (size) DO UPDATE SET note = excluded.note",
+        )?
+        .execute(params![seal.size.cast_signed(), seal.note])?;
+    Ok(())
+}
+
+fn put_atlas(transaction: &Transaction<'_>, atlas: &AtlasText) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO atlases (hash, atlas_id, version, text) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT (hash) DO NOTHING",
+        )?
+        .execute(params![
+            atlas.hash,
+            atlas.atlas_id,
+            atlas.version,
+            atlas.text
+        ])?;
+    Ok(())
+}
+
+fn take_content(
+    transaction: &Transaction<'_>,
+    places: &Places,
+    prune: &Prune,
+) -> rusqlite::Result<()> {
+    let number: i64 = match places.numbers.get(&prune.session) {
+        Some(number) => *number,
+        None => transaction.query_row(
+            "SELECT number FROM sessions WHERE session_id = ?1",
+            [prune.session.as_str()],
+            |row| row.get(0),
+        )?,
+    };
+    // The payload is all there is between the first brace and the `:` before the previous hash.
+    let mut statement = transaction.prepare_cached(
+        "UPDATE events SET record = substr(record, 1, instr(record, '{') - 1) || substr(record, -65)
+         WHERE session = ?1 AND sequence BETWEEN ?2 AND ?3 AND instr(record, '{') > 0",
+    )?;
+    for (first, last) in &prune.ranges {
+        statement.execute(params![number, first.cast_signed(), last.cast_signed()])?;
+    }
+    Ok(())
+}

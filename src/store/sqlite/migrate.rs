@@ -1,0 +1,105 @@
+//! Older formats, brought up to date in one transaction: it is done whole, or nothing was changed.
+
+use rusqlite::{Row, Transaction, params};
+
+use super::super::StoreError;
+use super::medium::{Places, insert_record};
+use super::schema;
+use crate::base::digest::Digest;
+use crate::trace::hash::Envelope;
+use crate::trace::record::Record;
+
+/// Format 1 had a column for each field of an event, and no log. Its records become texts; every hash
+/// stays the one it was. Returns how many there were.
+pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
+    let failed = |error: rusqlite::Error| super::damaged(&error);
+    transaction
+        .execute_batch(
+            "ALTER TABLE events RENAME TO events_1; ALTER TABLE heads RENAME TO heads_1;",
+        )
+        .map_err(failed)?;
+    schema::make(transaction).map_err(failed)?;
+    let mut places = Places::default();
+    let mut moved = 0;
+    {
+        let mut statement = transaction
+            .prepare(
+                "SELECT trace_version, event_id, trace_id, span_id, parent_span_id, session_id,
+                 sequence, timestamp, event_type, payload, previous_hash, hash
+                 FROM events_1 ORDER BY position",
+            )
+            .map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let record = record(row).map_err(|what| StoreError::Damaged { what })?;
+            insert_record(transaction, &mut places, &record).map_err(failed)?;
+            moved += 1;
+        }
+    }
+    places.write_heads(transaction).map_err(failed)?;
+    check_heads(transaction)?;
+    transaction
+        .execute_batch("DROP TABLE events_1; DROP TABLE heads_1;")
+        .map_err(failed)?;
+    Ok(moved)
+}
+
+/// What the old format had acknowledged must be what was moved: a record that was cut is not to be
+/// taken for a whole one because it was brought up to date.
+fn check_heads(transaction: &Transaction<'_>) -> Result<(), StoreError> {
+    let odd: i64 = transaction
+        .query_row(
+            "SELECT (SELECT count(*) FROM heads_1) - (SELECT count(*) FROM sessions)
+             + (SELECT count(*) FROM heads_1 old JOIN sessions new USING (session_id)
+                WHERE old.count <> new.count OR old.hash <> lower(hex(new.hash)))",
+            params![],
+            |row| row.get(0),
+        )
+        .map_err(|error| super::damaged(&error))?;
+    if odd == 0 {
+        return Ok(());
+    }
+    Err(StoreError::Damaged {
+        what: format!("{odd} sessions of format 1 do not have the events that were acknowledged"),
+    })
+}
+
+fn record(row: &Row<'_>) -> Result<Record, String> {
+    let text = |index: usize| {
+        row.get::<_, String>(index)
+            .map_err(|error| error.to_string())
+    };
+    let fields = [0, 1, 2, 3, 5, 7, 8, 9, 10].map(text);
+    let [
+        version,
+        event,
+        trace,
+        span,
+        session,
+        timestamp,
+        kind,
+        payload,
+        previous,
+    ] = fields;
+    let parent: Option<String> = row.get(4).map_err(|error| error.to_string())?;
+    let sequence: i64 = row.get(6).map_err(|error| error.to_string())?;
+    let hash: Digest = text(11)?
+        .parse()
+        .map_err(|error| format!("hash of an event: {error}"))?;
+    let mut out = String::new();
+    Envelope {
+        trace_version: &version?,
+        event_id: &event?,
+        trace_id: &trace?,
+        span_id: &span?,
+        parent_span_id: parent.as_deref().unwrap_or(""),
+        session_id: &session?,
+        sequence: u64::try_from(sequence).map_err(|error| error.to_string())?,
+        timestamp: &timestamp?,
+        event_type: &kind?,
+        payload: &payload?,
+        previous_hash: &previous?,
+    }
+    .write(&mut out);
+    Record::read(out, hash)
+}

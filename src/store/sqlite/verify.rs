@@ -1,0 +1,294 @@
+//! Checking a whole file, on every core.
+//!
+//! A record by itself can be checked without its neighbours, so threads take the rows in pieces, each
+//! with a connection of its own; one puts the pieces together in order and looks at how they fit.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+use std::thread;
+
+use rusqlite::types::ValueRef;
+use rusqlite::{Row, params};
+
+use super::super::StoreError;
+use super::damaged;
+use super::reader::{Reader, count, digest, parsed};
+use crate::base::id::SessionId;
+use crate::trace::head::LogHead;
+use crate::trace::note::Note;
+use crate::trace::verify::{self, Ended, Head, Link, LogVerifier, Owner, Report, Said, Trust};
+
+/// Rows that are taken at a time.
+const PIECE: u64 = 4096;
+
+/// Pieces that may wait to be put together, for each thread: so memory stays flat.
+const AHEAD: usize = 4;
+
+/// Fewer rows than this are not worth a second thread.
+const WORTH_SHARING: u64 = 4 * PIECE;
+
+/// Checks the whole record.
+pub(super) fn verify(reader: &Reader, trust: Trust) -> Result<Report, StoreError> {
+    // One moment of the file: between reading what was acknowledged and the events a console may go
+    // on writing, and what it wrote would look like events that nobody acknowledged.
+    let moment = reader.connection.unchecked_transaction();
+    let _moment = moment.map_err(|error| damaged(&error))?;
+    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let report = on_threads(reader, trust.clone(), cores)?;
+    if report.is_sound() || cores == 1 {
+        return Ok(report);
+    }
+    // Other connections may have seen a later moment. The word that counts is about one moment.
+    on_threads(reader, trust, 1)
+}
+
+/// Checks the whole record on this many threads.
+fn on_threads(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, StoreError> {
+    let log = reader.log()?.log;
+    let mut faults = Vec::new();
+    let mut seals = Vec::new();
+    for seal in reader.seals()? {
+        let note = seal.note.parse::<Note>();
+        let head = note.as_ref().ok().map(|note| note.text.parse::<LogHead>());
+        match (note, head) {
+            (Ok(note), Some(Ok(head))) if head.size == seal.size => seals.push((head, note)),
+            (..) => faults.push(format!("the signed head of {} entries is none", seal.size)),
+        }
+    }
+    let mut verifier = LogVerifier::new(trust.of_log(log).signed(seals));
+    let rows = Rows::of(reader, &mut verifier)?;
+    if rows.outside {
+        faults.push("there are events outside of the order of writing".to_owned());
+    }
+    if threads > 1 && rows.end > WORTH_SHARING {
+        shared(reader, &rows, &mut verifier, threads)?;
+    } else {
+        alone(reader, &rows, &mut verifier)?;
+    }
+    for listed in &rows.listed {
+        let (head, agent, started_at, ended) = listed;
+        verifier.listed(head, agent, started_at, *ended);
+    }
+    for what in faults {
+        verifier.unreadable(None, &what);
+    }
+    verifier.demand_seals();
+    Ok(verifier.finish())
+}
+
+type Listed = (Head, String, crate::base::clock::Timestamp, Ended);
+
+/// What there is to check.
+struct Rows {
+    /// Positions are 0 up to this.
+    end: u64,
+    /// Whether there are rows elsewhere.
+    outside: bool,
+    sessions: HashMap<i64, Known>,
+    listed: Vec<Listed>,
+}
+
+/// A session as events name it.
+struct Known {
+    id: SessionId,
+    place: usize,
+    owner: Owner,
+}
+
+impl Rows {
+    fn of(reader: &Reader, verifier: &mut LogVerifier) -> Result<Self, StoreError> {
+        let query = "SELECT number, session_id, count, hash, agent, started_at, last_at, ended
+                     FROM sessions ORDER BY number";
+        let mut sessions = HashMap::new();
+        let mut listed = Vec::new();
+        let found = reader.rows(query, [], |row| {
+            let ended = if row.get(7)? { Ended::Yes } else { Ended::No };
+            let head = Head {
+                session: parsed(row, 1)?,
+                count: count(row, 2)?,
+                hash: digest(row, 3)?,
+                last_at: parsed(row, 6)?,
+            };
+            let number: i64 = row.get(0)?;
+            Ok((number, (head, row.get(4)?, parsed(row, 5)?, ended)))
+        })?;
+        for (number, one) in found {
+            let id = one.0.session.clone();
+            let known = Known {
+                place: verifier.place(&id),
+                owner: verifier.owner(id.as_str()),
+                id,
+            };
+            sessions.insert(number, known);
+            listed.push(one);
+        }
+        let ends = "SELECT coalesce(min(position), 0), coalesce(max(position), -1) FROM events";
+        let ends = reader.rows(ends, [], |row| {
+            Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
+        })?;
+        let (first, last) = ends.first().copied().unwrap_or((0, -1));
+        Ok(Self {
+            end: u64::try_from(last + 1).unwrap_or(0),
+            outside: first < 0,
+            sessions,
+            listed,
+        })
+    }
+
+    /// Checks one row by itself.
+    fn check<'r>(
+        &self,
+        row: &'r Row<'_>,
+        expected: u64,
+    ) -> Result<(&Known, Link, Said<'r>), (Option<usize>, String)> {
+        let wrong = |what: &str| (None, what.to_owned());
+        let known = match row.get_ref(1) {
+            Ok(ValueRef::Integer(number)) => self.sessions.get(&number),
+            Ok(_) | Err(_) => None,
+        };
+        let known = known.ok_or_else(|| wrong("an event is of a session that is not listed"))?;
+        let here = |what: String| (Some(known.place), what);
+        if row.get_ref(0) != Ok(ValueRef::Integer(expected.cast_signed())) {
+            return Err(here("an event before it is missing".to_owned()));
+        }
+        let Ok(ValueRef::Text(text)) = row.get_ref(3) else {
+            return Err(here("is not text".to_owned()));
+        };
+        let text = std::str::from_utf8(text).map_err(|_| here("is not UTF-8".to_owned()))?;
+        let hash = digest(row, 4).map_err(|error| here(error.to_string()))?;
+        let envelope = verify::check(text, &hash).map_err(here)?;
+        if envelope.session_id != known.id.as_str() {
+            return Err(here("is listed under another session".to_owned()));
+        }
+        if row.get_ref(2) != Ok(ValueRef::Integer(envelope.sequence.cast_signed())) {
+            return Err(here("is listed under another sequence".to_owned()));
+        }
+        let link = Link::of(&envelope, hash).map_err(here)?;
+        let said = Said::of(&envelope, text, &hash, known.owner);
+        Ok((known, link, said))
+    }
+}
+
+const PIECE_QUERY: &str = "SELECT position, session, sequence, record, hash FROM events
+                           WHERE position >= ?1 AND position < ?2 ORDER BY position";
+
+/// Goes over the rows of a piece.
+fn each_row(
+    reader: &Reader,
+    piece: std::ops::Range<u64>,
+    mut take: impl FnMut(&Row<'_>),
+) -> rusqlite::Result<()> {
+    let mut statement = reader.connection.prepare_cached(PIECE_QUERY)?;
+    let ends = params![piece.start.cast_signed(), piece.end.cast_signed()];
+    let mut rows = statement.query(ends)?;
+    while let Some(row) = rows.next()? {
+        take(row);
+    }
+    Ok(())
+}
+
+fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<(), StoreError> {
+    let mut expected = 0;
+    let read = each_row(reader, 0..rows.end, |row| {
+        match rows.check(row, expected) {
+            Ok((known, link, said)) => verifier.link(known.place, &link, &said),
+            Err((place, what)) => verifier.unreadable(place, &what),
+        }
+        expected = count(row, 0).unwrap_or(expected) + 1;
+    });
+    read.map_err(|error| damaged(&error))
+}
+
+/// A row that was checked by itself, by another thread.
+enum Done {
+    Fine(usize, Link),
+    /// One that says something beyond its chain: seldom.
+    Telling(usize, Box<(Link, Said<'static>)>),
+    Bad(Option<usize>, String),
+}
+
+impl Done {
+    fn of(checked: Result<(&Known, Link, Said<'_>), (Option<usize>, String)>) -> Self {
+        match checked {
+            Err((place, what)) => Self::Bad(place, what),
+            Ok((known, link, Said::Nothing)) => Self::Fine(known.place, link),
+            Ok((known, link, said)) => {
+                Self::Telling(known.place, Box::new((link, said.into_owned())))
+            }
+        }
+    }
+
+    fn hand_to(&self, verifier: &mut LogVerifier) {
+        match self {
+            Self::Fine(place, link) => verifier.link(*place, link, &Said::Nothing),
+            Self::Bad(place, what) => verifier.unreadable(*place, what),
+            Self::Telling(place, telling) => verifier.link(*place, &telling.0, &telling.1),
+        }
+    }
+}
+
+type Piece = (u64, rusqlite::Result<Vec<Done>>);
+
+fn shared(
+    reader: &Reader,
+    rows: &Rows,
+    verifier: &mut LogVerifier,
+    threads: usize,
+) -> Result<(), StoreError> {
+    let readers: Vec<_> = (0..threads)
+        .map(|_| Reader::open(&reader.path))
+        .collect::<Result<_, _>>()?;
+    let next = AtomicU64::new(0);
+    let pieces = rows.end.div_ceil(PIECE);
+    thread::scope(|scope| {
+        let (done, pile) = mpsc::sync_channel::<Piece>(threads * AHEAD);
+        for reader in readers {
+            let (done, next) = (done.clone(), &next);
+            scope.spawn(move || {
+                loop {
+                    let piece = next.fetch_add(1, Ordering::Relaxed);
+                    let sent =
+                        piece < pieces && done.send((piece, work(&reader, rows, piece))).is_ok();
+                    if !sent {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(done);
+        put_together(&pile, verifier)
+    })
+    .map_err(|error| damaged(&error))
+}
+
+fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Vec<Done>> {
+    let start = piece * PIECE;
+    let end = (start + PIECE).min(rows.end);
+    let mut expected = start;
+    let mut done = Vec::with_capacity(usize::try_from(end - start).unwrap_or(0));
+    each_row(reader, start..end, |row| {
+        done.push(Done::of(rows.check(row, expected)));
+        expected = count(row, 0).unwrap_or(expected) + 1;
+    })?;
+    if expected < end {
+        done.push(Done::Bad(None, "events are missing".to_owned()));
+    }
+    Ok(done)
+}
+
+/// Takes pieces in their order, whichever is done first.
+fn put_together(pile: &mpsc::Receiver<Piece>, verifier: &mut LogVerifier) -> rusqlite::Result<()> {
+    let mut early = HashMap::new();
+    let mut wanted = 0;
+    for (piece, done) in pile {
+        early.insert(piece, done?);
+        while let Some(done) = early.remove(&wanted) {
+            for row in &done {
+                row.hand_to(verifier);
+            }
+            wanted += 1;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,143 @@
+//! The write-ahead log as the last process left it.
+//!
+//! SQLite goes back to the last whole commit by itself, and says nothing. That is right for a commit
+//! that was cut short: nobody was told that it was durable. It is wrong where a commit is damaged that
+//! others follow: those were acknowledged, because a writer waits for the disk before it goes on. So
+//! the file is looked at before SQLite opens it. Torn ends are told; damage in the middle is refused.
+//!
+//! The format is the one that SQLite documents: a header of 32 bytes, then frames of 24 bytes and a
+//! page each, with a checksum over all frames so far.
+
+use std::fs::File;
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::super::StoreError;
+use super::open_error;
+
+const HEADER: usize = 32;
+const FRAME_HEADER: usize = 24;
+
+/// The two magic numbers differ in the byte order of the checksums.
+const MAGIC: u32 = 0x377f_0682;
+
+/// Pages that SQLite can have. Anything else is no page size.
+const PAGE_SIZES: std::ops::RangeInclusive<usize> = 512..=65536;
+
+/// Looks at the write-ahead log of a store. Says, in words, what was left unfinished.
+pub(super) fn look(store: &Path) -> Result<Option<String>, StoreError> {
+    let mut name = store.as_os_str().to_owned();
+    name.push("-wal");
+    let path = PathBuf::from(name);
+    let file = match File::open(&path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(open_error(&path, &error)),
+    };
+    let found = walk(BufReader::new(file)).map_err(|error| open_error(&path, &error))?;
+    let lost = found.commits_behind.saturating_sub(1);
+    if lost > 0 {
+        return Err(StoreError::Damaged {
+            what: format!(
+                "`{}` is damaged behind {} whole commits, and at least {lost} that were acknowledged \
+                 would be lost",
+                path.display(),
+                found.commits
+            ),
+        });
+    }
+    let unfinished = found.frames_behind;
+    Ok((unfinished > 0).then(|| {
+        format!("an unfinished write of {unfinished} pages was dropped; nobody had been told of it")
+    }))
+}
+
+/// What is in a write-ahead log.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Walked {
+    /// Commits that are whole.
+    commits: u64,
+    /// Frames of this log behind the last whole commit.
+    frames_behind: u64,
+    /// Commits among them.
+    commits_behind: u64,
+}
+
+fn walk(mut file: impl Read) -> io::Result<Walked> {
+    let mut walked = Walked::default();
+    let Some(header) = read_whole(&mut file, HEADER)? else {
+        return Ok(walked);
+    };
+    let order = match word(&header, 0, Order::Big) {
+        magic if magic == MAGIC => Order::Little,
+        magic if magic == MAGIC + 1 => Order::Big,
+        _ => return Ok(walked),
+    };
+    let page = word(&header, 8, Order::Big) as usize;
+    let mut sum = (0, 0);
+    add(&mut sum, header.get(..24).unwrap_or_default(), order);
+    let stated = (word(&header, 24, Order::Big), word(&header, 28, Order::Big));
+    if sum != stated || !PAGE_SIZES.contains(&page) {
+        return Ok(walked);
+    }
+    let salts = header.get(16..24).unwrap_or_default().to_vec();
+    let mut whole = true;
+    while let Some(frame) = read_whole(&mut file, FRAME_HEADER + page)? {
+        // Frames of an earlier use of the file lie behind the end: they have other salts.
+        if frame.get(8..16) != Some(salts.as_slice()) {
+            whole = false;
+            continue;
+        }
+        add(&mut sum, frame.get(..8).unwrap_or_default(), order);
+        add(
+            &mut sum,
+            frame.get(FRAME_HEADER..).unwrap_or_default(),
+            order,
+        );
+        whole &= sum == (word(&frame, 16, Order::Big), word(&frame, 20, Order::Big));
+        let commits = word(&frame, 4, Order::Big) != 0;
+        walked.frames_behind += 1;
+        match (whole, commits) {
+            (true, true) => {
+                walked.commits += 1;
+                walked.frames_behind = 0;
+            }
+            (false, true) => walked.commits_behind += 1,
+            (_, false) => {}
+        }
+    }
+    Ok(walked)
+}
+
+/// As many bytes as are wanted, or none when there are fewer.
+fn read_whole(file: &mut impl Read, length: usize) -> io::Result<Option<Vec<u8>>> {
+    let mut bytes = vec![0; length];
+    match file.read_exact(&mut bytes) {
+        Ok(()) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Order {
+    Big,
+    Little,
+}
+
+fn word(bytes: &[u8], at: usize, order: Order) -> u32 {
+    let four = bytes.get(at..at + 4).and_then(|four| four.try_into().ok());
+    match order {
+        Order::Big => u32::from_be_bytes(four.unwrap_or_default()),
+        Order::Little => u32::from_le_bytes(four.unwrap_or_default()),
+    }
+}
+
+/// Adds bytes to a checksum, eight at a time.
+fn add(sum: &mut (u32, u32), bytes: &[u8], order: Order) {
+    for eight in bytes.chunks_exact(8) {
+        let (first, second) = (word(eight, 0, order), word(eight, 4, order));
+        sum.0 = sum.0.wrapping_add(first).wrapping_add(sum.1);
+        sum.1 = sum.1.wrapping_add(second).wrapping_add(sum.0);
+    }
+}

@@ -1,0 +1,95 @@
+//! The one who writes. What waits is committed together, and whoever waits is told only then.
+
+use tokio::sync::{mpsc, oneshot};
+
+use super::{Ack, Batch, StoreError};
+use crate::base::limits::WRITE_QUEUE;
+
+/// Something that batches can be put on.
+pub(super) trait Medium: Send {
+    /// Writes all of them or none. When this returns, they are durable.
+    fn commit(&mut self, batches: &[&Batch]) -> Result<(), String>;
+}
+
+/// Writes to a medium until a write fails. From then on nobody can say what is on it, and nothing more
+/// is taken.
+#[derive(Debug)]
+pub(super) struct Writer<M> {
+    medium: M,
+    poison: Option<StoreError>,
+}
+
+impl<M: Medium> Writer<M> {
+    pub(super) fn new(medium: M) -> Self {
+        let poison = None;
+        Self { medium, poison }
+    }
+
+    /// Writes batches together.
+    pub(super) fn write(&mut self, batches: &[&Batch]) -> Result<(), StoreError> {
+        if let Some(error) = &self.poison {
+            return Err(error.clone());
+        }
+        self.medium.commit(batches).map_err(|what| {
+            let error = StoreError::Poisoned { what };
+            self.poison = Some(error.clone());
+            error
+        })
+    }
+
+    pub(super) fn medium(&mut self) -> &mut M {
+        &mut self.medium
+    }
+
+    /// Writes what comes until nobody can hand over batches any more.
+    pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
+        let mut jobs = Vec::new();
+        while queue.blocking_recv_many(&mut jobs, GROUP) > 0 {
+            let batches: Vec<_> = jobs.iter().map(|job| &job.batch).collect();
+            let outcome = self.write(&batches);
+            for job in jobs.drain(..) {
+                // Whoever no longer listens does not need to know.
+                let _ = job.done.send(outcome.clone());
+            }
+        }
+    }
+}
+
+/// A batch and whoever waits for it.
+#[derive(Debug)]
+pub(super) struct Job {
+    batch: Batch,
+    done: oneshot::Sender<Result<(), StoreError>>,
+}
+
+/// Most batches in one commit: enough to make the disk's wait cheap, few enough to answer soon.
+const GROUP: usize = 256;
+
+/// The way to a writer on a thread of its own. When it is full, whoever hands over waits: nothing is
+/// ever dropped.
+#[derive(Clone, Debug)]
+pub(super) struct Queue(mpsc::Sender<Job>);
+
+impl Queue {
+    pub(super) fn new() -> (Self, mpsc::Receiver<Job>) {
+        let (jobs, queue) = mpsc::channel(WRITE_QUEUE);
+        (Self(jobs), queue)
+    }
+
+    pub(super) async fn append(&self, batch: Batch) -> Result<Ack, StoreError> {
+        let (done, ack) = oneshot::channel();
+        self.0
+            .send(Job { batch, done })
+            .await
+            .map_err(|_| closed())?;
+        Ok(Box::pin(async move {
+            ack.await.unwrap_or_else(|_| Err(closed()))
+        }))
+    }
+}
+
+pub(super) fn closed() -> StoreError {
+    StoreError::Poisoned {
+        what: "its writer has stopped".to_owned(),
+    }
+}

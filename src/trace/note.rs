@@ -1,0 +1,354 @@
+//! Signed notes, as C2SP describes them: a text that people can read, and signatures below it.
+//!
+//! ```text
+//! cra/log-0193c0de-7a11-7000-8000-000000000001
+//! 42
+//! 9ZbYX1Gk5v1L0n9w0p7Dk1m1bq3m1O0f2xJmS8mB1yE=
+//!
+//! — cra/log-0193c0de-7a11-7000-8000-000000000001 Zm9vYmFy...
+//! ```
+//!
+//! A key is known by its name and by four bytes of its hash; a verifier with other keys passes over
+//! signatures that it does not know.
+
+use std::fmt;
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use sha2::{Digest as _, Sha256};
+
+/// What a signature line begins with: a dash as wide as an M.
+const SIGNATURE: &str = "\u{2014} ";
+
+/// Ed25519, in the numbering of signed notes.
+const ED25519: u8 = 1;
+
+/// What a key that signs begins with.
+const SECRET: &str = "PRIVATE+KEY+";
+
+/// Most signatures that are looked at: a note has one, or a few from witnesses.
+const MAX_SIGNATURES: usize = 16;
+
+/// A key that signs.
+#[derive(Clone)]
+pub struct Signer {
+    name: String,
+    key: SigningKey,
+}
+
+impl Signer {
+    /// The key that these bytes are, under a name.
+    ///
+    /// # Errors
+    /// When the name has a space or a plus in it, or is empty.
+    pub fn new(name: &str, seed: &[u8; 32]) -> Result<Self, NoteError> {
+        check_name(name)?;
+        let (name, key) = (name.to_owned(), SigningKey::from_bytes(seed));
+        Ok(Self { name, key })
+    }
+
+    /// What others verify its signatures with.
+    #[must_use]
+    pub fn verifier(&self) -> Verifier {
+        Verifier {
+            name: self.name.clone(),
+            key: self.key.verifying_key(),
+        }
+    }
+
+    /// A new key under a name.
+    ///
+    /// # Errors
+    /// When the name has a space or a plus in it, or the machine has no randomness to give.
+    pub fn generate(name: &str) -> Result<Self, NoteError> {
+        let mut seed = [0; 32];
+        getrandom::fill(&mut seed).map_err(|_| NoteError::Randomness)?;
+        Self::new(name, &seed)
+    }
+
+    /// The key as it is kept: `PRIVATE+KEY+name+hash+key`.
+    #[must_use]
+    pub fn secret(&self) -> String {
+        let mut key = vec![ED25519];
+        key.extend_from_slice(self.key.as_bytes());
+        let (id, key) = (u32::from_be_bytes(self.verifier().id()), BASE64.encode(key));
+        format!("{SECRET}{}+{id:08x}+{key}", self.name)
+    }
+
+    /// Reads a key as it is kept.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn from_secret(text: &str) -> Result<Self, NoteError> {
+        let text = text.trim().strip_prefix(SECRET).ok_or(NoteError::Secret)?;
+        let (name, rest) = text.split_once('+').ok_or(NoteError::Secret)?;
+        let (_, key) = rest.split_once('+').ok_or(NoteError::Secret)?;
+        let bytes = BASE64.decode(key).map_err(|_| NoteError::Secret)?;
+        let Some((&ED25519, seed)) = bytes.split_first() else {
+            return Err(NoteError::Secret);
+        };
+        let signer = Self::new(name, seed.try_into().map_err(|_| NoteError::Secret)?)?;
+        // The hash in it catches a key that was mistyped or cut.
+        if signer.secret() == format!("{SECRET}{text}") {
+            Ok(signer)
+        } else {
+            Err(NoteError::Secret)
+        }
+    }
+
+    /// The note of a text: the text, which ends with a line feed, and a signature.
+    #[must_use]
+    pub fn sign(&self, text: &str) -> String {
+        format!("{text}\n{}", self.signature(text))
+    }
+
+    /// The line that signs a text.
+    #[must_use]
+    pub fn signature(&self, text: &str) -> String {
+        let signature = self.key.sign(text.as_bytes());
+        let mut bytes = self.verifier().id().to_vec();
+        bytes.extend_from_slice(&signature.to_bytes());
+        format!("{SIGNATURE}{} {}\n", self.name, BASE64.encode(bytes))
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the key itself.
+        f.debug_tuple("Signer").field(&self.verifier()).finish()
+    }
+}
+
+/// A key that verifies. Its text is the `name+hash+key` of signed notes.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Verifier {
+    name: String,
+    key: VerifyingKey,
+}
+
+impl Verifier {
+    /// The name of the key.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether this key signed the note.
+    #[must_use]
+    pub fn has_signed(&self, note: &Note) -> bool {
+        let id = self.id();
+        note.signatures.iter().any(|signed| {
+            signed.name == self.name
+                && signed.id == id
+                && self
+                    .key
+                    .verify_strict(note.text.as_bytes(), &signed.signature)
+                    .is_ok()
+        })
+    }
+
+    fn id(&self) -> [u8; 4] {
+        let mut hasher = Sha256::new();
+        hasher.update(self.name.as_bytes());
+        hasher.update(b"\n");
+        hasher.update([ED25519]);
+        hasher.update(self.key.as_bytes());
+        let hash: [u8; 32] = hasher.finalize().into();
+        let [a, b, c, d, ..] = hash;
+        [a, b, c, d]
+    }
+}
+
+impl fmt::Display for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut key = vec![ED25519];
+        key.extend_from_slice(self.key.as_bytes());
+        let id = u32::from_be_bytes(self.id());
+        write!(f, "{}+{id:08x}+{}", self.name, BASE64.encode(key))
+    }
+}
+
+impl fmt::Debug for Verifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl FromStr for Verifier {
+    type Err = NoteError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut parts = text.trim().splitn(3, '+');
+        let (Some(name), Some(id), Some(key)) = (parts.next(), parts.next(), parts.next()) else {
+            return Err(NoteError::Key);
+        };
+        check_name(name)?;
+        let bytes = BASE64.decode(key).map_err(|_| NoteError::Key)?;
+        let Some((&ED25519, key)) = bytes.split_first() else {
+            return Err(NoteError::Key);
+        };
+        let key: &[u8; 32] = key.try_into().map_err(|_| NoteError::Key)?;
+        let verifier = Self {
+            name: name.to_owned(),
+            key: VerifyingKey::from_bytes(key).map_err(|_| NoteError::Key)?,
+        };
+        let expected = u32::from_be_bytes(verifier.id());
+        if format!("{expected:08x}") == id {
+            Ok(verifier)
+        } else {
+            Err(NoteError::Key)
+        }
+    }
+}
+
+/// A note as it was read. Nothing in it is believed before a [`Verifier`] says who signed it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Note {
+    /// What was signed, with its last line feed.
+    pub text: String,
+    signatures: Vec<Signed>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Signed {
+    name: String,
+    id: [u8; 4],
+    signature: Signature,
+}
+
+impl Note {
+    /// The keys that are said to have signed it.
+    pub(super) fn key_ids(&self) -> impl Iterator<Item = [u8; 4]> {
+        self.signatures.iter().map(|signed| signed.id)
+    }
+}
+
+impl FromStr for Note {
+    type Err = NoteError;
+
+    fn from_str(note: &str) -> Result<Self, Self::Err> {
+        let (text, signatures) = note.rsplit_once("\n\n").ok_or(NoteError::Form)?;
+        let mut read = Vec::new();
+        for line in signatures.lines() {
+            let signed = line.strip_prefix(SIGNATURE).ok_or(NoteError::Form)?;
+            let (name, signature) = signed.split_once(' ').ok_or(NoteError::Form)?;
+            check_name(name)?;
+            let bytes = BASE64.decode(signature).map_err(|_| NoteError::Form)?;
+            let Some((id, signature)) = bytes.split_first_chunk::<4>() else {
+                return Err(NoteError::Form);
+            };
+            // Signatures of another kind are another verifier's.
+            if let Ok(signature) = Signature::from_slice(signature) {
+                let (name, id) = (name.to_owned(), *id);
+                read.push(Signed {
+                    name,
+                    id,
+                    signature,
+                });
+            }
+            if read.len() > MAX_SIGNATURES {
+                return Err(NoteError::Form);
+            }
+        }
+        let text = format!("{text}\n");
+        let control = |c: char| c.is_control() && c != '\n';
+        if signatures.is_empty() || text.chars().any(control) {
+            return Err(NoteError::Form);
+        }
+        Ok(Self {
+            text,
+            signatures: read,
+        })
+    }
+}
+
+/// Why a text is not a signed note, or not a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoteError {
+    /// It is not a note.
+    #[error("it is not a signed note: a text, an empty line, and lines that begin with `\u{2014}`")]
+    Form,
+    /// It is not a key.
+    #[error("it is not a public key of the form NAME+HASH+KEY")]
+    Key,
+    /// It is not a private key.
+    #[error("it is not a private key of the form PRIVATE+KEY+NAME+HASH+KEY")]
+    Secret,
+    /// No key can be made.
+    #[error("the machine has no randomness to make a key from")]
+    Randomness,
+    /// It is not a name of a key.
+    #[error("a key's name has neither spaces nor `+` in it")]
+    Name,
+}
+
+fn check_name(name: &str) -> Result<(), NoteError> {
+    let wrong = |c: char| c.is_whitespace() || c.is_control() || c == '+';
+    if name.is_empty() || name.contains(wrong) {
+        return Err(NoteError::Name);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key and the note that Go's implementation of signed notes is documented with.
+    const KEY: &str = "PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW";
+    const NOTE: &str = "If you think cryptography is the answer to your problem,\n\
+         then you don't know what your problem is.\n\n\
+         \u{2014} PeterNeumann x08go/ZJkuBS9UG/SffcvIAQxVBtiFupLLr8pAcElZInNIuGUgYN1FFYC2pZSNXgKvqfqdngotpRZb6KE6RyyBwJnAM=\n";
+
+    #[test]
+    fn a_note_of_another_implementation_verifies() {
+        let key: Verifier = KEY.parse().unwrap();
+        assert_eq!(key.to_string(), KEY);
+        let note: Note = NOTE.parse().unwrap();
+        assert!(key.has_signed(&note));
+        let changed: Note = NOTE.replace("answer", "Answer").parse().unwrap();
+        assert!(!key.has_signed(&changed));
+    }
+
+    #[test]
+    fn what_is_signed_reads_back_and_verifies_with_the_public_key_alone() {
+        let signer = Signer::new("cra/log-1", &[7; 32]).unwrap();
+        let key: Verifier = signer.verifier().to_string().parse().unwrap();
+        let note: Note = signer.sign("cra/log-1\n3\nabc\n").parse().unwrap();
+        assert_eq!(note.text, "cra/log-1\n3\nabc\n");
+        assert!(key.has_signed(&note));
+        let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
+        assert!(!other.verifier().has_signed(&note));
+        let renamed = Signer::new("cra/log-2", &[7; 32]).unwrap();
+        assert!(!renamed.verifier().has_signed(&note));
+        assert!(!format!("{signer:?}").contains("BwcHBw"));
+        let kept = Signer::from_secret(&format!("{}\n", signer.secret())).unwrap();
+        assert_eq!(kept.verifier(), signer.verifier());
+        for cut in [0, 20, signer.secret().len() - 1] {
+            let cut: String = signer.secret().chars().take(cut).collect();
+            assert!(Signer::from_secret(&cut).is_err());
+        }
+    }
+
+    #[test]
+    fn what_is_no_note_and_no_key_is_refused() {
+        for text in [
+            "",
+            "a",
+            "a\n",
+            "a\n\n",
+            "a\n\nb\n",
+            "a\n\n\u{2014} n\n",
+            "a\n\n\u{2014} n !\n",
+        ] {
+            assert_eq!(text.parse::<Note>(), Err(NoteError::Form), "{text:?}");
+        }
+        let wrong = KEY.replace("c74f20a3", "c74f20a4");
+        for text in ["", "a+b", "a+b+c", wrong.as_str(), "a b+c74f20a3+AR"] {
+            assert!(text.parse::<Verifier>().is_err(), "{text}");
+        }
+        assert!(Signer::new("a b", &[0; 32]).is_err());
+    }
+}

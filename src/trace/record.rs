@@ -1,0 +1,106 @@
+//! An event in its place in a chain, as it is kept: the very text that its hash covers.
+
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+
+use super::event::Event;
+use super::hash::Envelope;
+
+/// One record. From its sealing on it never changes, but that its details may be pruned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Record {
+    /// The session whose chain it is in.
+    pub session: SessionId,
+    /// Its place there, from 0.
+    pub sequence: u64,
+    /// When it happened.
+    pub timestamp: Timestamp,
+    /// The text that is hashed: see [`Envelope`].
+    pub text: String,
+    /// The hash.
+    pub hash: Digest,
+}
+
+impl Record {
+    /// A record as it was kept.
+    ///
+    /// # Errors
+    /// In words, when the text is not one of a record. Whether the hash is its hash is not looked at.
+    pub fn read(text: String, hash: Digest) -> Result<Self, String> {
+        let envelope = Envelope::split(&text)?;
+        let wrong = |_| "is not a record".to_owned();
+        Ok(Self {
+            session: envelope
+                .session_id
+                .parse()
+                .map_err(|error| format!("{error}"))?,
+            sequence: envelope.sequence,
+            timestamp: envelope.timestamp.parse().map_err(wrong)?,
+            text,
+            hash,
+        })
+    }
+
+    /// Its fields.
+    ///
+    /// # Errors
+    /// In words, when the text is not one of a record.
+    pub fn envelope(&self) -> Result<Envelope<'_>, String> {
+        Envelope::split(&self.text)
+    }
+
+    /// Its text without the content: what is left of it when it is pruned.
+    #[must_use]
+    pub fn without_content(&self) -> String {
+        let content = self.text.split_once('{');
+        let parts = content.and_then(|(before, rest)| Some((before, rest.rsplit_once(':')?.1)));
+        match parts {
+            Some((before, previous)) => format!("{before}:{previous}"),
+            None => self.text.clone(),
+        }
+    }
+
+    /// The event that it records.
+    ///
+    /// # Errors
+    /// In words, when the text is not one of a record.
+    pub fn event(&self) -> Result<Event, String> {
+        event(&self.envelope()?, self.hash)
+    }
+}
+
+/// The event that an envelope is about.
+///
+/// # Errors
+/// In words, when the envelope is not one of an event.
+pub fn event(envelope: &Envelope<'_>, hash: Digest) -> Result<Event, String> {
+    let id = |error: crate::base::id::IdError| error.to_string();
+    let parent = Some(envelope.parent_span_id).filter(|parent| !parent.is_empty());
+    let parent = parent.map(str::parse).transpose().map_err(id)?;
+    let payload = match envelope.payload {
+        "" => serde_json::Map::new(),
+        text => serde_json::from_str(text).map_err(|error| format!("payload: {error}"))?,
+    };
+    Ok(Event {
+        trace_version: envelope.trace_version.to_owned(),
+        event_id: envelope.event_id.parse().map_err(id)?,
+        trace_id: envelope.trace_id.parse().map_err(id)?,
+        span_id: envelope.span_id.parse().map_err(id)?,
+        parent_span_id: parent,
+        session_id: envelope.session_id.parse().map_err(id)?,
+        sequence: envelope.sequence,
+        timestamp: envelope
+            .timestamp
+            .parse()
+            .map_err(|error| format!("timestamp: {error}"))?,
+        event_type: envelope.event_type.to_owned(),
+        payload,
+        pruned: envelope.is_pruned(),
+        previous_hash: envelope
+            .previous_hash
+            .parse()
+            .map_err(|error| format!("previous_hash: {error}"))?,
+        hash,
+    })
+}

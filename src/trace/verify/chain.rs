@@ -1,0 +1,142 @@
+//! One session's chain: whether every record follows the one before.
+
+use crate::base::clock::TimestampText;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+
+use super::pruned::Pruned;
+use super::verdict::{Checked, Proven, Verdict};
+use super::{Link, Said};
+
+/// What is known of a chain so far.
+#[derive(Debug)]
+pub(super) struct ChainState {
+    pub(super) session: SessionId,
+    /// Records that follow one another.
+    pub(super) count: u64,
+    /// Records that were read, those behind a fault included.
+    pub(super) read: u64,
+    pub(super) last_hash: Digest,
+    last_timestamp: Option<TimestampText>,
+    /// The first thing that is wrong.
+    pub(super) fault: Option<Verdict>,
+    /// Whether it has records behind the last entry of the log that named it.
+    pub(super) changed: bool,
+    /// Whether it waits for a head to cover it: one that is signed, and one from elsewhere.
+    pub(super) awaits: Awaits,
+    /// Records that the last entry of the log that named it covers.
+    pub(super) entered: u64,
+    pub(super) proven: Proven,
+    pub(super) pruned: Pruned,
+    pub(super) told: Told,
+}
+
+/// Which proofs a chain waits for.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Awaits {
+    pub(super) seal: bool,
+    pub(super) witness: bool,
+}
+
+/// What the records of a chain say about their session.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Told {
+    /// Not known when it was pruned.
+    pub(super) agent: Option<String>,
+    pub(super) started_at: Option<TimestampText>,
+    pub(super) last_at: Option<TimestampText>,
+    pub(super) ended: bool,
+}
+
+impl ChainState {
+    pub(super) fn new(session: SessionId) -> Self {
+        Self {
+            session,
+            count: 0,
+            read: 0,
+            last_hash: Digest::ZERO,
+            last_timestamp: None,
+            fault: None,
+            changed: false,
+            awaits: Awaits::default(),
+            entered: 0,
+            proven: Proven::default(),
+            pruned: Pruned::default(),
+            told: Told::default(),
+        }
+    }
+
+    /// Takes the next record. After the first fault the rest is only counted. Says whether the record
+    /// follows the one before.
+    pub(super) fn link(&mut self, link: &Link, said: &Said<'_>) -> bool {
+        self.read += 1;
+        if self.fault.is_some() {
+            return false;
+        }
+        if let Some(what) = self.misfit(link) {
+            self.fault = Some(Verdict::broken(self.count, what));
+            return false;
+        }
+        match said {
+            Said::Nothing | Said::Entry(..) => {}
+            Said::First(agent) => self.told.agent = Some(agent.clone()),
+            Said::Ended => self.told.ended = true,
+            Said::Pruned(remains) => self.pruned.note(link.sequence, *remains),
+        }
+        if self.count == 0 {
+            self.told.started_at = Some(link.timestamp);
+        }
+        self.told.last_at = Some(link.timestamp);
+        self.last_timestamp = Some(link.timestamp);
+        self.last_hash = link.hash;
+        self.count += 1;
+        true
+    }
+
+    fn misfit(&self, link: &Link) -> Option<String> {
+        if link.sequence != self.count {
+            return Some(format!("sequence is {}, not {}", link.sequence, self.count));
+        }
+        if self
+            .last_timestamp
+            .is_some_and(|last| link.timestamp < last)
+        {
+            return Some("is earlier than the event before".to_owned());
+        }
+        if link.previous != self.last_hash {
+            return Some("previous_hash is not the hash of the event before".to_owned());
+        }
+        None
+    }
+
+    /// Notes something that is not even a record.
+    pub(super) fn break_with(&mut self, what: impl Into<String>) {
+        self.read += 1;
+        self.fail(Verdict::broken(self.count, what));
+    }
+
+    /// Notes a fault; the first one stands.
+    pub(super) fn fail(&mut self, fault: Verdict) {
+        self.fault.get_or_insert(fault);
+    }
+
+    pub(super) fn finish(mut self) -> Checked {
+        if let Some(sequence) = self.pruned.first_unexplained() {
+            self.fail(Verdict::broken(
+                sequence,
+                "its content was removed, and no retention_applied of the log says so",
+            ));
+        }
+        let count = self.count;
+        let pruned = self.pruned.count();
+        Checked {
+            session: self.session,
+            events: self.read,
+            pruned,
+            verdict: self.fault.unwrap_or(Verdict::Holds(Proven {
+                count,
+                ..self.proven
+            })),
+        }
+    }
+}

@@ -1,0 +1,427 @@
+//! The log over all sessions, and through it the whole record.
+//!
+//! Records come in the order they were written. An entry of type `log_sealed` says where every chain
+//! that grew stands right then: so a session that is missing, has other events or too few of them shows
+//! there. The log's own entries are leaves of a tree, and a head covers that tree: so the entries
+//! themselves cannot be other ones.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use crate::base::clock::{Timestamp, TimestampText};
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+use crate::base::limits::{MAX_UNSEALED, MAX_UNSEALED_TIME};
+use crate::trace::event::{LogSealed, Payload, SealedHead};
+use crate::trace::hash::Envelope;
+use crate::trace::note::Verifier;
+use crate::trace::tree::Tree;
+
+use super::chain::ChainState;
+use super::trust::Trust;
+use super::verdict::{Checked, Head, LogChecked, Report, Verdict};
+use super::{Link, Owner, Said};
+
+mod heads;
+
+/// Verifies a whole record, one event at a time. Memory grows with sessions, not with events.
+#[derive(Debug)]
+pub struct LogVerifier {
+    trust: Trust,
+    /// Only this session is in what is read, and the log: others are not missed.
+    only: Option<SessionId>,
+    chains: Vec<ChainState>,
+    places: HashMap<SessionId, usize>,
+    log: Option<usize>,
+    tree: Tree,
+    /// Chains that grew since the last `log_sealed`.
+    changed: Vec<usize>,
+    /// Chains that wait for a signed head, and for one from elsewhere.
+    awaiting: (Vec<usize>, Vec<usize>),
+    /// Keys that entries named and no head covers yet.
+    offered: Vec<Verifier>,
+    /// Sessions that the log names and that are not there, with their events.
+    missing: BTreeMap<SessionId, u64>,
+    key: Option<String>,
+    behind: Behind,
+    /// Chains that were recorded elsewhere, as the log says.
+    imported: HashSet<usize>,
+    /// The first thing that was no record of any chain.
+    doubt: Option<String>,
+}
+
+/// What lies behind the last signed head.
+#[derive(Clone, Copy, Debug, Default)]
+struct Behind {
+    events: u64,
+    first: Option<TimestampText>,
+    last: Option<TimestampText>,
+}
+
+impl LogVerifier {
+    /// A verifier that holds what it reads against `trust`.
+    #[must_use]
+    pub fn new(trust: Trust) -> Self {
+        Self {
+            trust,
+            only: None,
+            chains: Vec::new(),
+            places: HashMap::new(),
+            log: None,
+            tree: Tree::default(),
+            changed: Vec::new(),
+            awaiting: (Vec::new(), Vec::new()),
+            offered: Vec::new(),
+            missing: BTreeMap::new(),
+            key: None,
+            behind: Behind::default(),
+            imported: HashSet::new(),
+            doubt: None,
+        }
+    }
+
+    /// Looks at one session and the log alone.
+    #[must_use]
+    pub fn only(mut self, session: SessionId) -> Self {
+        self.only = Some(session);
+        self
+    }
+
+    /// The place of a chain. Records are handed over with it.
+    pub fn place(&mut self, session: &SessionId) -> usize {
+        if let Some(place) = self.places.get(session) {
+            return *place;
+        }
+        let place = self.chains.len();
+        self.chains.push(ChainState::new(session.clone()));
+        self.places.insert(session.clone(), place);
+        if self.trust.log() == Some(session) {
+            self.log = Some(place);
+        }
+        place
+    }
+
+    /// Whether a session is the log.
+    #[must_use]
+    pub fn owner(&self, session: &str) -> Owner {
+        match self.trust.log() {
+            Some(log) if log.as_str() == session => Owner::Log,
+            Some(_) | None => Owner::Session,
+        }
+    }
+
+    /// Takes a record that was checked by itself, with its text.
+    pub fn push(&mut self, envelope: &Envelope<'_>, text: &str, hash: Digest) {
+        let session = envelope.session_id.parse::<SessionId>();
+        let (session, link) = match (session, Link::of(envelope, hash)) {
+            (Ok(session), Ok(link)) => (session, link),
+            (Err(error), _) => return self.unreadable(None, &error.to_string()),
+            (_, Err(what)) => return self.unreadable(None, &what),
+        };
+        // A file does not say which log it is of: the first that begins in it.
+        if self.trust.log().is_none() && is_log_start(envelope) {
+            self.trust = std::mem::take(&mut self.trust).of_log(session.clone());
+        }
+        let place = self.place(&session);
+        let owner = self.owner(envelope.session_id);
+        let said = Said::of(envelope, text, &hash, owner);
+        self.link(place, &link, &said);
+    }
+
+    /// Takes a record that was checked by itself.
+    pub fn link(&mut self, place: usize, link: &Link, said: &Said<'_>) {
+        let Some(chain) = self.chains.get_mut(place) else {
+            return;
+        };
+        let follows = chain.link(link, said);
+        if !follows {
+            return;
+        }
+        self.behind.events += 1;
+        // The times of what was recorded elsewhere say nothing about when it was written here.
+        if !self.imported.contains(&place) {
+            self.behind.note(link.timestamp);
+        }
+        if self.log == Some(place) {
+            if let Said::Entry(event_type, payload) = said {
+                self.entry(event_type, payload);
+            }
+            self.tree.push(link.hash.as_bytes());
+            self.hold_against_heads(place);
+        } else if !chain.changed {
+            chain.changed = true;
+            self.changed.push(place);
+        }
+    }
+
+    /// Notes something that is not a record. Where it belongs nowhere, it puts all in doubt.
+    pub fn unreadable(&mut self, place: Option<usize>, what: &str) {
+        match place.and_then(|place| self.chains.get_mut(place)) {
+            Some(chain) => chain.break_with(what),
+            None => drop(self.doubt.get_or_insert_with(|| what.to_owned())),
+        }
+    }
+
+    /// Holds a chain against what a list beside the record says about it: its head, and its session.
+    /// An agent that nobody can know any more, because it was pruned, is taken as listed.
+    pub fn listed(&mut self, head: &Head, agent: &str, started_at: &Timestamp, ended: Ended) {
+        let place = self.place(&head.session);
+        let Some(chain) = self.chains.get_mut(place) else {
+            return;
+        };
+        if chain.count < head.count {
+            let (found, expected) = (chain.count, head.count);
+            return chain.fail(Verdict::Truncated { found, expected });
+        }
+        let last = chain.count.saturating_sub(1);
+        let what = if chain.count == 0 {
+            Some("is listed, and has no events")
+        } else if chain.count > head.count {
+            Some("has events that were never acknowledged")
+        } else if chain.last_hash != head.hash {
+            Some("the last event is not the one that was acknowledged")
+        } else if chain
+            .told
+            .agent
+            .as_deref()
+            .is_some_and(|told| told != agent)
+        {
+            Some("the list of sessions has another agent than its first event")
+        } else if chain.told.started_at != Some(started_at.text()) {
+            Some("the list of sessions has another start than its first event")
+        } else if chain.told.last_at != Some(head.last_at.text()) {
+            Some("the list of sessions has another time than its last event")
+        } else if chain.told.ended != matches!(ended, Ended::Yes) {
+            Some("the list of sessions has another state than its events")
+        } else {
+            None
+        };
+        if let Some(what) = what {
+            chain.fail(Verdict::broken(last, what));
+        }
+    }
+
+    /// Notes that a chain has events which nothing acknowledged.
+    pub fn unlisted(&mut self, session: &SessionId) {
+        let place = self.place(session);
+        if let Some(chain) = self.chains.get_mut(place) {
+            chain.fail(Verdict::broken(0, "nothing was ever acknowledged about it"));
+        }
+    }
+
+    /// Sessions that were read.
+    pub fn sessions(&self) -> impl Iterator<Item = &SessionId> {
+        self.chains.iter().map(|chain| &chain.session)
+    }
+
+    /// Holds the whole against what a console does: it signs within a second.
+    pub fn demand_seals(&mut self) {
+        let (events, span) = (self.behind.events, self.behind.span());
+        let late = events > MAX_UNSEALED || span > MAX_UNSEALED_TIME;
+        let never = self.key.is_none() && self.chains.len() > 1;
+        if !self.trust.has_keys() || !(late || never) {
+            return;
+        }
+        let seconds = span.as_secs();
+        let what = if never {
+            "nothing of it was ever signed with the key".to_owned()
+        } else {
+            format!(
+                "{events} events over {seconds} s are not sealed, more than a crash can leave behind"
+            )
+        };
+        let sealed = self.log_chain().map_or(0, |log| log.proven.sealed);
+        self.fail_log(Verdict::diverged(sealed, what));
+    }
+
+    /// What the record proves.
+    #[must_use]
+    pub fn finish(mut self) -> Report {
+        self.hold_against_larger_heads();
+        self.spread_doubt();
+        let log = self.trust.log().cloned();
+        let only = self.only.take();
+        let wanted = |session: &SessionId| only.as_ref().is_none_or(|only| only == session);
+        let mut report = Report {
+            log: None,
+            chains: Vec::new(),
+        };
+        for chain in self.chains {
+            // Announced, and never begun.
+            if chain.read == 0 && chain.fault.is_none() {
+                continue;
+            }
+            let checked = chain.finish();
+            if log.as_ref() == Some(&checked.session) {
+                report.log = Some(LogChecked {
+                    log: checked.session,
+                    entries: checked.events,
+                    verdict: checked.verdict,
+                    key: self.key.clone(),
+                });
+            } else if wanted(&checked.session) {
+                report.chains.push(checked);
+            }
+        }
+        for (session, expected) in self.missing {
+            let there = report.chains.iter().any(|chain| chain.session == session);
+            if wanted(&session) && !there {
+                report.chains.push(Checked {
+                    session,
+                    events: 0,
+                    pruned: 0,
+                    verdict: Verdict::Truncated { found: 0, expected },
+                });
+            }
+        }
+        report
+            .chains
+            .sort_by(|one, other| one.session.cmp(&other.session));
+        report
+    }
+
+    fn spread_doubt(&mut self) {
+        let Some(what) = self.doubt.take() else {
+            return;
+        };
+        if self.chains.is_empty()
+            // INVARIANT: the text is a legal identifier.
+            && let Ok(unknown) = "unknown".parse()
+        {
+            self.place(&unknown);
+        }
+        for chain in &mut self.chains {
+            chain.break_with(what.as_str());
+        }
+    }
+
+    fn log_chain(&mut self) -> Option<&mut ChainState> {
+        self.chains.get_mut(self.log?)
+    }
+
+    fn fail_log(&mut self, fault: Verdict) {
+        if self.log.is_none()
+            && let Some(log) = self.trust.log().cloned()
+        {
+            self.place(&log);
+        }
+        if let Some(log) = self.log_chain() {
+            log.fail(fault);
+        }
+    }
+
+    /// Takes in what an entry of the log says.
+    fn entry(&mut self, event_type: &str, payload: &str) {
+        let at = self.tree.size();
+        let fields = serde_json::from_str::<Map<String, Value>>(payload).unwrap_or_default();
+        let read = match event_type {
+            "log_sealed" | "retention_applied" | "key_rotated" | "trace_imported" => {
+                Payload::read(event_type, fields)
+            }
+            _ => return,
+        };
+        match read {
+            Ok(Payload::LogSealed(sealed)) => self.sealed(sealed),
+            Ok(Payload::RetentionApplied(applied)) => {
+                let digest = applied.envelopes_hash.parse::<Digest>().ok();
+                let chain = applied.pruned_session.parse::<SessionId>().ok();
+                let chain = chain.and_then(|session| self.places.get(&session).copied());
+                let chain = chain.and_then(|place| self.chains.get_mut(place));
+                if let (Some(chain), Some(digest)) = (chain, digest)
+                    && !chain.pruned.explain(&applied.pruned, &digest)
+                {
+                    let first = applied.pruned.first().map_or(0, |range| range.0);
+                    chain.fail(Verdict::diverged(
+                        first,
+                        "what is left of pruned events is not what was left then",
+                    ));
+                }
+            }
+            Ok(Payload::TraceImported(imported)) => {
+                if let Ok(session) = imported.imported_session.parse() {
+                    let place = self.place(&session);
+                    self.imported.insert(place);
+                }
+            }
+            Ok(Payload::KeyRotated(rotated)) => self.offered.extend(rotated.key.parse()),
+            Ok(_) => {}
+            Err(error) => self.fail_log(Verdict::broken(at, error.to_string())),
+        }
+    }
+
+    /// Holds every chain that grew against what the log says about it.
+    fn sealed(&mut self, sealed: LogSealed) {
+        for head in sealed.sessions {
+            match self.places.get(&head.session) {
+                Some(&place) => self.entered(place, &head),
+                None => drop(self.missing.insert(head.session, head.count)),
+            }
+        }
+        for place in std::mem::take(&mut self.changed) {
+            if let Some(chain) = self.chains.get_mut(place)
+                && std::mem::take(&mut chain.changed)
+            {
+                let from = chain.entered;
+                chain.fail(Verdict::diverged(
+                    from,
+                    "has events that the log does not have",
+                ));
+            }
+        }
+    }
+
+    fn entered(&mut self, place: usize, head: &SealedHead) {
+        let Some(chain) = self.chains.get_mut(place) else {
+            return;
+        };
+        chain.changed = false;
+        if chain.count < head.count {
+            let (found, expected) = (chain.count, head.count);
+            return chain.fail(Verdict::Truncated { found, expected });
+        }
+        if chain.count > head.count || chain.last_hash != head.hash {
+            let from = chain.entered;
+            return chain.fail(Verdict::diverged(
+                from,
+                "its events are not the ones that the log has",
+            ));
+        }
+        chain.entered = chain.count;
+        if !std::mem::replace(&mut chain.awaits.seal, true) {
+            self.awaiting.0.push(place);
+        }
+        if !std::mem::replace(&mut chain.awaits.witness, true) {
+            self.awaiting.1.push(place);
+        }
+    }
+}
+
+/// Whether a session is listed as ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ended {
+    /// It is.
+    Yes,
+    /// It is not.
+    No,
+}
+
+impl Behind {
+    fn note(&mut self, at: TimestampText) {
+        self.first = Some(self.first.map_or(at, |first| first.min(at)));
+        self.last = Some(self.last.map_or(at, |last| last.max(at)));
+    }
+
+    fn span(&self) -> std::time::Duration {
+        let read = |text: Option<TimestampText>| text?.as_str().parse::<Timestamp>().ok();
+        match (read(self.first), read(self.last)) {
+            (Some(first), Some(last)) => last.since(first),
+            _ => std::time::Duration::ZERO,
+        }
+    }
+}
+
+/// Whether a record is the first entry of a log.
+fn is_log_start(envelope: &Envelope<'_>) -> bool {
+    envelope.sequence == 0 && envelope.event_type == "log_started"
+}

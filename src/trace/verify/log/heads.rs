@@ -1,0 +1,105 @@
+//! The log, held against heads that are signed or were kept elsewhere.
+
+use super::super::trust::agrees;
+use super::super::verdict::Verdict;
+use super::{Behind, LogVerifier};
+
+impl LogVerifier {
+    /// Holds the log as it is now against the heads of its size.
+    pub(super) fn hold_against_heads(&mut self, place: usize) {
+        let size = self.tree.size();
+        let signed = self.trust.signed_at(size);
+        let known = self.trust.known_at(size);
+        if signed.is_none() && known.is_none() {
+            return;
+        }
+        let root = self.tree.root();
+        let Some(log) = self.chains.get(place).map(|log| log.session.clone()) else {
+            return;
+        };
+        let differs = |whose: &str| {
+            let what = format!("its first {size} entries are not those of the {whose}");
+            Verdict::diverged(size - 1, what)
+        };
+        let known = known.map(|head| agrees(head, &log, &root));
+        let signed = signed.map(|(head, note, decisive)| {
+            let decisive = decisive || !self.offered.is_empty();
+            let agreed = agrees(head, &log, &root);
+            let looked_at = decisive || !agreed;
+            let key = looked_at.then(|| self.trust.signer(note)).flatten();
+            (agreed, decisive, key.map(ToString::to_string))
+        });
+        match known {
+            Some(true) => self.witnessed(size),
+            Some(false) => self.fail_log(differs("head that was kept elsewhere")),
+            None => {}
+        }
+        match signed {
+            Some((true, true, Some(key))) => self.signed(size, key),
+            Some((false, _, Some(_))) => self.fail_log(differs("head that was signed")),
+            Some((_, true, None) | (false, _, None)) if self.trust.has_keys() => {
+                let what = format!("a head of {size} entries is not signed with the key");
+                self.fail_log(Verdict::broken(size - 1, what));
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    /// A head that is signed covers the log so far.
+    fn signed(&mut self, size: u64, key: String) {
+        for place in std::mem::take(&mut self.awaiting.0) {
+            if let Some(chain) = self.chains.get_mut(place) {
+                chain.awaits.seal = false;
+                chain.proven.sealed = chain.entered;
+            }
+        }
+        if let Some(log) = self.log_chain() {
+            log.proven.sealed = size;
+        }
+        for key in std::mem::take(&mut self.offered) {
+            self.trust.add_key(key);
+        }
+        self.key = Some(key);
+        self.behind = Behind::default();
+    }
+
+    /// A head from elsewhere covers the log so far.
+    fn witnessed(&mut self, size: u64) {
+        for place in std::mem::take(&mut self.awaiting.1) {
+            if let Some(chain) = self.chains.get_mut(place) {
+                chain.awaits.witness = false;
+                chain.proven.witnessed = chain.entered;
+            }
+        }
+        if let Some(log) = self.log_chain() {
+            log.proven.witnessed = size;
+        }
+    }
+
+    /// Heads of more entries than there are: the log was longer once.
+    pub(super) fn hold_against_larger_heads(&mut self) {
+        let found = self.tree.size();
+        let known = self.trust.largest_known();
+        let known = known.map(|head| (head.size, self.trust.log() == Some(&head.log)));
+        if let Some((expected, ours)) = known {
+            if !ours {
+                self.fail_log(Verdict::diverged(0, "the head is one of another log"));
+            } else if expected > found {
+                self.fail_log(Verdict::Truncated { found, expected });
+            }
+        }
+        let beyond = self.trust.signed_beyond(found).map(|(head, note)| {
+            let expected = head.size;
+            match self.trust.signer(note) {
+                Some(_) => Verdict::Truncated { found, expected },
+                None => Verdict::broken(found, "a head of more entries is not signed with the key"),
+            }
+        });
+        let beyond: Vec<_> = beyond.collect();
+        if self.trust.has_keys() && self.trust.has_signed() {
+            for fault in beyond {
+                self.fail_log(fault);
+            }
+        }
+    }
+}

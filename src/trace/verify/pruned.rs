@@ -1,0 +1,77 @@
+//! What is left of records whose content was pruned.
+//!
+//! The hash of such a record cannot be computed again. So whoever prunes records the digest of what
+//! is left in the log, and that is what it is held against from then on.
+
+use std::collections::BTreeMap;
+
+use sha2::{Digest as _, Sha256};
+
+use crate::base::digest::Digest;
+
+/// Digests what is left of several pruned records, in the order of their chain.
+#[derive(Clone, Debug, Default)]
+pub struct Remains(Sha256);
+
+impl Remains {
+    /// What is left of one record: its text without the payload, and its hash.
+    #[must_use]
+    pub fn of(text: &str, hash: &Digest) -> Digest {
+        Digest::of_parts([text.as_bytes(), hash.as_bytes().as_slice()])
+    }
+
+    /// Adds one record.
+    pub fn push(&mut self, remains: &Digest) {
+        self.0.update(remains.as_bytes());
+    }
+
+    /// The digest of all of them.
+    #[must_use]
+    pub fn digest(self) -> Digest {
+        Digest::from_bytes(self.0.finalize().into())
+    }
+}
+
+/// The pruned records of a chain.
+#[derive(Debug, Default)]
+pub(super) struct Pruned {
+    unexplained: BTreeMap<u64, Digest>,
+    explained: u64,
+}
+
+impl Pruned {
+    pub(super) fn note(&mut self, sequence: u64, remains: Digest) {
+        self.unexplained.insert(sequence, remains);
+    }
+
+    /// An entry of the log says that these were pruned, and what was left. Says whether that is so.
+    pub(super) fn explain(&mut self, ranges: &[(u64, u64)], digest: &Digest) -> bool {
+        let mut remains = Remains::default();
+        let mut found = Vec::new();
+        for &(first, last) in ranges {
+            if first > last {
+                return false;
+            }
+            for (sequence, one) in self.unexplained.range(first..=last) {
+                remains.push(one);
+                found.push(*sequence);
+            }
+        }
+        if remains.digest() != *digest {
+            return false;
+        }
+        self.explained += found.len() as u64;
+        for sequence in found {
+            self.unexplained.remove(&sequence);
+        }
+        true
+    }
+
+    pub(super) fn first_unexplained(&self) -> Option<u64> {
+        self.unexplained.keys().next().copied()
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.explained + self.unexplained.len() as u64
+    }
+}
