@@ -16,6 +16,7 @@ use super::document::{
 };
 use super::index::Index;
 use super::keyword::Keywords;
+use super::recording::Recording;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
 use crate::base::pattern::Patterns;
@@ -57,6 +58,8 @@ pub struct Atlas {
     pub budget: Option<Budget>,
     /// How long results are kept.
     pub cache: CacheConfig,
+    /// What is recorded, how durably and for how long.
+    pub recording: Recording,
     /// What it is looked up by.
     pub(crate) index: Index,
 }
