@@ -111,7 +111,10 @@ impl Runtime {
                 operator: parts.operator,
                 access: parts.access,
             },
-            Hooks::new(parts.extensions.hooks().to_vec()),
+            Hooks::new(
+                parts.extensions.hooks().to_vec(),
+                parts.extensions.events().clone(),
+            ),
             Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
         );
         let snapshots = actor.snapshots();

@@ -94,19 +94,6 @@ pub struct Injection {
     pub priority: i64,
 }
 
-impl Injection {
-    /// The mode's name in records.
-    #[must_use]
-    pub fn trigger(&self) -> &'static str {
-        match self.mode {
-            InjectMode::Always => "always",
-            InjectMode::OnMatch => "on_match",
-            InjectMode::OnDemand => "on_demand",
-            InjectMode::RiskBased => "risk_based",
-        }
-    }
-}
-
 /// A group of actions.
 #[derive(Clone, Debug)]
 pub struct Capability {

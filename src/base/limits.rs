@@ -89,6 +89,12 @@ pub const MAX_ASKERS_PER_REQUEST: usize = 64;
 /// Agents that never say what came of a run would otherwise make their session grow without end.
 pub const MAX_RUNNING_PER_SESSION: usize = 256;
 
+/// Most errors of one session that it can still say to have recovered from; the oldest makes room.
+pub const MAX_ERRORS_PER_SESSION: usize = 256;
+
+/// Most names in one list of an agent's report about how it is wrapped.
+pub const MAX_REPORTED_NAMES: usize = 256;
+
 /// Longest name that an agent gives itself, or its version.
 pub const MAX_NAME_LEN: usize = 256;
 

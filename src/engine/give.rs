@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::atlas::Atlas;
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
 use crate::base::id::SessionId;
-use crate::trace::event::{CheckpointSkipped, ContextInjected};
+use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
 
 use super::command::{Given, GivenContext, GivenGuidance};
 use super::session::Session;
@@ -21,8 +21,8 @@ pub(super) struct Gift<'g> {
     pub(super) from: &'g str,
     /// Its type.
     pub(super) kind: &'g str,
-    /// `always`, `on_match`, `on_demand` or `risk_based`.
-    pub(super) trigger: &'g str,
+    /// What calls for it, for the record.
+    pub(super) trigger: InjectTrigger,
     /// Contexts, by identifier.
     pub(super) contexts: &'g [String],
     /// Guidance.
@@ -242,7 +242,7 @@ fn injected(gift: &Gift<'_>, found: &[Found]) -> ContextInjected {
         context_ids: ids.collect(),
         atlas_ids: atlases.into_iter().collect(),
         total_size_bytes: sizes.sum(),
-        trigger: gift.trigger.to_owned(),
+        trigger: gift.trigger,
         checkpoint_type: Some(gift.kind.to_owned()),
         cache_hit: found.iter().all(|found| found.cached),
     }

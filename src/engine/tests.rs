@@ -226,7 +226,7 @@ impl Bench {
     }
 
     /// Names of the events recorded so far.
-    fn records(&self) -> Vec<&'static str> {
+    fn records(&self) -> Vec<&str> {
         self.drafts()
             .map(|draft| draft.payload.event_type())
             .collect()

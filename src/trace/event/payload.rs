@@ -4,40 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::declare::payloads;
-use super::parts::{Environment, ErrorDetail, WrapperCapabilities};
-
-/// Names that an earlier draft had for events, and the names they go by. They are understood where a
-/// record is read; nothing is written under them.
-const DRAFT_TYPES: [(&str, &str); 2] = [
-    ("risk_checkpoint", "risk_detected"),
-    ("error_handled", "error_occurred"),
-];
-
-/// The name that an event type goes by.
-#[must_use]
-pub fn canonical_type(event_type: &str) -> &str {
-    let draft = DRAFT_TYPES.iter().find(|(draft, _)| *draft == event_type);
-    draft.map_or(event_type, |(_, name)| name)
-}
-
-/// Why a payload cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum PayloadError {
-    /// No such event type.
-    #[error("unknown event type `{event_type}`")]
-    UnknownType {
-        /// The type.
-        event_type: String,
-    },
-    /// The details are not the ones the type calls for.
-    #[error("payload of `{event_type}`: {source}")]
-    Fields {
-        /// The type.
-        event_type: String,
-        /// What is wrong.
-        source: serde_json::Error,
-    },
-}
+use super::read::{PayloadError, canonical_type};
+use super::parts::{Environment, ErrorDetail, Redaction, WrapperCapabilities};
+use super::words::{
+    ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
+    Recommendation, RequestType, Tier, UsageOutcome, Validity,
+};
+use crate::base::id::EventId;
 
 payloads! {
     /// A session began.
@@ -58,6 +31,9 @@ payloads! {
         intent: Option<String>,
         /// Where it runs.
         environment: Environment,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// A session ended.
@@ -71,10 +47,13 @@ payloads! {
         /// Contexts handed over.
         contexts_injected: u64,
         /// `completed`, `error`, `timeout` or `cancelled`.
-        final_status: String,
+        final_status: FinalStatus,
         /// What it did, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// An agent's wrapper was built.
@@ -109,7 +88,7 @@ payloads! {
     /// Somebody asked for context.
     ContextRequested = "context_requested" {
         /// `explicit`, `checkpoint` or `keyword`.
-        request_type: String,
+        request_type: RequestType,
         /// What was looked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<String>,
@@ -122,6 +101,9 @@ payloads! {
         /// Keywords that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keywords_matched: Option<Vec<String>>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// Context was handed to the agent.
@@ -133,7 +115,7 @@ payloads! {
         /// How much.
         total_size_bytes: u64,
         /// `always`, `on_match`, `on_demand` or `risk_based`.
-        trigger: String,
+        trigger: InjectTrigger,
         /// The checkpoint that handed it over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint_type: Option<String>,
@@ -152,7 +134,10 @@ payloads! {
         reason: Option<String>,
         /// `applied`, `ignored` or `partial`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage_outcome: Option<String>,
+        usage_outcome: Option<UsageOutcome>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// An agent wants to run an action.
@@ -162,12 +147,15 @@ payloads! {
         /// Its parameters.
         action_params: Value,
         /// How risky it is.
-        risk_tier: String,
+        risk_tier: Tier,
         /// Whether policies were consulted.
         policy_checked: bool,
         /// Contexts handed over for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_injected: Option<Vec<String>>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// An action ran.
@@ -184,6 +172,9 @@ payloads! {
         /// How it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorDetail>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// An action may not run.
@@ -198,6 +189,9 @@ payloads! {
         reason: String,
         /// Whether an operator may overrule.
         override_available: bool,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// Policies were consulted.
@@ -207,7 +201,7 @@ payloads! {
         /// The action.
         action_type: String,
         /// `allow`, `deny` or `require_approval`.
-        decision: String,
+        decision: PolicyVerdict,
         /// How many were looked at.
         conditions_evaluated: u64,
         /// The pattern that matched.
@@ -250,6 +244,9 @@ payloads! {
         /// Hash of the input it fired on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_hash: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// A checkpoint is over.
@@ -264,10 +261,13 @@ payloads! {
         contexts_injected: Vec<String>,
         /// `continue`, `block` or `modify`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        action_taken: Option<String>,
+        action_taken: Option<ActionTaken>,
         /// Why it blocked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         block_reason: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// A checkpoint, or a part of it, was left out because too much was going on.
@@ -290,7 +290,7 @@ payloads! {
         /// Answers by question.
         answers: Map<String, Value>,
         /// `valid` or `invalid`.
-        validation_result: String,
+        validation_result: Validity,
         /// What was wrong.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
@@ -323,25 +323,28 @@ payloads! {
         /// Who refused, where somebody did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// An action is risky.
     RiskDetected = "risk_detected" {
         /// `high` or `critical`.
-        risk_tier: String,
+        risk_tier: Tier,
         /// What says so.
         trigger: String,
         /// The action.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         action_type: Option<String>,
         /// `proceed`, `verify` or `block`.
-        recommended_action: String,
+        recommended_action: Recommendation,
     }
 
     /// A risky action was verified.
     RiskVerified = "risk_verified" {
         /// How risky it is.
-        risk_tier: String,
+        risk_tier: Tier,
         /// How it was verified.
         verification_method: String,
         /// Who did.
@@ -368,16 +371,22 @@ payloads! {
         /// Where it happened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stack_trace: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// A failure was dealt with.
     ErrorRecovered = "error_recovered" {
         /// The failure's event.
-        original_error_id: String,
+        original_error_id: EventId,
         /// How.
         recovery_method: String,
         /// Whether it worked.
         success: bool,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// An agent was given input.
@@ -387,7 +396,7 @@ payloads! {
         /// How much.
         input_size_bytes: u64,
         /// `user`, `system` or `other_agent`.
-        source: String,
+        source: InputSource,
         /// Checkpoints that fired on it.
         checkpoints_triggered: Vec<String>,
     }
@@ -399,7 +408,7 @@ payloads! {
         /// How much.
         output_size_bytes: u64,
         /// `text`, `action` or `structured`.
-        output_type: String,
+        output_type: OutputType,
         /// Whether it asks for an action.
         contains_action: bool,
     }
@@ -422,6 +431,9 @@ payloads! {
         custom_type: String,
         /// The details.
         data: Map<String, Value>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// An Atlas came into force.
