@@ -26,10 +26,13 @@ mod limits;
 mod moments;
 mod overrides;
 mod policies;
+mod record;
+mod reports;
 mod requests;
 mod resolutions;
 mod restarts;
 mod several;
+mod spans;
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
