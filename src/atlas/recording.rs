@@ -46,7 +46,9 @@ pub fn level(atlases: &[Atlas]) -> TraceLevel {
 /// How long events are kept where these Atlases are in force.
 #[must_use]
 pub fn retention(atlases: &[Atlas]) -> Retention {
-    let schedules = atlases.iter().map(|atlas| atlas.recording.retention.as_ref());
+    let schedules = atlases
+        .iter()
+        .map(|atlas| atlas.recording.retention.as_ref());
     Retention::of_all(schedules)
 }
 

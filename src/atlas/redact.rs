@@ -409,7 +409,8 @@ impl Path {
             self.shown.push('.');
         }
         if !self.too_long {
-            self.matched.extend(key.chars().flat_map(char::to_lowercase));
+            self.matched
+                .extend(key.chars().flat_map(char::to_lowercase));
         }
         // What is too long to be compared is too long to be shown as well.
         self.shown.extend(shown.chars().take(MAX_REDACT_PATH));

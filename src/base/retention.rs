@@ -19,12 +19,9 @@ impl Schedule {
         let matching = self.by_event_type.iter().enumerate();
         let matching = matching.filter(|(_, (pattern, _))| pattern.matches(event_type));
         // Of two that are as long, the one written first.
-        let closest = matching.max_by_key(|(place, (pattern, _))| {
-            (pattern.literal_len(), std::cmp::Reverse(*place))
-        });
-        closest
-            .map(|(_, (_, days))| *days)
-            .or(self.default_days)
+        let closest = matching
+            .max_by_key(|(place, (pattern, _))| (pattern.literal_len(), std::cmp::Reverse(*place)));
+        closest.map(|(_, (_, days))| *days).or(self.default_days)
     }
 }
 

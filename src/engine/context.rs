@@ -33,7 +33,11 @@ impl Turn<'_> {
             .into_iter()
             .map(|called| {
                 let id = called.injection.context_id.clone();
-                (called.atlas_id.to_owned(), id, trigger(called.injection.mode))
+                (
+                    called.atlas_id.to_owned(),
+                    id,
+                    trigger(called.injection.mode),
+                )
             })
             .collect();
         let kind = match cause {

@@ -109,7 +109,9 @@ impl Turn<'_> {
             return;
         };
         let texts = [Some(&report.message), Some(&report.error_type)];
-        let texts = texts.into_iter().chain([report.error_code.as_ref(), report.stack_trace.as_ref()]);
+        let texts = texts
+            .into_iter()
+            .chain([report.error_code.as_ref(), report.stack_trace.as_ref()]);
         if texts.flatten().any(|text| text.len() > MAX_TEXT_BYTES) {
             let reason = format!("an error is reported in at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);

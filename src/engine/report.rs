@@ -145,10 +145,8 @@ fn fault(report: &Report) -> Option<String> {
     };
     match report {
         Report::Wrapper(wrapper) => wrapper_fault(wrapper),
-        Report::Feedback(feedback) => {
-            too_long(feedback.reason.as_deref().unwrap_or_default())
-                .or_else(|| too_long(&feedback.context_id))
-        }
+        Report::Feedback(feedback) => too_long(feedback.reason.as_deref().unwrap_or_default())
+            .or_else(|| too_long(&feedback.context_id)),
         // Only its hash is kept.
         Report::Output(_) => None,
         Report::Recovery(recovery) => too_long(&recovery.method),
@@ -195,7 +193,10 @@ fn wrapper_tests(wrapper: &Wrapper) -> Vec<(&'static str, Option<String>)> {
         ),
         (
             "components",
-            wrong(wrapper.components.is_empty(), "the wrapper has no components"),
+            wrong(
+                wrapper.components.is_empty(),
+                "the wrapper has no components",
+            ),
         ),
         (
             "transport",

@@ -3,9 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use crate::base::canon::exact;
-use crate::trace::event::{
-    Payload, PluginEvent, PluginLoaded, REDACTED, Registered, Redaction,
-};
+use crate::trace::event::{Payload, PluginEvent, PluginLoaded, REDACTED, Redaction, Registered};
 
 use super::extension::TraceNote;
 use super::gate::OwnedFired;

@@ -241,7 +241,11 @@ pub(super) mod ordered {
         serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
     }
 
-    pub(in crate::atlas::document) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    pub(in crate::atlas::document) fn deserialize<
+        'de,
+        T: Deserialize<'de>,
+        D: Deserializer<'de>,
+    >(
         deserializer: D,
     ) -> Result<Vec<(String, T)>, D::Error> {
         deserializer.deserialize_map(Pairs(PhantomData))

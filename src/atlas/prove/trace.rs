@@ -54,7 +54,10 @@ impl Prover<'_, '_> {
         Recording {
             level: config.level,
             sync: self.sync_rules(&config.sync_required_for, &known),
-            retention: config.retention.as_ref().map(|it| self.schedule(it, &known)),
+            retention: config
+                .retention
+                .as_ref()
+                .map(|it| self.schedule(it, &known)),
             redact: self.redact_rules(&manifest.atlas_id, &config.redact),
         }
     }
@@ -159,7 +162,8 @@ impl Prover<'_, '_> {
             self.fault(Code::EmptyPattern, path, message);
         }
         if patterns > MAX_REDACT_RULES {
-            let message = format!("{patterns} patterns are more than the {MAX_REDACT_RULES} allowed");
+            let message =
+                format!("{patterns} patterns are more than the {MAX_REDACT_RULES} allowed");
             self.fault(Code::OutOfRange, path, message);
         }
         let params = self.patterns(&format!("{path}.params"), &written.params);
@@ -239,9 +243,8 @@ impl Prover<'_, '_> {
                     continue;
                 }
                 let message = format!("parameter {} is recorded as it is", quoted(&name));
-                let help = format!(
-                    "leave it out with `trace_config: {{redact: [{{params: [{name}]}}]}}`"
-                );
+                let help =
+                    format!("leave it out with `trace_config: {{redact: [{{params: [{name}]}}]}}`");
                 self.report(
                     &format!("actions[{index}].parameters_schema"),
                     Problem::new(Code::UnredactedSecret, message).help(help),

@@ -113,12 +113,23 @@ fn too_much_is_left_out_as_a_whole_and_records_stay_bounded() {
     let atlases = [atlas("[{values: [a], params: ['*.token']}]")];
     let mut redactor = Redactor::new(&atlases, Some("x"));
     let text = "ab".repeat(1000);
-    let tokens: Vec<_> = (0..5000).map(|n| json!({"token": format!("t{n}x")})).collect();
+    let tokens: Vec<_> = (0..5000)
+        .map(|n| json!({"token": format!("t{n}x")}))
+        .collect();
     let long = "k".repeat(MAX_REDACT_PATH + 1);
-    let kept = redactor.params("p", &json!({"s": text, "t": tokens, long.clone(): "hunter2"}));
+    let kept = redactor.params(
+        "p",
+        &json!({"s": text, "t": tokens, long.clone(): "hunter2"}),
+    );
     assert_eq!(kept["s"], json!(MARKER));
     assert_eq!(kept[&long], json!(MARKER));
-    assert!(kept["t"].as_array().unwrap().iter().all(|it| it["token"] == MARKER));
+    assert!(
+        kept["t"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["token"] == MARKER)
+    );
     // More secrets than can be looked for: a text of others might hold any of them.
     assert_eq!(redactor.text("reason", "whatever"), MARKER);
     let told = redactor.left_out();

@@ -40,10 +40,12 @@ impl Bench {
         let completed = ActionCompleted {
             session: session(),
             execution: self.allowed(ask).execution.clone(),
-            result: result.map(str::to_owned).map_err(|(code, message)| ActionError {
-                code: code.to_owned(),
-                message: message.to_owned(),
-            }),
+            result: result
+                .map(str::to_owned)
+                .map_err(|(code, message)| ActionError {
+                    code: code.to_owned(),
+                    message: message.to_owned(),
+                }),
         };
         self.ask(|ask| Command::CompleteAction(ask, completed))
     }
@@ -150,7 +152,8 @@ fn a_level_leaves_events_out_before_they_are_counted_and_never_a_decision() {
 #[test]
 fn the_most_complete_level_of_several_atlases_counts() {
     let minimal = atlas(&format!("{TIERS}trace_config: {{level: minimal}}\n"));
-    let standard = atlas("trace_config: {level: standard}\n").replace("atlas_id: test", "atlas_id: b");
+    let standard =
+        atlas("trace_config: {level: standard}\n").replace("atlas_id: test", "atlas_id: b");
     let mut bench = Bench::new(&[&minimal, &standard]);
     bench.start("s-1");
     bench.hear("hello");
@@ -234,7 +237,11 @@ fn the_table_of_events_that_are_waited_for_holds_for_every_type_and_tier() {
         } else {
             Durability::Async
         };
-        assert_eq!(payload.mandatory_durability(), wanted, "{event_type} {fields}");
+        assert_eq!(
+            payload.mandatory_durability(),
+            wanted,
+            "{event_type} {fields}"
+        );
         // What is read is what was written: optional fields are absent, not null.
         assert_eq!(Value::from(payload.fields()), fields);
         let mut strange = fields.as_object().unwrap().clone();
@@ -353,11 +360,20 @@ fn reasons_that_quote_parameters_do_not_tell_secrets() {
     let mut bench = bench(SECRETIVE);
     let ask = bench.request("s-1", "db.login", json!({"pin": "not-a-number-9"}));
     let told = &bench.denied(ask).reason;
-    assert!(told.contains("not-a-number-9"), "the agent knows it: {told}");
+    assert!(
+        told.contains("not-a-number-9"),
+        "the agent knows it: {told}"
+    );
     let blocked = &bench.payloads("action_blocked")[0];
     let reason = blocked["reason"].as_str().unwrap();
-    assert!(reason.contains(MARKER) && !reason.contains("not-a-number-9"), "{reason}");
-    assert_eq!(blocked["redacted"][0]["paths"], json!(["action_params.pin", "reason"]));
+    assert!(
+        reason.contains(MARKER) && !reason.contains("not-a-number-9"),
+        "{reason}"
+    );
+    assert_eq!(
+        blocked["redacted"][0]["paths"],
+        json!(["action_params.pin", "reason"])
+    );
     assert_eq!(blocked["policy_id"], json!("parameters_schema"));
 }
 

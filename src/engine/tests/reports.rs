@@ -75,8 +75,10 @@ fn feedback_is_about_a_context_that_was_handed_over() {
     bench.noted(ask);
     assert_eq!(
         bench.payloads("context_feedback"),
-        [json!({"context_id": "k", "helpful": false, "reason": "stale",
-            "usage_outcome": "ignored"})]
+        [
+            json!({"context_id": "k", "helpful": false, "reason": "stale",
+            "usage_outcome": "ignored"})
+        ]
     );
     let ask = bench.report(feedback("other"));
     assert_eq!(bench.denied(ask).code, DenyCode::BadRequest);
@@ -95,8 +97,10 @@ fn of_output_only_hash_and_size_are_kept() {
     bench.noted(ask);
     assert_eq!(
         bench.payloads("output_produced"),
-        [json!({"output_hash": Digest::of("the answer is 42").to_string(),
-            "output_size_bytes": 16, "output_type": "text", "contains_action": false})]
+        [
+            json!({"output_hash": Digest::of("the answer is 42").to_string(),
+            "output_size_bytes": 16, "output_type": "text", "contains_action": false})
+        ]
     );
     assert!(!bench.recorded().contains("answer is"));
 }

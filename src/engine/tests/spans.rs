@@ -24,7 +24,11 @@ impl Bench {
             depth
         };
         let line = |draft: &&crate::trace::event::Draft| {
-            format!("{}{}", "  ".repeat(depth(draft)), draft.payload.event_type())
+            format!(
+                "{}{}",
+                "  ".repeat(depth(draft)),
+                draft.payload.event_type()
+            )
         };
         drafts.iter().map(line).collect()
     }
@@ -120,7 +124,9 @@ fn a_request_its_gates_its_decision_its_permit_and_its_completion_are_one_operat
     bench.done(other);
     let operations = bench.operations();
     let numbers: Vec<_> = operations.iter().map(|(_, number)| *number).collect();
-    let attempts = operations.iter().filter(|(it, _)| *it == "action_attempted");
+    let attempts = operations
+        .iter()
+        .filter(|(it, _)| *it == "action_attempted");
     assert_eq!(attempts.count(), 4, "{operations:?}");
     let last = operations.len() - 3;
     assert_eq!(numbers[0], 0);
@@ -164,8 +170,17 @@ fn a_denial_that_may_be_overruled_stays_one_operation() {
     bench.pass("c-1");
     let ask = bench.request("s-1", "pay", json!({}));
     bench.done(ask);
-    let numbers: Vec<_> = bench.operations().into_iter().skip(1).map(|it| it.1).collect();
-    assert!(numbers.iter().all(|it| *it == 1), "{:?}", bench.operations());
+    let numbers: Vec<_> = bench
+        .operations()
+        .into_iter()
+        .skip(1)
+        .map(|it| it.1)
+        .collect();
+    assert!(
+        numbers.iter().all(|it| *it == 1),
+        "{:?}",
+        bench.operations()
+    );
 }
 
 // covers T3, T10, T11, T13, T17
@@ -213,14 +228,18 @@ fn a_checkpoint_is_recorded_from_its_firing_to_its_end() {
     let hash = Digest::of("a refund").to_string();
     assert_eq!(
         bench.payloads("checkpoint_triggered"),
-        [json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "mode": "advisory",
+        [
+            json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "mode": "advisory",
             "trigger_condition": "keyword: found `refund`", "trigger_data": {"input_hash": hash},
-            "priority": 600, "input_hash": hash})]
+            "priority": 600, "input_hash": hash})
+        ]
     );
     assert_eq!(
         bench.payloads("checkpoint_completed"),
-        [json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "duration_ms": 0,
-            "contexts_injected": ["k"], "action_taken": "continue"})]
+        [
+            json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "duration_ms": 0,
+            "contexts_injected": ["k"], "action_taken": "continue"})
+        ]
     );
     bench.request("s-1", "wipe", json!({}));
     bench.advance(3);

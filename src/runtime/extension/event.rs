@@ -69,7 +69,10 @@ pub struct EventTypes {
 }
 
 impl EventTypes {
-    pub(super) fn register(&mut self, definition: EventTypeDefinition) -> Result<(), RegisterError> {
+    pub(super) fn register(
+        &mut self,
+        definition: EventTypeDefinition,
+    ) -> Result<(), RegisterError> {
         let name = definition.name;
         let refuse = |what: String| RegisterError::Event {
             name: name.clone(),

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::declare::payloads;
-use super::read::{PayloadError, canonical_type};
 use super::parts::{Environment, ErrorDetail, Redaction, WrapperCapabilities};
+use super::read::{PayloadError, canonical_type};
 use super::words::{
     ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
     Recommendation, RequestType, Tier, UsageOutcome, Validity,

@@ -21,7 +21,10 @@ const SPECIFIED: &str = r#"{
 // covers T27, T31
 #[test]
 fn the_examples_of_the_specification_load_as_they_stand() {
-    let rest = SPECIFIED.trim().trim_start_matches('{').trim_end_matches('}');
+    let rest = SPECIFIED
+        .trim()
+        .trim_start_matches('{')
+        .trim_end_matches('}');
     let text = format!(
         "{{\"atlas_version\": \"1.0\", \"atlas_id\": \"a\", \"version\": \"1\", \"name\": \"A\", {rest}}}"
     );
@@ -130,6 +133,9 @@ fn the_configuration_is_written_as_it_is_read() {
         ..TraceConfig::default()
     };
     let text = serde_json::to_string(&config).unwrap();
-    assert!(text.contains(r#""by_event_type":{"z_*":1,"a_*":2}"#), "{text}");
+    assert!(
+        text.contains(r#""by_event_type":{"z_*":1,"a_*":2}"#),
+        "{text}"
+    );
     assert_eq!(serde_json::from_str::<TraceConfig>(&text).unwrap(), config);
 }
