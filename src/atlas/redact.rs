@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use regex::Regex;
+use regex::{Regex, RegexSet};
 use serde_json::{Map, Value};
 
 use super::Atlas;
@@ -33,6 +33,9 @@ pub struct Rule {
     pub params: Vec<Pattern>,
     /// What is left out of any text.
     pub values: Vec<Regex>,
+    /// All of those at once: most texts match none, and that is quickly told. Where they are too large
+    /// together, each is tried.
+    pub any: Option<RegexSet>,
 }
 
 impl Rule {
@@ -238,6 +241,9 @@ impl<'a> Redactor<'a> {
     fn value_places(&self, text: &str) -> Vec<Cut> {
         let mut places = Vec::new();
         for rule in &self.rules {
+            if rule.any.as_ref().is_some_and(|any| !any.is_match(text)) {
+                continue;
+            }
             for pattern in &rule.values {
                 let found = pattern.find_iter(text).filter(|it| !it.is_empty());
                 // One more than is cut piece by piece is enough to know that there are too many.

@@ -65,7 +65,7 @@ impl Turn<'_> {
 
     /// Judges a request, unless a gate stands before everything its session asks for.
     fn judge_in_turn(&mut self, ask: AskId, request: ActionRequest) {
-        self.keep_time(&request.session);
+        self.keep_time(&request);
         let Some(session) = self.live(&request.session) else {
             return;
         };

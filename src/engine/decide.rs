@@ -253,6 +253,7 @@ impl Turn<'_> {
             let Some(judged) = judged else { continue };
             let valid = judged.problems.is_empty();
             let answers = self.recordable(gate, &judged.answers);
+            let (problems, redacted) = self.told_problems(held, &judged.problems);
             let record = CheckpointResponse {
                 checkpoint_id: gate.origin.id().to_owned(),
                 answers,
@@ -261,8 +262,9 @@ impl Turn<'_> {
                 } else {
                     Validity::Invalid
                 },
-                problems: judged.problems.clone(),
+                problems,
                 answered_by: by.name.to_owned(),
+                redacted,
             };
             self.record_below(&place.below(gate.span_id.clone()), record);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::{Question, Trigger};
 use crate::atlas::document::{CheckpointMode, CheckpointQuestion, Respondent, ResponseType};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -22,6 +22,7 @@ use super::evaluate::Fired;
 use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, PassEffects, Subject};
 use super::policy::Approval;
+use super::recorded::Told;
 use super::respond::asked;
 use super::turn::{Place, Turn, pass_effects};
 use super::{Advice, Waiting};
@@ -32,6 +33,8 @@ pub(super) struct Raised {
     pub(super) timeout: Duration,
     priority: i64,
     mode: CheckpointMode,
+    /// Whether why it stands there is told in words of an extension, which may quote the request.
+    quotes: bool,
 }
 
 /// What a request that is about to be held is about.
@@ -93,6 +96,7 @@ impl Turn<'_> {
             timeout: Duration::from_secs(checkpoint.timeout_seconds),
             priority: checkpoint.priority,
             mode: CheckpointMode::Blocking,
+            quotes: fired.quotes,
         }
     }
 
@@ -129,6 +133,7 @@ impl Turn<'_> {
             timeout: DEFAULT_GATE_TIMEOUT,
             priority: 0,
             mode: CheckpointMode::Blocking,
+            quotes: false,
         }
     }
 
@@ -281,7 +286,11 @@ impl Turn<'_> {
             Subject::Moment(moment) => (None, moment.data.get("input_hash")),
         };
         let input_hash = input_hash.and_then(Value::as_str).map(str::to_owned);
-        let told = self.told_of(call, "trigger_condition", &gate.why);
+        let told = if raised.quotes {
+            self.told_of(call, "trigger_condition", &gate.why)
+        } else {
+            Told::plain(&gate.why)
+        };
         let record = CheckpointTriggered {
             checkpoint_id: gate.origin.id().to_owned(),
             checkpoint_type: gate.origin.kind().to_owned(),
@@ -305,6 +314,8 @@ pub(super) struct OwnedFired {
     pub(super) certain: bool,
     /// Whether its handler changed the input.
     pub(super) modified: bool,
+    /// Whether why it fires is told in words of an extension, which may quote the request.
+    pub(super) quotes: bool,
 }
 
 impl OwnedFired {
@@ -336,6 +347,7 @@ impl From<Fired<'_>> for OwnedFired {
             why: fired.why,
             certain: fired.certain,
             modified: false,
+            quotes: matches!(fired.checkpoint.trigger, Trigger::Custom(_)),
         }
     }
 }

@@ -404,6 +404,7 @@ pub(super) fn raise_stop(fired: &mut [OwnedFired], stop: Stop) {
     if let Some(fired) = fired.get_mut(stop.index) {
         for_operator(&mut fired.checkpoint);
         fired.why = stop.reason;
+        fired.quotes = true;
     }
 }
 
@@ -413,6 +414,7 @@ pub(super) fn raise_approvals(fired: &mut [OwnedFired], approvals: &[(usize, Own
         if let Some(fired) = fired.get_mut(*index) {
             for_operator(&mut fired.checkpoint);
             fired.why = format!("{}: {}", approval.why, one_line(&approval.reason));
+            fired.quotes = true;
         }
     }
 }

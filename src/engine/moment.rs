@@ -18,12 +18,14 @@ use crate::trace::event::{
     ContextRequested, Durability, ErrorOccurred, InjectTrigger, InputReceived, RequestType,
 };
 
-use super::command::{Accepted, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply};
+use super::command::{
+    Accepted, ActionRequest, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply,
+};
 use super::context::Cause;
 use super::evaluate::{self, Occasion};
 use super::gate::{Beside, OwnedFired, Raised, Request};
 use super::give::{Gift, Size};
-use super::held::{Moment, Subject, request_hash};
+use super::held::{ActionCall, Moment, Subject, request_hash};
 use super::lifecycle::{raise_approvals, raise_stop, session_place};
 use super::recorded::listed;
 use super::session::{Beat, Entry, Reported, Unpassed};
@@ -92,9 +94,16 @@ impl Turn<'_> {
 
     /// Runs the checkpoints of something that did happen, with their handlers. What a handler would
     /// stop is held for an operator.
-    fn occur(&mut self, ask: Option<AskId>, place: &Place, moment: Moment, fired: Vec<OwnedFired>) {
-        let mut fired = fired;
-        let handled = self.handle_fired(place, None, &mut fired);
+    /// `call` is what they were told of an action, if they were.
+    fn occur(
+        &mut self,
+        ask: Option<AskId>,
+        place: &Place,
+        moment: Moment,
+        call: Option<&ActionCall>,
+        mut fired: Vec<OwnedFired>,
+    ) {
+        let handled = self.handle_fired(place, call, &mut fired);
         raise_approvals(&mut fired, &handled.approvals);
         if let Some(stop) = handled.stop {
             raise_stop(&mut fired, stop);
@@ -128,7 +137,7 @@ impl Turn<'_> {
             data: json!({ "error_type": report.error_type }),
             event: Some(event),
         };
-        self.occur(Some(ask), &place, moment, fired);
+        self.occur(Some(ask), &place, moment, None, fired);
     }
 
     /// An agent asks for context, or for a checkpoint by its name.
@@ -179,7 +188,7 @@ impl Turn<'_> {
             data: json!({ "checkpoint": request.checkpoint }),
             event: None,
         };
-        self.occur(Some(ask), &place, moment, fired);
+        self.occur(Some(ask), &place, moment, None, fired);
     }
 
     /// An action has run.
@@ -192,7 +201,7 @@ impl Turn<'_> {
             data: json!({ "action_id": action }),
             event: None,
         };
-        self.occur(None, place, moment, fired);
+        self.occur(None, place, moment, None, fired);
     }
 
     /// A session is about to end. Nothing can hold it any more.
@@ -212,7 +221,8 @@ impl Turn<'_> {
 
     /// What stands before everything a session asks for: gates that are owed, and intervals that
     /// are due. While a gate stands there, intervals have time: they are looked at when it is passed.
-    pub(super) fn keep_time(&mut self, session: &SessionId) {
+    pub(super) fn keep_time(&mut self, request: &ActionRequest) {
+        let session = &request.session;
         let Some(known) = self.state().sessions.get_mut(session) else {
             return;
         };
@@ -248,7 +258,8 @@ impl Turn<'_> {
             data: json!({}),
             event: None,
         };
-        self.occur(None, &place, moment, due);
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
+        self.occur(None, &place, moment, Some(&call), due);
     }
 
     /// Runs the checkpoints of a moment: those that do not stop the agent take effect, the others
@@ -414,6 +425,7 @@ impl Turn<'_> {
                         checkpoint,
                         why: "it was not passed when it fired".to_owned(),
                         modified: false,
+                        quotes: false,
                     });
                 }
             }

@@ -8,13 +8,23 @@ use crate::atlas::redact::{Redactions, Redactor};
 use crate::trace::event::{ActionAttempted, ActionBlocked, Redaction, Tier};
 
 use super::command::DenyCode;
-use super::held::ActionCall;
+use super::held::{ActionCall, Held, Subject};
 use super::turn::Turn;
 
 /// A text as it is recorded, with what was left out of it.
 pub(super) struct Told {
     pub(super) text: String,
     pub(super) redacted: Vec<Redaction>,
+}
+
+impl Told {
+    /// A text that quotes nobody.
+    pub(super) fn plain(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            redacted: Vec::new(),
+        }
+    }
 }
 
 impl Turn<'_> {
@@ -58,6 +68,22 @@ impl Turn<'_> {
             text,
             redacted: listed(redactor.left_out()),
         }
+    }
+
+    /// What is wrong with answers, as it is recorded: what a validator says may quote the request.
+    pub(super) fn told_problems(
+        &self,
+        held: &Held,
+        problems: &[String],
+    ) -> (Vec<String>, Vec<Redaction>) {
+        let call = match &held.subject {
+            Subject::Action(call) if !problems.is_empty() => Some(call),
+            Subject::Action(_) | Subject::SessionStart | Subject::Moment(_) => None,
+        };
+        let mut redactor = self.redactor(call);
+        let problems = problems.iter();
+        let problems = problems.map(|it| redactor.text("problems", it)).collect();
+        (problems, listed(redactor.left_out()))
     }
 
     /// That an action was asked for.

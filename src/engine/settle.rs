@@ -241,10 +241,9 @@ impl Turn<'_> {
             Subject::Action(call) if quotes(ending.code) => {
                 self.told_of(Some(call), "reason", &ending.reason)
             }
-            Subject::Action(_) | Subject::SessionStart | Subject::Moment(_) => Told {
-                text: ending.reason.clone(),
-                redacted: Vec::new(),
-            },
+            Subject::Action(_) | Subject::SessionStart | Subject::Moment(_) => {
+                Told::plain(&ending.reason)
+            }
         }
     }
 

@@ -36,7 +36,7 @@ pub(super) type Hooked = (Pattern, Arc<dyn EventHook>);
 
 /// All hooks at work.
 pub(super) struct Hooks {
-    hooks: Vec<Hooked>,
+    all: Vec<Hooked>,
     types: EventTypes,
     told: Option<mpsc::Sender<Event>>,
 }
@@ -48,7 +48,11 @@ impl Hooks {
             tokio::spawn(tell(hooks.clone(), heard));
             told
         });
-        Self { hooks, types, told }
+        Self {
+            all: hooks,
+            types,
+            told,
+        }
     }
 
     /// Whether anybody wants to hear of events.
@@ -58,7 +62,7 @@ impl Hooks {
 
     /// An event as hooks leave it.
     pub(super) fn before(&self, mut draft: Draft) -> Draft {
-        for (pattern, hook) in &self.hooks {
+        for (pattern, hook) in &self.all {
             let event_type = draft.payload.event_type();
             if !pattern.matches(event_type) {
                 continue;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use regex::{Regex, RegexSet, RegexSetBuilder};
 use serde_json::Value;
 
 use super::Prover;
@@ -16,7 +17,7 @@ use crate::atlas::nearest::nearest;
 use crate::atlas::recording::{Recording, SyncRule};
 use crate::atlas::redact::Rule;
 use crate::base::event_type::{BUILT_IN, WITH_TIER};
-use crate::base::limits::{MAX_REDACT_RULES, MAX_RETENTION_DAYS};
+use crate::base::limits::{MAX_REDACT_RULES, MAX_REGEX_SET_BYTES, MAX_RETENTION_DAYS};
 use crate::base::pattern::{Pattern, Patterns};
 use crate::base::retention::Schedule;
 
@@ -184,6 +185,7 @@ impl Prover<'_, '_> {
             name,
             actions: self.patterns(&format!("{path}.actions"), &written.actions),
             params: params.iter().map(lower).collect(),
+            any: together(&values),
             values,
         }
     }
@@ -252,6 +254,14 @@ impl Prover<'_, '_> {
             }
         }
     }
+}
+
+/// Regular expressions as one, where that is not too large.
+fn together(values: &[Regex]) -> Option<RegexSet> {
+    let set = RegexSetBuilder::new(values.iter().map(Regex::as_str))
+        .size_limit(MAX_REGEX_SET_BYTES)
+        .build();
+    set.ok()
 }
 
 /// The parameters of an action that look like secrets, by their path.

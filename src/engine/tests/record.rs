@@ -413,3 +413,63 @@ fn texts_of_agents_lose_what_looks_like_a_secret() {
     assert_eq!(ended["summary"], json!("used [redacted]"));
     assert_eq!(ended["redacted"][0]["paths"], json!(["summary"]));
 }
+
+#[test]
+fn what_extensions_say_of_a_request_does_not_tell_its_secrets() {
+    let handled = "checkpoints: [{checkpoint_id: g, trigger: {type: action_pre, patterns: ['db.*']}, \
+         handler: board}, {checkpoint_id: beat, trigger: {type: count_interval, actions: 1}, \
+         handler: board}, {checkpoint_id: mood, trigger: {type: custom, trigger_id: mood, \
+         on: [action]}, mode: blocking, questions: [{question_id: q, question: Q?, validation: \
+         {custom_validator: judge}}]}]\n";
+    let mut bench = Bench::new(&[&atlas(&format!("{SECRETIVE}{handled}"))]);
+    let names = |name: &str| BTreeSet::from([name.to_owned()]);
+    bench.engine.set_extensions(extension::Extensions {
+        handlers: names("board"),
+        triggers: names("mood"),
+        validators: names("judge"),
+        ..extension::Extensions::default()
+    });
+    bench.start("s-1");
+    let quiet = json!({"continue": true});
+    let loud = json!({"continue": true, "block_reason": "saw hunter2",
+        "trace_events": [{"event_type": "seen", "payload": {"password": "hunter2"}}]});
+    for answer in [quiet, loud.clone()] {
+        bench.request("s-1", "db.login", json!({"password": "hunter2"}));
+        while let Some(call) = bench.calls().pop() {
+            let answer = match call.name.as_str() {
+                "mood" => json!({"triggered": true, "reason": "hunter2 is weak"}),
+                _ => answer.clone(),
+            };
+            let before = bench.calls().len();
+            bench.returns(answer);
+            if bench.calls().len() == before {
+                break;
+            }
+        }
+        let gate = bench.held_ids().pop().unwrap();
+        bench.answer(&gate, json!([{"q": "an answer"}]));
+        bench.returns(json!({"valid": false, "reason": "hunter2 again"}));
+        bench.answer(&gate, json!([{"q": "an answer"}]));
+        bench.returns(json!(true));
+    }
+    let recorded = bench.recorded();
+    assert!(!recorded.contains("hunter2"), "{recorded}");
+    let triggered = bench.payloads("checkpoint_triggered");
+    let mood = triggered
+        .iter()
+        .find(|it| it["checkpoint_id"] == "mood")
+        .unwrap();
+    assert_eq!(
+        mood["trigger_condition"],
+        json!("custom: `mood` fires: [redacted] is weak")
+    );
+    assert_eq!(mood["redacted"][0]["paths"], json!(["trigger_condition"]));
+    let invalid = &bench.payloads("checkpoint_response")[0];
+    assert_eq!(invalid["redacted"][0]["paths"], json!(["problems"]));
+    // The interval's handler was told of the same request.
+    let said = bench.payloads("plugin_event");
+    let of_beat = said
+        .iter()
+        .filter(|it| it["data"]["checkpoint_id"] == "beat");
+    assert!(of_beat.count() > 0, "{said:?}");
+}

@@ -90,11 +90,15 @@ impl Payload {
     /// How risky what it is about is, where the event says so.
     #[must_use]
     pub fn tier(&self) -> Option<Tier> {
-        match self {
-            Self::ActionAttempted(attempted) => Some(attempted.risk_tier),
-            Self::RiskDetected(detected) => Some(detected.risk_tier),
-            Self::RiskVerified(verified) => Some(verified.risk_tier),
-            _ => None,
+        if let Self::ActionAttempted(attempted) = self {
+            return Some(attempted.risk_tier);
         }
+        if let Self::RiskDetected(detected) = self {
+            return Some(detected.risk_tier);
+        }
+        if let Self::RiskVerified(verified) = self {
+            return Some(verified.risk_tier);
+        }
+        None
     }
 }

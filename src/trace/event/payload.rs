@@ -296,6 +296,9 @@ payloads! {
         problems: Vec<String>,
         /// Who answered.
         answered_by: String,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 
     /// A checkpoint let the agent pass.

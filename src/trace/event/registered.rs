@@ -164,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    fn details(value: Value) -> Map<String, Value> {
+    fn details(value: &Value) -> Map<String, Value> {
         value.as_object().unwrap().clone()
     }
 
@@ -179,7 +179,7 @@ mod tests {
         ])
         .unwrap();
         let good = json!({"analysis_type": "tone", "score": 0.5, "details": {}});
-        assert_eq!(schema.fault(&details(good.clone())), None);
+        assert_eq!(schema.fault(&details(&good)), None);
         let cases = [
             (json!({"score": "high"}), "its `score` is not a number"),
             (json!({"details": []}), "its `details` is not an object"),
@@ -190,11 +190,11 @@ mod tests {
             ),
         ];
         for (change, fault) in cases {
-            let mut bad = details(good.clone());
-            bad.extend(details(change));
+            let mut bad = details(&good);
+            bad.extend(details(&change));
             assert_eq!(schema.fault(&bad).as_deref(), Some(fault));
         }
-        let mut missing = details(good);
+        let mut missing = details(&good);
         missing.remove("score");
         assert_eq!(schema.fault(&missing).as_deref(), Some("it has no `score`"));
         for (name, kind) in [("x", "text"), ("x", "number??"), (REDACTED, "any")] {
