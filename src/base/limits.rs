@@ -37,7 +37,7 @@ pub const MAX_REDACT_RULES: usize = 64;
 
 /// Longest path of a parameter that is compared with those rules; what lies deeper is left out of the
 /// record as a whole. Real parameters are named in a few dozen characters.
-pub const MAX_REDACT_PATH: usize = 512;
+pub const MAX_REDACT_PATH: usize = 256;
 
 /// Most places of one text that are left out one by one; a text with more is left out as a whole, or a
 /// pattern that matches everywhere would make records many times longer than requests.

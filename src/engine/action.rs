@@ -116,9 +116,9 @@ impl Turn<'_> {
         let denial = found.denial;
         let fired: Vec<OwnedFired> = found.fired.into_iter().map(Into::into).collect();
         let approvals: Vec<OwnedApproval> = found.approvals.into_iter().map(Into::into).collect();
-        // Where something stands in its way, what was asked for is on record whatever else is not.
-        let in_the_way = denial.is_some()
-            || !approvals.is_empty()
+        // Where somebody decides about it, what was asked for is on record whatever else is not. What is
+        // denied is told by the record of that.
+        let in_the_way = !approvals.is_empty()
             || fired.iter().any(OwnedFired::is_gate)
             || !self.answers.is_empty();
         let durability = if in_the_way && self.engine.level < TraceLevel::Standard {
