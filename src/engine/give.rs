@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use crate::atlas::Atlas;
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
 use crate::base::id::SessionId;
-use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
+use crate::trace::event::{
+    CheckpointSkipped, ContextInjected, ContextRequested, InjectTrigger, RequestType,
+};
 
 use super::command::{Given, GivenContext, GivenGuidance};
 use super::session::Session;
@@ -88,6 +90,21 @@ impl Turn<'_> {
         }
         given.contexts = found.into_iter().map(|found| found.context).collect();
         given
+    }
+
+    /// Records that keywords of input call for contexts, if they do.
+    pub(super) fn record_calling(&mut self, place: &Place, keywords: Vec<String>) {
+        if !keywords.is_empty() {
+            let record = ContextRequested {
+                request_type: RequestType::Keyword,
+                query: None,
+                hints: None,
+                checkpoint_type: None,
+                keywords_matched: Some(keywords),
+                redacted: Vec::new(),
+            };
+            self.record_below(place, record);
+        }
     }
 
     /// A context that exists and that the session does not have, or no longer.

@@ -79,6 +79,7 @@ impl Turn<'_> {
         {
             return Some((DenyCode::Overload, reason));
         }
+        self.record_calling(&place, seen.calling());
         let given = self.give_on(&place, Cause::Input(&seen));
         self.owe(&input.session, given);
         self.owe(&input.session, handled.given);

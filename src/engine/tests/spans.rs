@@ -251,3 +251,30 @@ fn a_checkpoint_is_recorded_from_its_firing_to_its_end() {
             "block_reason": "refused by op-1: no need"})
     );
 }
+
+// covers T7
+#[test]
+fn a_request_for_context_says_who_asks_and_what_for() {
+    let body = "context_blocks: [{context_id: k, content: x, keywords: [refund, money]}]\n\
+                checkpoints: [{checkpoint_id: i, trigger: {type: interactive}}]\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.hear("my money: a refund, a refund");
+    let ask = |query: Option<&str>, hints: &[&str], checkpoint: Option<&str>| ContextRequest {
+        session: "s-1".parse().unwrap(),
+        query: query.map(str::to_owned),
+        hints: hints.iter().map(|it| (*it).to_owned()).collect(),
+        checkpoint: checkpoint.map(str::to_owned),
+    };
+    for request in [ask(Some("how?"), &["k"], None), ask(None, &[], Some("i"))] {
+        bench.ask(|ask| Command::RequestContext(ask, request));
+    }
+    assert_eq!(
+        bench.payloads("context_requested"),
+        [
+            json!({"request_type": "keyword", "keywords_matched": ["money", "refund"]}),
+            json!({"request_type": "explicit", "query": "how?", "hints": ["k"]}),
+            json!({"request_type": "checkpoint", "checkpoint_type": "interactive"}),
+        ]
+    );
+}

@@ -139,3 +139,27 @@ fn the_configuration_is_written_as_it_is_read() {
     );
     assert_eq!(serde_json::from_str::<TraceConfig>(&text).unwrap(), config);
 }
+
+#[test]
+fn an_event_type_that_nobody_registers_is_advised_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    std::fs::write(
+        &path,
+        manifest("trace_config: {custom_events: [one, two]}\n"),
+    )
+    .unwrap();
+    let known = KnownExtensions {
+        events: ["one".to_owned()].into(),
+        ..KnownExtensions::default()
+    };
+    let warnings = lint_file(&path, &known).unwrap().warnings;
+    let told: Vec<_> = warnings
+        .iter()
+        .map(|it| (it.code, it.path.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [(Code::UnlistedExtension, "trace_config.custom_events[1]")]
+    );
+}
