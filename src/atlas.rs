@@ -22,6 +22,8 @@ pub mod keyword;
 pub mod load;
 mod nearest;
 mod prove;
+pub mod recording;
+pub mod redact;
 pub mod reference;
 mod unsupported;
 pub(crate) mod written;

@@ -1,11 +1,13 @@
 //! What every room may use: time, identity, digests, canonical JSON, wildcard patterns, limits.
 //!
-//! Nothing here knows what an agent, a gate or an event is.
+//! Nothing here knows what an agent or a gate is, and of events only the names.
 
 pub mod canon;
 pub mod clock;
 pub mod digest;
+pub mod event_type;
 pub mod id;
 pub mod limits;
 pub mod pattern;
+pub mod retention;
 pub mod text;

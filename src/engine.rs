@@ -13,6 +13,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::atlas::Atlas;
+use crate::atlas::document::TraceLevel;
+use crate::atlas::recording;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
@@ -53,10 +55,13 @@ pub mod judge;
 mod lifecycle;
 mod moment;
 mod policy;
+mod recorded;
+mod report;
 pub mod resolve;
 mod respond;
 mod restore;
 pub mod risk;
+mod said;
 pub mod session;
 mod settle;
 mod suspend;
@@ -74,6 +79,8 @@ pub struct Engine {
     atlases: Vec<Atlas>,
     extensions: Extensions,
     atlas_hash: Digest,
+    /// Which events are stored.
+    level: TraceLevel,
     state: State,
     ids: Box<dyn IdSource>,
 }
@@ -148,10 +155,12 @@ impl Engine {
     #[must_use]
     pub fn new(atlases: Vec<Atlas>, ids: Box<dyn IdSource>) -> Self {
         let atlas_hash = combined_hash(&atlases);
+        let level = recording::level(&atlases);
         Self {
             atlases,
             extensions: Extensions::default(),
             atlas_hash,
+            level,
             state: State::default(),
             ids,
         }

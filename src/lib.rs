@@ -37,6 +37,9 @@
 //! - After a failed write nothing is recorded and nothing is allowed.
 //! - Agents hold a type that has no call to decide. They answer only what an Atlas says is theirs to
 //!   answer, and an approval never is.
+//! - A decision and a request's hash go by the real request. Only its records leave out what a steward
+//!   wants left out, before they are hashed, and they say where and by which rule.
+//! - What decided about a gate is recorded whatever level of detail a steward wants.
 //! - An extension is asked by the runtime and answers as data. What it does not answer, in time and as
 //!   it should, counts against the agent.
 //!

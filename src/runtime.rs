@@ -151,7 +151,10 @@ impl Runtime {
                 operator: parts.operator,
                 access: parts.access,
             },
-            hooks: Hooks::new(parts.extensions.hooks().to_vec()),
+            hooks: Hooks::new(
+                parts.extensions.hooks().to_vec(),
+                parts.extensions.events().clone(),
+            ),
             outside: Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
             drafts,
         });

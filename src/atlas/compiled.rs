@@ -16,6 +16,7 @@ use super::document::{
 };
 use super::index::Index;
 use super::keyword::Keywords;
+use super::recording::Recording;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
 use crate::base::pattern::Patterns;
@@ -59,6 +60,8 @@ pub struct Atlas {
     pub budget: Option<Budget>,
     /// How long results are kept.
     pub cache: CacheConfig,
+    /// What is recorded, how durably and for how long.
+    pub recording: Recording,
     /// What it is looked up by.
     pub(crate) index: Index,
 }
@@ -91,19 +94,6 @@ pub struct Injection {
     pub actions: Patterns,
     /// Order among contexts that are called for together.
     pub priority: i64,
-}
-
-impl Injection {
-    /// The mode's name in records.
-    #[must_use]
-    pub fn trigger(&self) -> &'static str {
-        match self.mode {
-            InjectMode::Always => "always",
-            InjectMode::OnMatch => "on_match",
-            InjectMode::OnDemand => "on_demand",
-            InjectMode::RiskBased => "risk_based",
-        }
-    }
 }
 
 /// A group of actions.

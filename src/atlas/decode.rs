@@ -11,6 +11,7 @@ mod fields;
 mod names;
 mod read;
 mod steward;
+mod trace;
 mod trigger;
 
 pub(super) use fields::{Section, join};
@@ -64,6 +65,7 @@ pub(super) fn decode(root: &Node, problems: &mut Problems<'_>) -> AtlasManifest 
             cache_config: fields
                 .optional("cache_config", part(config::cache))
                 .unwrap_or_default(),
+            trace_config: fields.optional("trace_config", part(trace::trace)),
         }
     })
 }

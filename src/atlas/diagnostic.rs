@@ -176,6 +176,8 @@ codes! {
     AsyncRecord = "W012", Warning;
     /// An extension that the operator's list does not have.
     UnlistedExtension = "W013", Warning;
+    /// Parameters that look like secrets, and that records keep as they are.
+    UnredactedSecret = "W014", Warning;
     /// More warnings than are listed.
     MoreWarnings = "W099", Warning;
 }

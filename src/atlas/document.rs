@@ -11,9 +11,11 @@ use super::condition::ConditionDef;
 
 mod checkpoint;
 mod config;
+mod trace;
 
 pub use checkpoint::*;
 pub use config::*;
+pub use trace::*;
 
 /// A whole manifest.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -63,6 +65,9 @@ pub struct AtlasManifest {
     /// How long results are kept.
     #[serde(default)]
     pub cache_config: CacheConfig,
+    /// What is recorded, how durably and for how long.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trace_config: Option<TraceConfig>,
 }
 
 /// Who publishes an Atlas, and how agents may reach it.

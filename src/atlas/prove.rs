@@ -9,6 +9,7 @@ mod checkpoint;
 mod config;
 mod extension;
 mod ids;
+mod trace;
 mod trigger;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -72,6 +73,7 @@ pub(super) fn prove(
     let policies = prover.policies(&manifest.policies);
     let injections = prover.injections(&manifest.context_blocks);
     let actions = prover.actions(&manifest.actions);
+    let recording = prover.recording(&manifest);
     if !prover.problems.has_errors() {
         prover.advise(&manifest);
         if let Some(known) = known {
@@ -100,6 +102,7 @@ pub(super) fn prove(
         risk_mode: manifest.risk_config.mode,
         budget: manifest.checkpoint_config.and_then(|config| config.budget),
         cache: manifest.cache_config,
+        recording,
         index: Index::default(),
     };
     Some(atlas.indexed())

@@ -1,44 +1,30 @@
 //! What the format has and this version does not hold anyone to, in one place.
 //!
-//! A gate that is written down and does not exist is worse than none, so most of it is refused. To
-//! support a feature, take its line out.
+//! A gate that is written down and does not exist is worse than none, so its steward is told. To support
+//! a feature, take its line out.
 
 use super::decode::Section;
 use super::diagnostic::{Code, Problem};
 use super::yaml::Entry;
 
-/// A key that is known and not enforced.
+/// A key that is known and not enforced, and what its steward should know.
 pub(super) struct Unsupported {
     section: Section,
     key: &'static str,
-    consequence: Consequence,
-}
-
-enum Consequence {
-    Refuse,
-    Warn(&'static str),
-}
-
-const fn key(section: Section, key: &'static str) -> Unsupported {
-    Unsupported {
-        section,
-        key,
-        consequence: Consequence::Refuse,
-    }
+    warning: &'static str,
 }
 
 const fn warn(section: Section, key: &'static str, warning: &'static str) -> Unsupported {
     Unsupported {
         section,
         key,
-        consequence: Consequence::Warn(warning),
+        warning,
     }
 }
 
 /// The whole list.
 #[rustfmt::skip]
 const UNSUPPORTED: &[Unsupported] = &[
-    key(Section::Manifest, "trace_config"),
     warn(Section::Steward, "access", "agents that run in-process are not asked for keys and not limited in rate"),
     warn(Section::Steward, "notifications", "this version of cra sends no notifications"),
 ];
@@ -67,14 +53,7 @@ impl Unsupported {
 
     fn problem(&self, entry: &Entry, path: &str) -> Problem {
         let path = super::decode::join(path, self.key);
-        let problem = match self.consequence {
-            Consequence::Warn(warning) => Problem::new(Code::NoEffect, warning),
-            Consequence::Refuse => Problem::new(
-                Code::NotEnforced,
-                format!("`{}` is not enforced by this version of cra", self.key),
-            )
-            .help("remove it, or the gate you expect would not exist".to_owned()),
-        };
+        let problem = Problem::new(Code::NoEffect, self.warning);
         problem.path(path).at(entry.key_span)
     }
 }

@@ -31,6 +31,31 @@ pub const MAX_DENSE_KEYWORD_BYTES: usize = 64 * 1024;
 /// Most patterns under `action_pre` of a configuration: each is compared with every other one.
 pub const MAX_CONFIG_ACTIONS: usize = 500;
 
+/// Most rules of an Atlas by which secrets are left out of records, and most patterns in one of them:
+/// every value of every request is compared with each.
+pub const MAX_REDACT_RULES: usize = 64;
+
+/// Longest path of a parameter that is compared with those rules; what lies deeper is left out of the
+/// record as a whole. Real parameters are named in a few dozen characters.
+pub const MAX_REDACT_PATH: usize = 256;
+
+/// Most places of one text that are left out one by one; a text with more is left out as a whole, or a
+/// pattern that matches everywhere would make records many times longer than requests.
+pub const MAX_REDACT_PLACES: usize = 64;
+
+/// Most secrets of one request that are looked for in texts of others, and most bytes of them in all.
+/// Where there are more, those texts are left out as a whole.
+pub const MAX_SECRETS: usize = 1024;
+
+/// See [`MAX_SECRETS`].
+pub const MAX_SECRET_BYTES: usize = 64 * 1024;
+
+/// Most paths that a record lists of what was left out by one rule; the others are counted.
+pub const MAX_REDACTED_PATHS: usize = 32;
+
+/// Longest time that a steward may want events to be kept, in days; a hundred years are for ever.
+pub const MAX_RETENTION_DAYS: u32 = 36_525;
+
 /// How long a gate waits for an answer when its checkpoint says nothing.
 pub const DEFAULT_GATE_TIMEOUT: Duration = Duration::from_mins(5);
 
@@ -63,6 +88,12 @@ pub const MAX_ASKERS_PER_REQUEST: usize = 64;
 /// Most runs of one session that are remembered until they are completed; the oldest makes room.
 /// Agents that never say what came of a run would otherwise make their session grow without end.
 pub const MAX_RUNNING_PER_SESSION: usize = 256;
+
+/// Most errors of one session that it can still say to have recovered from; the oldest makes room.
+pub const MAX_ERRORS_PER_SESSION: usize = 256;
+
+/// Most names in one list of an agent's report about how it is wrapped.
+pub const MAX_REPORTED_NAMES: usize = 256;
 
 /// Longest name that an agent gives itself, or its version.
 pub const MAX_NAME_LEN: usize = 256;

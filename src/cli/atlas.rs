@@ -74,6 +74,7 @@ pub(super) fn lint(settings: &Settings, lint: &Lint) -> Result<u8, Failure> {
 fn listed(settings: &Settings) -> Result<KnownExtensions, Failure> {
     let table = settings.extensions()?.table();
     Ok(KnownExtensions {
+        events: table.events.into_keys().collect(),
         triggers: table.triggers,
         handlers: table.handlers,
         validators: table.validators,

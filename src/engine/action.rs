@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::atlas::document::TraceLevel;
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
-use crate::base::id::GateId;
+use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{
     MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
 };
-use crate::trace::event::{ActionAttempted, ActionBlocked, PolicyChecked};
+use crate::trace::event::{Durability, PolicyChecked};
 
 use super::attempt::{Attempt, OVERRULE};
 use super::command::{
@@ -20,6 +21,7 @@ use super::evaluate;
 use super::gate::{OwnedApproval, OwnedFired, SESSION_START};
 use super::held::{ActionCall, Held, Origin, Subject, request_hash};
 use super::lifecycle::{ATLAS_CHANGED, session_place};
+use super::recorded::Why;
 use super::respond::asked;
 use super::session::Entry;
 use super::settle::denied;
@@ -63,7 +65,7 @@ impl Turn<'_> {
 
     /// Judges a request, unless a gate stands before everything its session asks for.
     fn judge_in_turn(&mut self, ask: AskId, request: ActionRequest) {
-        self.keep_time(&request.session);
+        self.keep_time(&request);
         let Some(session) = self.live(&request.session) else {
             return;
         };
@@ -92,11 +94,9 @@ impl Turn<'_> {
         if self.join(ask, &root, &call, hash) {
             return;
         }
-        let place = Place {
-            trace_id: self.new_trace(),
-            ..root.below(self.new_span())
+        let Some(place) = self.attempt_place(&request.session, hash) else {
+            return;
         };
-        self.record(&place, attempted(&call));
         let Some(session) = self.engine.state.sessions.get(&request.session) else {
             return;
         };
@@ -108,7 +108,7 @@ impl Turn<'_> {
         let checked = PolicyChecked {
             policy_id: found.policy.policy_id.to_owned(),
             action_type: call.action.clone(),
-            decision: found.policy.decision.to_owned(),
+            decision: found.policy.decision,
             conditions_evaluated: found.policy.looked_at,
             matching_rule: found.policy.rule.map(str::to_owned),
             context_used: None,
@@ -116,6 +116,18 @@ impl Turn<'_> {
         let denial = found.denial;
         let fired: Vec<OwnedFired> = found.fired.into_iter().map(Into::into).collect();
         let approvals: Vec<OwnedApproval> = found.approvals.into_iter().map(Into::into).collect();
+        // Where somebody decides about it, what was asked for is on record whatever else is not. What is
+        // denied is told by the record of that.
+        let in_the_way = !approvals.is_empty()
+            || fired.iter().any(OwnedFired::is_gate)
+            || !self.answers.is_empty();
+        let durability = if in_the_way && self.engine.level < TraceLevel::Standard {
+            Durability::Sync
+        } else {
+            Durability::Async
+        };
+        let attempted = self.attempted(&call);
+        self.record_as(&place, attempted, durability);
         self.record_below(&place, checked);
         let attempt = Attempt {
             subject: Subject::Action(call.clone()),
@@ -134,6 +146,15 @@ impl Turn<'_> {
         }
     }
 
+    /// Where the records of a request hang. What was approved before goes on where it was approved.
+    fn attempt_place(&mut self, session: &SessionId, hash: Digest) -> Option<Place> {
+        let mut place = self.new_place(session)?;
+        if let Some(permit) = self.engine.state.permits.get(&hash) {
+            place.trace_id = permit.trace_id.clone();
+        }
+        Some(place)
+    }
+
     /// Lets an identical request wait for the decision about the one that is held.
     fn join(&mut self, ask: AskId, root: &Place, call: &ActionCall, hash: Digest) -> bool {
         let mut held = self.engine.state.held.values_mut();
@@ -145,8 +166,12 @@ impl Turn<'_> {
             return false;
         }
         if let Some((by, reason)) = overridable(&waiting.held) {
-            let gate = waiting.held.id.clone();
-            self.deny_again(ask, root, call, (by, reason), gate);
+            let (gate, trace_id) = (waiting.held.id.clone(), waiting.held.trace_id.clone());
+            let place = Place {
+                trace_id,
+                ..root.below(self.new_span())
+            };
+            self.deny_again(ask, &place, call, (by, reason), gate);
             return true;
         }
         if let Some(asked) = asked(&waiting.held) {
@@ -155,18 +180,18 @@ impl Turn<'_> {
         }
         let mut held = (*waiting.held).clone();
         held.joined = held.joined.saturating_add(1);
-        let place = Place {
-            session: root.session.clone(),
-            trace_id: held.trace_id.clone(),
-            span_id: held.span_id.clone(),
-            parent: Some(root.span_id.clone()),
-        };
+        let trace_id = held.trace_id.clone();
         waiting.held = Arc::new(held);
         let earliest =
             (waiting.askers.len() >= MAX_ASKERS_PER_REQUEST).then(|| waiting.askers.remove(0));
         waiting.askers.push(ask);
         let waiting = waiting.clone();
-        self.record_below(&place, attempted(call));
+        let place = Place {
+            trace_id,
+            ..root.below(self.new_span())
+        };
+        let attempted = self.attempted(call);
+        self.record(&place, attempted);
         if let Some(earliest) = earliest {
             let reason = "identical requests that came later wait instead";
             self.reply(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
@@ -179,14 +204,19 @@ impl Turn<'_> {
     fn deny_again(
         &mut self,
         ask: AskId,
-        root: &Place,
+        place: &Place,
         call: &ActionCall,
         (by, reason): (String, String),
         gate: GateId,
     ) {
-        let place = root.below(self.new_span());
-        self.record(&place, attempted(call));
-        self.block_as(&place, call, &by, &reason, true);
+        let attempted = self.attempted(call);
+        self.record(place, attempted);
+        let why = Why {
+            code: DenyCode::Policy,
+            reason: &reason,
+            override_available: true,
+        };
+        self.block(place, call, &by, why);
         self.reply(
             ask,
             Reply::Denied(Denied {
@@ -222,37 +252,20 @@ impl Turn<'_> {
             self.deny(ask, code, reason);
             return;
         };
-        let root = session_place(session);
+        let session = session.id.clone();
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
-        let place = Place {
-            trace_id: self.new_trace(),
-            ..root.below(self.new_span())
+        let Some(place) = self.new_place(&session) else {
+            return;
         };
-        self.record(&place, attempted(&call));
-        self.block(&place, &call, by, &reason);
+        let attempted = self.attempted(&call);
+        self.record(&place, attempted);
+        self.block(&place, &call, by, Why::final_one(code, &reason));
         self.deny(ask, code, reason);
     }
 
     /// Records that an action may not run.
-    pub(super) fn block(&mut self, place: &Place, call: &ActionCall, by: &str, reason: &str) {
-        self.block_as(place, call, by, reason, false);
-    }
-
-    pub(super) fn block_as(
-        &mut self,
-        place: &Place,
-        call: &ActionCall,
-        by: &str,
-        reason: &str,
-        override_available: bool,
-    ) {
-        let record = ActionBlocked {
-            action_type: call.action.clone(),
-            action_params: call.params.clone(),
-            policy_id: by.to_owned(),
-            reason: reason.to_owned(),
-            override_available,
-        };
+    pub(super) fn block(&mut self, place: &Place, call: &ActionCall, by: &str, why: Why<'_>) {
+        let record = self.blocked(call, by, why);
         self.record_below(place, record);
     }
 }
@@ -301,15 +314,5 @@ pub(super) fn is_deeper(value: &Value, levels: usize) -> bool {
         Value::Array(_) | Value::Object(_) if levels == 0 => true,
         Value::Array(items) => items.iter().any(|item| is_deeper(item, levels - 1)),
         Value::Object(fields) => fields.values().any(|field| is_deeper(field, levels - 1)),
-    }
-}
-
-fn attempted(call: &ActionCall) -> ActionAttempted {
-    ActionAttempted {
-        action_type: call.action.clone(),
-        action_params: call.params.clone(),
-        risk_tier: call.tier.as_str().to_owned(),
-        policy_checked: true,
-        context_injected: None,
     }
 }

@@ -7,7 +7,7 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::base::limits::{MAX_HELD, MAX_HELD_PER_SESSION, MAX_RUNNING_PER_SESSION};
-use crate::trace::event::{CheckpointPassed, Durability, RiskDetected};
+use crate::trace::event::{CheckpointPassed, Durability, Recommendation, RiskDetected};
 
 use super::Permit;
 use super::command::{Allowed, AskId, DenyCode, Given, Reply, StateKind};
@@ -16,6 +16,7 @@ use super::deny::Denial;
 use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request};
 use super::held::{ActionCall, Gate, Origin, Subject, TierSource};
 use super::policy;
+use super::recorded::{Why, tier};
 use super::session::Running;
 use super::turn::{Place, Turn};
 
@@ -46,14 +47,12 @@ impl Turn<'_> {
             mut denied,
             overrides,
         } = denial;
-        let overridable = overrides.is_some();
-        self.block_as(
-            &attempt.place,
-            &attempt.call,
-            &by,
-            &denied.reason,
-            overridable,
-        );
+        let why = Why {
+            code: denied.code,
+            reason: &denied.reason,
+            override_available: overrides.is_some(),
+        };
+        self.block(&attempt.place, &attempt.call, &by, why);
         if let Some(overrides) = overrides
             && self.overload(&attempt.place.session).is_none()
         {
@@ -76,11 +75,13 @@ impl Turn<'_> {
 
     /// Does what handlers of the fired checkpoints want, then goes on.
     pub(super) fn hear_handlers(&mut self, ask: AskId, mut attempt: Attempt) {
-        let handled = self.handle_fired(&attempt.place, &mut attempt.fired);
+        let call = Some(&attempt.call);
+        let handled = self.handle_fired(&attempt.place, call, &mut attempt.fired);
         if let Some(stop) = handled.stop {
             let fired = attempt.fired.get(stop.index);
             let by = fired.map_or_else(String::new, |fired| fired.checkpoint.id.clone());
-            self.block(&attempt.place, &attempt.call, &by, &stop.reason);
+            let why = Why::final_one(DenyCode::Extension, &stop.reason);
+            self.block(&attempt.place, &attempt.call, &by, why);
             self.deny(ask, DenyCode::Extension, stop.reason);
             return;
         }
@@ -147,7 +148,8 @@ impl Turn<'_> {
             return;
         }
         if let Some(reason) = self.overload(&place.session) {
-            self.block(&place, &call, "overload", &reason);
+            let why = Why::final_one(DenyCode::Overload, &reason);
+            self.block(&place, &call, "overload", why);
             self.deny(ask, DenyCode::Overload, reason);
             return;
         }
@@ -347,12 +349,12 @@ pub(super) fn override_key(atlas_id: &str, policy_id: &str) -> String {
 
 fn risk_detected(call: &ActionCall) -> RiskDetected {
     RiskDetected {
-        risk_tier: call.tier.as_str().to_owned(),
+        risk_tier: tier(call.tier),
         trigger: match call.tier_source {
             TierSource::Declared => "declared by the Atlas".to_owned(),
             TierSource::Detected => "detected from the words of the request".to_owned(),
         },
         action_type: Some(call.action.clone()),
-        recommended_action: "verify".to_owned(),
+        recommended_action: Recommendation::Verify,
     }
 }

@@ -9,13 +9,16 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::trace::event::Draft;
+pub use crate::trace::event::{FinalStatus, InputSource};
 
 use super::consult::Consult;
 use super::extension::{Call, CallId, Returned};
 
 mod reply;
+mod report;
 
 pub use reply::*;
+pub use report::*;
 
 /// Who waits for a reply: one number per question asked of the runtime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -38,6 +41,8 @@ pub enum Command {
     ReportError(AskId, ErrorReport),
     /// An agent asks for context, or for a checkpoint by its name.
     RequestContext(AskId, ContextRequest),
+    /// An agent tells something that is only noted.
+    Report(AskId, Report),
     /// Whoever asked is no longer there to hear the answer.
     AskerLeft(AskId),
     /// An operator decides about a held request.
@@ -65,6 +70,7 @@ impl Command {
             Self::Input(_, it) => Some(&it.session),
             Self::ReportError(_, it) => Some(&it.session),
             Self::RequestContext(_, it) => Some(&it.session),
+            Self::Report(_, it) => Some(it.session()),
             Self::Answer(_, it) => Some(&it.session),
             Self::Resolve(_, it) => Some(&it.session),
             // Handlers of a command that waits ask these: they must not wait behind it.
@@ -86,6 +92,7 @@ impl Command {
             | Self::Input(ask, _)
             | Self::ReportError(ask, _)
             | Self::RequestContext(ask, _)
+            | Self::Report(ask, _)
             | Self::Decide(ask, _)
             | Self::Answer(ask, _)
             | Self::Resolve(ask, _)
@@ -117,33 +124,6 @@ pub struct EndSession {
     pub status: FinalStatus,
     /// What it did, in its own words.
     pub summary: Option<String>,
-}
-
-/// How a session ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FinalStatus {
-    /// It did what it wanted.
-    Completed,
-    /// Something failed.
-    Error,
-    /// It took too long.
-    Timeout,
-    /// Somebody stopped it.
-    Cancelled,
-}
-
-impl FinalStatus {
-    /// The status's name in records.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Error => "error",
-            Self::Timeout => "timeout",
-            Self::Cancelled => "cancelled",
-        }
-    }
 }
 
 /// An agent wants to run an action.
@@ -222,43 +202,6 @@ pub struct Input {
     pub text: String,
     /// Where it came from.
     pub source: InputSource,
-}
-
-/// Where input came from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum InputSource {
-    /// A person.
-    User,
-    /// The system.
-    System,
-    /// Another agent.
-    OtherAgent,
-}
-
-impl InputSource {
-    /// The source's name in records.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::System => "system",
-            Self::OtherAgent => "other_agent",
-        }
-    }
-}
-
-/// An agent reports an error.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorReport {
-    /// The session.
-    pub session: SessionId,
-    /// What kind of error.
-    pub error_type: String,
-    /// For people.
-    pub message: String,
-    /// Whether work can go on.
-    pub recoverable: bool,
 }
 
 /// An agent asks for context, or for a checkpoint by its name.

@@ -1,10 +1,12 @@
 //! What came of actions that were let run.
 
+use crate::atlas::redact::Redactor;
 use crate::base::limits::MAX_TEXT_BYTES;
 use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail, ErrorOccurred};
 
 use super::command::{ActionCompleted, AskId, DenyCode, Reply};
 use super::lifecycle::{millis, session_place};
+use super::recorded::listed;
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
@@ -39,6 +41,7 @@ impl Turn<'_> {
                 recoverable: true,
                 context_provided: None,
                 stack_trace: None,
+                redacted: Vec::new(),
             };
             self.record_below(&root, record);
             self.deny(ask, DenyCode::BadRequest, message);
@@ -50,23 +53,27 @@ impl Turn<'_> {
             span_id: running.span_id,
             parent: Some(root.span_id),
         };
+        let mut redactor = Redactor::new(&self.engine.atlases, Some(&running.action));
         let (success, result_summary, error) = match completed.result {
-            Ok(summary) => (true, Some(summary).filter(|text| !text.is_empty()), None),
+            Ok(summary) if summary.is_empty() => (true, None, None),
+            Ok(summary) => (true, Some(redactor.text("result_summary", &summary)), None),
             Err(error) => (
                 false,
                 None,
                 Some(ErrorDetail {
-                    code: error.code,
-                    message: error.message,
+                    code: redactor.text("error.code", &error.code),
+                    message: redactor.text("error.message", &error.message),
                 }),
             ),
         };
+        let redacted = listed(redactor.left_out());
         let record = CompletedRecord {
             action_type: running.action,
             success,
             duration_ms: millis(self.now, running.since),
             result_summary,
             error,
+            redacted,
         };
         let action = record.action_type.clone();
         self.record_below(&place, record);

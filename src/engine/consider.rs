@@ -74,7 +74,8 @@ impl Turn<'_> {
                 };
                 self.needed_on_input(&resolve.session, text, told, answers)
             }
-            Command::Consult(..)
+            Command::Report(..)
+            | Command::Consult(..)
             | Command::AskerLeft(_)
             | Command::DeadlineReached(_)
             | Command::Returned(..) => Vec::new(),
@@ -107,6 +108,7 @@ impl Turn<'_> {
             | Command::Resolve(..) => command.session().and_then(|id| self.live(id)),
             Command::EndSession(..)
             | Command::CompleteAction(..)
+            | Command::Report(..)
             | Command::AskerLeft(_)
             | Command::Decide(..)
             | Command::Answer(..)

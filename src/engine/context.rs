@@ -3,8 +3,9 @@
 use std::cmp::Reverse;
 
 use crate::atlas::compiled::{Atlas, Injection};
-use crate::atlas::document::RiskTier;
+use crate::atlas::document::{InjectMode, RiskTier};
 use crate::atlas::index::{Matches, Sightings};
+use crate::trace::event::InjectTrigger;
 
 use super::command::Given;
 use super::give::{Gift, Size};
@@ -32,7 +33,11 @@ impl Turn<'_> {
             .into_iter()
             .map(|called| {
                 let id = called.injection.context_id.clone();
-                (called.atlas_id.to_owned(), id, called.injection.trigger())
+                (
+                    called.atlas_id.to_owned(),
+                    id,
+                    trigger(called.injection.mode),
+                )
             })
             .collect();
         let kind = match cause {
@@ -64,6 +69,16 @@ impl Turn<'_> {
             .iter()
             .flat_map(Atlas::injections_always);
         always.map(|(_, it)| it.context_id.clone()).collect()
+    }
+}
+
+/// What calls for a context of this mode, for the record.
+fn trigger(mode: InjectMode) -> InjectTrigger {
+    match mode {
+        InjectMode::Always => InjectTrigger::Always,
+        InjectMode::OnMatch => InjectTrigger::OnMatch,
+        InjectMode::OnDemand => InjectTrigger::OnDemand,
+        InjectMode::RiskBased => InjectTrigger::RiskBased,
     }
 }
 

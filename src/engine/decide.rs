@@ -11,8 +11,8 @@ use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::trace::event::{
-    CheckpointCompleted, CheckpointPassed, CheckpointResponse, Durability, PolicyOverride,
-    RiskVerified,
+    ActionTaken, CheckpointCompleted, CheckpointPassed, CheckpointResponse, Durability,
+    PolicyOverride, RiskVerified, Validity,
 };
 
 use super::attempt::override_key;
@@ -25,6 +25,7 @@ use super::gate::called_by;
 use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, Subject};
 use super::lifecycle::millis;
+use super::recorded::tier;
 use super::session::Entry;
 use super::settle::Ending;
 use super::turn::{Place, Turn};
@@ -252,12 +253,18 @@ impl Turn<'_> {
             let Some(judged) = judged else { continue };
             let valid = judged.problems.is_empty();
             let answers = self.recordable(gate, &judged.answers);
+            let (problems, redacted) = self.told_problems(held, &judged.problems);
             let record = CheckpointResponse {
                 checkpoint_id: gate.origin.id().to_owned(),
                 answers,
-                validation_result: if valid { "valid" } else { "invalid" }.to_owned(),
-                problems: judged.problems.clone(),
+                validation_result: if valid {
+                    Validity::Valid
+                } else {
+                    Validity::Invalid
+                },
+                problems,
                 answered_by: by.name.to_owned(),
+                redacted,
             };
             self.record_below(&place.below(gate.span_id.clone()), record);
         }
@@ -322,14 +329,15 @@ impl Turn<'_> {
                 self.owe(&held.session, given);
                 self.open_session(held);
             }
-            Subject::Moment(_) => {
+            Subject::Moment(moment) => {
                 if let Some(session) = self.state().sessions.get_mut(&held.session) {
                     session.pending.remove(&held.id);
                 }
                 let (asker, modified) = waiting
                     .map(|waiting| (waiting.askers.last().copied(), waiting.modified_input))
                     .unwrap_or_default();
-                self.accept_modified(asker, &held.session, given, modified);
+                let error = moment.event.clone();
+                self.accept_modified(asker, &held.session, given, modified, error);
                 self.go_on(&held.session);
             }
             Subject::Action(call) => {
@@ -358,7 +366,7 @@ impl Turn<'_> {
         let kind = gate.origin.kind();
         self.expire_guidance(&held.session, &[&id, kind]);
         let given = self.give(
-            &here,
+            place,
             &Gift {
                 atlas: Some(gate.origin.atlas_id()),
                 from: &id,
@@ -390,8 +398,9 @@ impl Turn<'_> {
                 checkpoint_type: kind.to_owned(),
                 duration_ms: millis(self.now, held.opened_at),
                 contexts_injected: contexts,
-                action_taken: Some("continue".to_owned()),
+                action_taken: Some(ActionTaken::Continue),
                 block_reason: None,
+                redacted: Vec::new(),
             },
         );
         given
@@ -411,7 +420,7 @@ impl Turn<'_> {
                 self.record_below(
                     here,
                     RiskVerified {
-                        risk_tier: held.tier().as_str().to_owned(),
+                        risk_tier: tier(held.tier()),
                         verification_method: by.method.to_owned(),
                         verified_by: Some(by.name.to_owned()),
                         action_type: held.action().to_owned(),

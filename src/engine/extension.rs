@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 use super::held::ActionCall;
 use crate::base::id::SessionId;
+use crate::trace::event::{Durability, EventSchema};
 
 /// The extensions there are, by what they can be asked. What is not in here cannot be asked.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -23,6 +24,44 @@ pub struct Extensions {
     pub validators: BTreeSet<String>,
     /// Handlers of every checkpoint of a type, in the order they are asked.
     pub by_type: BTreeMap<String, Vec<String>>,
+    /// Event types that are registered, by name.
+    pub events: BTreeMap<String, EventType>,
+    /// What is in force, for the record.
+    pub plugins: Vec<Plugin>,
+}
+
+/// A registered event type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventType {
+    /// What it tells, for people.
+    pub description: String,
+    /// Whether it is on disk before anyone is told.
+    pub sync: bool,
+    /// Its fields.
+    pub schema: EventSchema,
+}
+
+impl EventType {
+    /// How durable its events are.
+    #[must_use]
+    pub fn durability(&self) -> Durability {
+        if self.sync {
+            Durability::Sync
+        } else {
+            Durability::Async
+        }
+    }
+}
+
+/// Something that is in force, as the record names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plugin {
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// What it can do.
+    pub capabilities: Vec<String>,
 }
 
 /// One question to an extension.
@@ -268,6 +307,9 @@ pub struct TraceNote {
     /// Its details.
     #[serde(default)]
     pub payload: Map<String, Value>,
+    /// Why it is not what its type says, as far as that is known already.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 /// A yes or no, with a reason.

@@ -6,20 +6,23 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::atlas::compiled::Question;
+use crate::atlas::compiled::{Question, Trigger};
 use crate::atlas::document::{CheckpointMode, CheckpointQuestion, Respondent, ResponseType};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_HELD};
 use crate::base::pattern::Patterns;
-use crate::trace::event::{CheckpointCompleted, CheckpointTriggered, Durability};
+use crate::trace::event::{
+    ActionTaken, CheckpointCompleted, CheckpointTriggered, Durability, InjectTrigger,
+};
 
 use super::command::{AskId, DenyCode, Effect, Given, Reply, StateKind};
 use super::evaluate::Fired;
 use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, PassEffects, Subject};
 use super::policy::Approval;
+use super::recorded::Told;
 use super::respond::asked;
 use super::turn::{Place, Turn, pass_effects};
 use super::{Advice, Waiting};
@@ -30,6 +33,8 @@ pub(super) struct Raised {
     pub(super) timeout: Duration,
     priority: i64,
     mode: CheckpointMode,
+    /// Whether why it stands there is told in words of an extension, which may quote the request.
+    quotes: bool,
 }
 
 /// What a request that is about to be held is about.
@@ -91,6 +96,7 @@ impl Turn<'_> {
             timeout: Duration::from_secs(checkpoint.timeout_seconds),
             priority: checkpoint.priority,
             mode: CheckpointMode::Blocking,
+            quotes: fired.quotes,
         }
     }
 
@@ -127,6 +133,7 @@ impl Turn<'_> {
             timeout: DEFAULT_GATE_TIMEOUT,
             priority: 0,
             mode: CheckpointMode::Blocking,
+            quotes: false,
         }
     }
 
@@ -143,7 +150,7 @@ impl Turn<'_> {
             ..self.raise_checkpoint(fired)
         };
         let here = place.below(raised.gate.span_id.clone());
-        self.record_triggered(place, &raised, &trigger_data(subject));
+        self.record_triggered(place, &raised, subject);
         self.expire_guidance(
             &place.session,
             &[&fired.checkpoint.id, fired.checkpoint.kind],
@@ -161,7 +168,7 @@ impl Turn<'_> {
                 session.apply(&fired.atlas_id, &fired.checkpoint.id, effects);
             }
             given = self.give(
-                &here,
+                place,
                 &Gift {
                     atlas: Some(&fired.atlas_id),
                     from: &fired.checkpoint.id,
@@ -183,8 +190,13 @@ impl Turn<'_> {
                 .iter()
                 .map(|c| c.context_id.clone())
                 .collect(),
-            action_taken: Some(if fired.modified { "modify" } else { "continue" }.to_owned()),
+            action_taken: Some(if fired.modified {
+                ActionTaken::Modify
+            } else {
+                ActionTaken::Continue
+            }),
             block_reason: None,
+            redacted: Vec::new(),
         };
         self.record_below(&here, completed);
         given
@@ -205,9 +217,8 @@ impl Turn<'_> {
             return None;
         }
         let id = self.next_gate_id();
-        let data = trigger_data(&request.subject);
         for raised in &raised {
-            self.record_triggered(&request.place, raised, &data);
+            self.record_triggered(&request.place, raised, &request.subject);
         }
         let patience = raised.iter().map(|raised| raised.timeout).min();
         let own = self.now.plus(patience.unwrap_or(DEFAULT_GATE_TIMEOUT));
@@ -261,7 +272,7 @@ impl Turn<'_> {
         GateId::numbered(number)
     }
 
-    fn record_triggered(&mut self, place: &Place, raised: &Raised, data: &Value) {
+    fn record_triggered(&mut self, place: &Place, raised: &Raised, subject: &Subject) {
         let gate = &raised.gate;
         let durability = if gate.force_sync {
             Durability::Sync
@@ -269,14 +280,26 @@ impl Turn<'_> {
             Durability::Async
         };
         let here = place.below(gate.span_id.clone());
+        let (call, input_hash) = match subject {
+            Subject::SessionStart => (None, None),
+            Subject::Action(call) => (Some(call), None),
+            Subject::Moment(moment) => (None, moment.data.get("input_hash")),
+        };
+        let input_hash = input_hash.and_then(Value::as_str).map(str::to_owned);
+        let told = if raised.quotes {
+            self.told_of(call, "trigger_condition", &gate.why)
+        } else {
+            Told::plain(&gate.why)
+        };
         let record = CheckpointTriggered {
             checkpoint_id: gate.origin.id().to_owned(),
             checkpoint_type: gate.origin.kind().to_owned(),
             mode: raised.mode.as_str().to_owned(),
-            trigger_condition: gate.why.clone(),
-            trigger_data: data.clone(),
+            trigger_condition: told.text,
+            trigger_data: trigger_data(subject),
             priority: raised.priority,
-            input_hash: None,
+            input_hash,
+            redacted: told.redacted,
         };
         self.record_as(&here, record, durability);
     }
@@ -291,6 +314,8 @@ pub(super) struct OwnedFired {
     pub(super) certain: bool,
     /// Whether its handler changed the input.
     pub(super) modified: bool,
+    /// Whether why it fires is told in words of an extension, which may quote the request.
+    pub(super) quotes: bool,
 }
 
 impl OwnedFired {
@@ -322,6 +347,7 @@ impl From<Fired<'_>> for OwnedFired {
             why: fired.why,
             certain: fired.certain,
             modified: false,
+            quotes: matches!(fired.checkpoint.trigger, Trigger::Custom(_)),
         }
     }
 }
@@ -350,12 +376,12 @@ impl From<Approval<'_>> for OwnedApproval {
 }
 
 /// What calls for the contexts of a checkpoint of this type, for the record.
-pub(super) fn called_by(kind: &str) -> &'static str {
+pub(super) fn called_by(kind: &str) -> InjectTrigger {
     match kind {
-        "session_start" => "always",
-        "keyword_match" | "action_pre" | "action_post" | "custom" => "on_match",
-        "risk_threshold" => "risk_based",
-        _ => "on_demand",
+        "session_start" => InjectTrigger::Always,
+        "keyword_match" | "action_pre" | "action_post" | "custom" => InjectTrigger::OnMatch,
+        "risk_threshold" => InjectTrigger::RiskBased,
+        _ => InjectTrigger::OnDemand,
     }
 }
 

@@ -6,7 +6,9 @@ use std::collections::BTreeSet;
 use crate::atlas::Atlas;
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
 use crate::base::id::SessionId;
-use crate::trace::event::{CheckpointSkipped, ContextInjected};
+use crate::trace::event::{
+    CheckpointSkipped, ContextInjected, ContextRequested, InjectTrigger, RequestType,
+};
 
 use super::command::{Given, GivenContext, GivenGuidance};
 use super::session::Session;
@@ -21,8 +23,8 @@ pub(super) struct Gift<'g> {
     pub(super) from: &'g str,
     /// Its type.
     pub(super) kind: &'g str,
-    /// `always`, `on_match`, `on_demand` or `risk_based`.
-    pub(super) trigger: &'g str,
+    /// What calls for it, for the record.
+    pub(super) trigger: InjectTrigger,
     /// Contexts, by identifier.
     pub(super) contexts: &'g [String],
     /// Guidance.
@@ -88,6 +90,21 @@ impl Turn<'_> {
         }
         given.contexts = found.into_iter().map(|found| found.context).collect();
         given
+    }
+
+    /// Records that keywords of input call for contexts, if they do.
+    pub(super) fn record_calling(&mut self, place: &Place, keywords: Vec<String>) {
+        if !keywords.is_empty() {
+            let record = ContextRequested {
+                request_type: RequestType::Keyword,
+                query: None,
+                hints: None,
+                checkpoint_type: None,
+                keywords_matched: Some(keywords),
+                redacted: Vec::new(),
+            };
+            self.record_below(place, record);
+        }
     }
 
     /// A context that exists and that the session does not have, or no longer.
@@ -242,7 +259,7 @@ fn injected(gift: &Gift<'_>, found: &[Found]) -> ContextInjected {
         context_ids: ids.collect(),
         atlas_ids: atlases.into_iter().collect(),
         total_size_bytes: sizes.sum(),
-        trigger: gift.trigger.to_owned(),
+        trigger: gift.trigger,
         checkpoint_type: Some(gift.kind.to_owned()),
         cache_hit: found.iter().all(|found| found.cached),
     }

@@ -1,16 +1,14 @@
 //! What handlers of checkpoints want done: contexts, approvals, events for the record, another input.
 
-use serde_json::{Map, Value, json};
-
 use crate::atlas::document::CheckpointMode;
-use crate::base::canon::exact;
-use crate::trace::event::{CheckpointSkipped, ContextInjected, PluginEvent};
+use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
 
 use super::command::{Given, GivenContext};
 use super::extension::{CheckpointResult, PolicyWord};
 use super::gate::{OwnedApproval, OwnedFired};
 use super::give::{Gift, Size};
 use super::hear::{Heard, Said, Stop, hear};
+use super::held::ActionCall;
 use super::turn::{Place, Turn};
 
 /// What the handlers of fired checkpoints came to.
@@ -29,7 +27,13 @@ pub(super) struct Handled {
 impl Turn<'_> {
     /// Does what the handlers of fired checkpoints want, and leaves out the checkpoints for which
     /// there was no time. When a handler stops the agent, nothing is handed over.
-    pub(super) fn handle_fired(&mut self, place: &Place, fired: &mut Vec<OwnedFired>) -> Handled {
+    /// What it says of an action's parameters is recorded without what a steward wants left out.
+    pub(super) fn handle_fired(
+        &mut self,
+        place: &Place,
+        call: Option<&ActionCall>,
+        fired: &mut Vec<OwnedFired>,
+    ) -> Handled {
         let answers = std::mem::take(&mut self.answers);
         let checkpoints = fired
             .iter()
@@ -40,7 +44,7 @@ impl Turn<'_> {
         for said in &heard.said {
             if let Some(fired) = fired.get_mut(said.index) {
                 fired.modified |= modifies(said);
-                self.record_said(place, fired, said);
+                self.record_said(place, call, fired, said);
                 if let Ok(result) = &said.result {
                     self.forget(place, result);
                     let approval = approval(fired, said, result);
@@ -74,30 +78,6 @@ impl Turn<'_> {
         });
         handled.input = heard.input.take();
         handled
-    }
-
-    /// Records what a handler said, and the events it wants recorded.
-    fn record_said(&mut self, place: &Place, fired: &OwnedFired, said: &Said) {
-        let took = u64::try_from(said.took.as_millis()).unwrap_or(u64::MAX);
-        let (approved, reason) = match &said.result {
-            Ok(result) => (result.proceed, result.block_reason.clone()),
-            Err(fault) => (false, Some(fault.clone())),
-        };
-        let data = json!({
-            "checkpoint_id": fired.checkpoint.id,
-            "approved": approved,
-            "reason": reason,
-            "duration_ms": took,
-        });
-        self.record_below(
-            place,
-            plugin_event(&said.handler, "external_validation", &data),
-        );
-        let notes = said.result.iter().flat_map(|result| &result.trace_events);
-        for note in notes {
-            let data = Value::Object(note.payload.clone());
-            self.record_below(place, plugin_event(&said.handler, &note.event_type, &data));
-        }
     }
 
     /// Forgets what a handler says is no longer valid.
@@ -139,7 +119,7 @@ impl Turn<'_> {
                 atlas: None,
                 from: &fired.checkpoint.id,
                 kind: fired.checkpoint.kind,
-                trigger: "on_demand",
+                trigger: InjectTrigger::OnDemand,
                 contexts: &named,
                 guidance: None,
                 size: Size::Budgeted,
@@ -175,7 +155,7 @@ impl Turn<'_> {
                 context_ids: given.iter().map(|it| it.context_id.clone()).collect(),
                 atlas_ids: Vec::new(),
                 total_size_bytes: sizes.sum(),
-                trigger: "on_demand".to_owned(),
+                trigger: InjectTrigger::OnDemand,
                 checkpoint_type: Some(fired.checkpoint.kind.to_owned()),
                 cache_hit: false,
             };
@@ -223,16 +203,4 @@ fn approval(fired: &OwnedFired, said: &Said, result: &CheckpointResult) -> Optio
         why: format!("extension `{}` wants an approval", said.handler),
         overrides: false,
     })
-}
-
-fn plugin_event(plugin: &str, custom_type: &str, data: &Value) -> PluginEvent {
-    let data = match exact(data) {
-        Value::Object(data) => data,
-        _ => Map::new(),
-    };
-    PluginEvent {
-        plugin_name: plugin.to_owned(),
-        custom_type: custom_type.to_owned(),
-        data,
-    }
 }

@@ -11,7 +11,7 @@ use crate::atlas::document::{GuidanceBlock, Respondent, RiskTier};
 use crate::base::canon::{canonical, exact};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId, SpanId, TraceId};
+use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
 use crate::base::pattern::Patterns;
 
 /// One held request, with every gate it has to pass.
@@ -98,6 +98,9 @@ pub struct Moment {
     pub label: String,
     /// What is known about it.
     pub data: Value,
+    /// The event that recorded it, where somebody may want to name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event: Option<EventId>,
 }
 
 /// An action with its parameters.

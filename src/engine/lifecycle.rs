@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::atlas::Atlas;
 use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, Respondent};
 use crate::base::clock::Timestamp;
@@ -63,8 +62,9 @@ impl Turn<'_> {
         let place = session_place(&session);
         self.state().sessions.insert(start.session.clone(), session);
         let initial = self.always_given();
-        let record = started_record(&self.engine.atlases, start, initial);
+        let record = self.started_record(start, initial);
         self.record(&place, record);
+        self.record_loaded(&place);
         let given = self.enter(&start.session, &place);
         let started = self.started(&start.session, given);
         self.reply(ask, started);
@@ -74,6 +74,9 @@ impl Turn<'_> {
     fn resumed(&mut self, session: &SessionId) -> Reply {
         self.renew(session);
         self.reenter(session);
+        if let Some(place) = self.live(session).map(session_place) {
+            self.record_loaded(&place);
+        }
         let known = self.state().sessions.get_mut(session);
         let given = known.map(|known| std::mem::take(&mut known.owed));
         self.touch(session);
@@ -97,7 +100,7 @@ impl Turn<'_> {
     fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
         let mut given = self.give_on(place, Cause::Start);
         let mut fired = self.start_checkpoints(session, &BTreeSet::new());
-        let handled = self.handle_fired(place, &mut fired);
+        let handled = self.handle_fired(place, None, &mut fired);
         given.extend(handled.given);
         raise_approvals(&mut fired, &handled.approvals);
         if let Some(stop) = handled.stop {
@@ -328,13 +331,15 @@ impl Turn<'_> {
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
             return;
         };
+        let (summary, redacted) = self.told_option("summary", end.summary.as_deref());
         let record = SessionEnded {
             duration_ms: millis(now, session.started_at),
             event_count: session.events.saturating_add(1),
             actions_taken: session.actions,
             contexts_injected: session.contexts.len() as u64,
-            final_status: end.status.as_str().to_owned(),
-            summary: end.summary,
+            final_status: end.status,
+            summary,
+            redacted,
         };
         self.record_below(&root, record);
         self.state().sessions.remove(&end.session);
@@ -399,6 +404,7 @@ pub(super) fn raise_stop(fired: &mut [OwnedFired], stop: Stop) {
     if let Some(fired) = fired.get_mut(stop.index) {
         for_operator(&mut fired.checkpoint);
         fired.why = stop.reason;
+        fired.quotes = true;
     }
 }
 
@@ -408,6 +414,7 @@ pub(super) fn raise_approvals(fired: &mut [OwnedFired], approvals: &[(usize, Own
         if let Some(fired) = fired.get_mut(*index) {
             for_operator(&mut fired.checkpoint);
             fired.why = format!("{}: {}", approval.why, one_line(&approval.reason));
+            fired.quotes = true;
         }
     }
 }
@@ -453,22 +460,23 @@ pub(super) fn session_place(session: &Session) -> Place {
     }
 }
 
-fn started_record(
-    atlases: &[Atlas],
-    start: &StartSession,
-    initial_contexts: Vec<String>,
-) -> StartedRecord {
-    StartedRecord {
-        agent_type: start.agent.clone(),
-        agent_version: start.agent_version.clone(),
-        wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
-        atlas_ids: atlases.iter().map(|atlas| atlas.id.clone()).collect(),
-        initial_contexts,
-        intent: start.intent.clone(),
-        environment: Environment {
-            platform: std::env::consts::OS.to_owned(),
-            runtime: None,
-        },
+impl Turn<'_> {
+    fn started_record(&self, start: &StartSession, initial_contexts: Vec<String>) -> StartedRecord {
+        let atlases = self.engine.atlases.iter();
+        let (intent, redacted) = self.told_option("intent", start.intent.as_deref());
+        StartedRecord {
+            agent_type: start.agent.clone(),
+            agent_version: start.agent_version.clone(),
+            wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
+            atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
+            initial_contexts,
+            intent,
+            environment: Environment {
+                platform: std::env::consts::OS.to_owned(),
+                runtime: None,
+            },
+            redacted,
+        }
     }
 }
 

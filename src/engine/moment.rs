@@ -12,18 +12,23 @@ use serde_json::json;
 use crate::atlas::document::CheckpointMode;
 use crate::atlas::index::Sightings;
 use crate::base::digest::Digest;
-use crate::base::id::SessionId;
-use crate::base::limits::MAX_TEXT_BYTES;
-use crate::trace::event::{ContextRequested, ErrorOccurred, InputReceived};
+use crate::base::id::{EventId, SessionId};
+use crate::base::limits::{MAX_ERRORS_PER_SESSION, MAX_TEXT_BYTES};
+use crate::trace::event::{
+    ContextRequested, Durability, ErrorOccurred, InjectTrigger, InputReceived, RequestType,
+};
 
-use super::command::{Accepted, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply};
+use super::command::{
+    Accepted, ActionRequest, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply,
+};
 use super::context::Cause;
 use super::evaluate::{self, Occasion};
 use super::gate::{Beside, OwnedFired, Raised, Request};
 use super::give::{Gift, Size};
-use super::held::{Moment, Subject, request_hash};
+use super::held::{ActionCall, Moment, Subject, request_hash};
 use super::lifecycle::{raise_approvals, raise_stop, session_place};
-use super::session::{Beat, Entry, Unpassed};
+use super::recorded::listed;
+use super::session::{Beat, Entry, Reported, Unpassed};
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
@@ -44,7 +49,7 @@ impl Turn<'_> {
         ask: Option<AskId>,
         input: &Input,
     ) -> Option<(DenyCode, String)> {
-        let place = self.place_in(&input.session)?;
+        let place = self.begin_operation(&input.session)?;
         let hash = Digest::of(&input.text);
         let seen = self.sightings(hash, &input.text);
         let occasion = Occasion::Input {
@@ -56,14 +61,14 @@ impl Turn<'_> {
         let record = InputReceived {
             input_hash: hash.to_string(),
             input_size_bytes: input.text.len() as u64,
-            source: input.source.as_str().to_owned(),
+            source: input.source,
             checkpoints_triggered: fired.iter().map(|f| f.checkpoint.id.clone()).collect(),
         };
         self.record(&place, record);
         for dropped in &dropped {
             self.record_skipped(&place, dropped, "max_checkpoints_per_input is used up");
         }
-        let handled = self.handle_fired(&place, &mut fired);
+        let handled = self.handle_fired(&place, None, &mut fired);
         if let Some(stop) = handled.stop {
             // Nothing is handed over for input that is not taken.
             return Some((DenyCode::Extension, stop.reason));
@@ -74,6 +79,7 @@ impl Turn<'_> {
         {
             return Some((DenyCode::Overload, reason));
         }
+        self.record_calling(&place, seen.calling());
         let given = self.give_on(&place, Cause::Input(&seen));
         self.owe(&input.session, given);
         self.owe(&input.session, handled.given);
@@ -81,6 +87,7 @@ impl Turn<'_> {
             kind: "keyword_match".to_owned(),
             label: "input".to_owned(),
             data: json!({ "input_hash": hash.to_string() }),
+            event: None,
         };
         self.happen(ask, &place, moment, &fired, handled.input);
         None
@@ -88,9 +95,16 @@ impl Turn<'_> {
 
     /// Runs the checkpoints of something that did happen, with their handlers. What a handler would
     /// stop is held for an operator.
-    fn occur(&mut self, ask: Option<AskId>, place: &Place, moment: Moment, fired: Vec<OwnedFired>) {
-        let mut fired = fired;
-        let handled = self.handle_fired(place, &mut fired);
+    /// `call` is what they were told of an action, if they were.
+    fn occur(
+        &mut self,
+        ask: Option<AskId>,
+        place: &Place,
+        moment: Moment,
+        call: Option<&ActionCall>,
+        mut fired: Vec<OwnedFired>,
+    ) {
+        let handled = self.handle_fired(place, call, &mut fired);
         raise_approvals(&mut fired, &handled.approvals);
         if let Some(stop) = handled.stop {
             raise_stop(&mut fired, stop);
@@ -104,28 +118,27 @@ impl Turn<'_> {
         let Some(place) = self.moment_place(ask, &report.session) else {
             return;
         };
-        if report.message.len() > MAX_TEXT_BYTES || report.error_type.len() > MAX_TEXT_BYTES {
+        let texts = [Some(&report.message), Some(&report.error_type)];
+        let texts = texts
+            .into_iter()
+            .chain([report.error_code.as_ref(), report.stack_trace.as_ref()]);
+        if texts.flatten().any(|text| text.len() > MAX_TEXT_BYTES) {
             let reason = format!("an error is reported in at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
-        let record = ErrorOccurred {
-            error_type: report.error_type.clone(),
-            error_code: None,
-            message: report.message.clone(),
-            recoverable: report.recoverable,
-            context_provided: None,
-            stack_trace: None,
-        };
-        self.record(&place, record);
+        let record = self.error_record(report);
+        let event = self.record_as(&place, record, Durability::Async);
+        self.remember_error(&place, &event);
         self.expire_guidance(&report.session, &["error_occurred"]);
         let fired = self.fired_on(&report.session, Occasion::Error);
         let moment = Moment {
             kind: "error_occurred".to_owned(),
             label: "error".to_owned(),
             data: json!({ "error_type": report.error_type }),
+            event: Some(event),
         };
-        self.occur(Some(ask), &place, moment, fired);
+        self.occur(Some(ask), &place, moment, None, fired);
     }
 
     /// An agent asks for context, or for a checkpoint by its name.
@@ -133,12 +146,16 @@ impl Turn<'_> {
         let Some(place) = self.moment_place(ask, &request.session) else {
             return;
         };
+        let (query, redacted) = self.told_option("query", request.query.as_deref());
+        // Asking for a checkpoint by its name is asking by way of a checkpoint.
+        let named = request.checkpoint.as_ref();
         let record = ContextRequested {
-            request_type: "explicit".to_owned(),
-            query: request.query.clone(),
+            request_type: named.map_or(RequestType::Explicit, |_| RequestType::Checkpoint),
+            query,
             hints: Some(request.hints.clone()).filter(|hints| !hints.is_empty()),
-            checkpoint_type: None,
+            checkpoint_type: named.map(|_| "interactive".to_owned()),
             keywords_matched: None,
+            redacted,
         };
         self.record(&place, record);
         let occasion = match &request.checkpoint {
@@ -159,7 +176,7 @@ impl Turn<'_> {
                 atlas: None,
                 from: "explicit_request",
                 kind: "explicit_request",
-                trigger: "on_demand",
+                trigger: InjectTrigger::OnDemand,
                 contexts: &request.hints,
                 guidance: None,
                 size: Size::Budgeted,
@@ -170,8 +187,9 @@ impl Turn<'_> {
             kind: "explicit_request".to_owned(),
             label: "context".to_owned(),
             data: json!({ "checkpoint": request.checkpoint }),
+            event: None,
         };
-        self.occur(Some(ask), &place, moment, fired);
+        self.occur(Some(ask), &place, moment, None, fired);
     }
 
     /// An action has run.
@@ -182,8 +200,9 @@ impl Turn<'_> {
             kind: "action_post".to_owned(),
             label: format!("after {action}"),
             data: json!({ "action_id": action }),
+            event: None,
         };
-        self.occur(None, place, moment, fired);
+        self.occur(None, place, moment, None, fired);
     }
 
     /// A session is about to end. Nothing can hold it any more.
@@ -192,9 +211,10 @@ impl Turn<'_> {
             kind: "session_end".to_owned(),
             label: "session_end".to_owned(),
             data: json!({}),
+            event: None,
         });
         let mut fired = self.fired_on(session, Occasion::SessionEnd);
-        self.handle_fired(place, &mut fired);
+        self.handle_fired(place, None, &mut fired);
         for fired in fired {
             self.apply_passing(place, &fired, &subject, Beside::Nothing);
         }
@@ -202,7 +222,8 @@ impl Turn<'_> {
 
     /// What stands before everything a session asks for: gates that are owed, and intervals that
     /// are due. While a gate stands there, intervals have time: they are looked at when it is passed.
-    pub(super) fn keep_time(&mut self, session: &SessionId) {
+    pub(super) fn keep_time(&mut self, request: &ActionRequest) {
+        let session = &request.session;
         let Some(known) = self.state().sessions.get_mut(session) else {
             return;
         };
@@ -236,8 +257,10 @@ impl Turn<'_> {
             kind: "interval".to_owned(),
             label: "interval".to_owned(),
             data: json!({}),
+            event: None,
         };
-        self.occur(None, &place, moment, due);
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
+        self.occur(None, &place, moment, Some(&call), due);
     }
 
     /// Runs the checkpoints of a moment: those that do not stop the agent take effect, the others
@@ -268,7 +291,7 @@ impl Turn<'_> {
             }
         }
         if raised.is_empty() {
-            self.accept_modified(ask, &place.session, given, modified_input);
+            self.accept_modified(ask, &place.session, given, modified_input, moment.event);
             return;
         }
         let checkpoints: BTreeSet<_> = raised
@@ -310,16 +333,17 @@ impl Turn<'_> {
 
     /// Tells whoever asked that it was taken in, with what the session is owed.
     pub(super) fn accept(&mut self, ask: Option<AskId>, session: &SessionId, given: Given) {
-        self.accept_modified(ask, session, given, None);
+        self.accept_modified(ask, session, given, None, None);
     }
 
-    /// The same, with the input as it should read.
+    /// The same, with the input as it should read, or the event of the error.
     pub(super) fn accept_modified(
         &mut self,
         ask: Option<AskId>,
         session: &SessionId,
         given: Given,
         modified_input: Option<String>,
+        error: Option<EventId>,
     ) {
         self.owe(session, given);
         let Some(ask) = ask else { return };
@@ -331,6 +355,7 @@ impl Turn<'_> {
         let accepted = Accepted {
             given,
             modified_input,
+            error,
         };
         self.reply(ask, Reply::Accepted(accepted));
     }
@@ -401,6 +426,7 @@ impl Turn<'_> {
                         checkpoint,
                         why: "it was not passed when it fired".to_owned(),
                         modified: false,
+                        quotes: false,
                     });
                 }
             }
@@ -417,12 +443,55 @@ impl Turn<'_> {
     }
 
     fn place_in(&mut self, session: &SessionId) -> Option<Place> {
-        let known = self.live(session)?;
-        let root = session_place(known);
+        self.live(session)?;
         self.renew(session);
-        Some(Place {
-            trace_id: self.new_trace(),
-            ..root.below(self.new_span())
-        })
+        self.new_place(session)
+    }
+
+    /// Where input hangs. What its session does from then on belongs to the same operation.
+    fn begin_operation(&mut self, session: &SessionId) -> Option<Place> {
+        self.live(session)?;
+        self.renew(session);
+        let operation = self.new_trace();
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            known.operation = Some(operation);
+        }
+        self.touch(session);
+        self.new_place(session)
+    }
+
+    fn error_record(&self, report: &ErrorReport) -> ErrorOccurred {
+        let mut redactor = self.redactor(None);
+        let mut option = |field: &str, text: &Option<String>| {
+            let text = text.as_ref();
+            text.map(|text| redactor.text(field, text))
+        };
+        let error_code = option("error_code", &report.error_code);
+        let stack_trace = option("stack_trace", &report.stack_trace);
+        ErrorOccurred {
+            error_type: redactor.text("error_type", &report.error_type),
+            error_code,
+            message: redactor.text("message", &report.message),
+            recoverable: report.recoverable,
+            context_provided: None,
+            stack_trace,
+            redacted: listed(redactor.left_out()),
+        }
+    }
+
+    /// Remembers an error, so that the agent can say that it recovered from it.
+    fn remember_error(&mut self, place: &Place, event: &EventId) {
+        if let Some(session) = self.state().sessions.get_mut(&place.session) {
+            while session.errors.len() >= MAX_ERRORS_PER_SESSION {
+                // Identifiers are in the order of time.
+                session.errors.pop_first();
+            }
+            let reported = Reported {
+                trace_id: place.trace_id.clone(),
+                span_id: place.span_id.clone(),
+            };
+            session.errors.insert(event.clone(), reported);
+        }
+        self.touch(&place.session);
     }
 }

@@ -4,6 +4,7 @@ use crate::atlas::Atlas;
 use crate::atlas::compiled::Policy;
 use crate::atlas::document::{DefaultDecision, PolicyKind, UnknownActions};
 use crate::atlas::index::Matches;
+use crate::trace::event::PolicyVerdict as Verdict;
 
 use super::attempt::override_key;
 use super::command::DenyCode;
@@ -19,8 +20,8 @@ pub(super) struct PolicyVerdict<'a> {
     pub(super) policy_id: &'a str,
     /// The pattern that matched.
     pub(super) rule: Option<&'a str>,
-    /// `allow`, `deny` or `require_approval`.
-    pub(super) decision: &'static str,
+    /// What they say.
+    pub(super) decision: Verdict,
     /// How many policies were looked at.
     pub(super) looked_at: u64,
 }
@@ -142,21 +143,21 @@ pub(super) fn policy_verdict<'a>(
         looked_at,
     };
     if let Some(denying) = denying {
-        return verdict(denying.policy_id, Some(denying.rule), "deny");
+        return verdict(denying.policy_id, Some(denying.rule), Verdict::Deny);
     }
     if let ByDefault::Deny(policy_id) = by_default {
-        return verdict(policy_id, None, "deny");
+        return verdict(policy_id, None, Verdict::Deny);
     }
     if let Some(approval) = approvals.first() {
-        return verdict(approval.policy_id, None, "require_approval");
+        return verdict(approval.policy_id, None, Verdict::RequireApproval);
     }
     let allowing = matches.policies().find(|matched| {
         matched.item.kind == PolicyKind::Allow && case.surely_holds(matched.item.when.as_ref())
     });
     match (allowing, by_default) {
-        (Some(by), _) => verdict(&by.item.id, Some(by.pattern.as_str()), "allow"),
+        (Some(by), _) => verdict(&by.item.id, Some(by.pattern.as_str()), Verdict::Allow),
         (None, ByDefault::Allow(policy_id) | ByDefault::Deny(policy_id)) => {
-            verdict(policy_id, None, "allow")
+            verdict(policy_id, None, Verdict::Allow)
         }
     }
 }

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use crate::atlas::compiled::{Atlas, Capability};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{CountedIds, ExecutionId, GateId, IdSource, SessionId, SpanId, TraceId};
+use crate::base::id::{
+    CountedIds, EventId, ExecutionId, GateId, IdSource, SessionId, SpanId, TraceId,
+};
 use crate::base::pattern::{Pattern, Patterns};
 
 use super::command::{Given, GivenGuidance};
@@ -59,6 +61,15 @@ pub struct Session {
     /// When interval checkpoints last fired.
     #[serde(default)]
     pub beats: Vec<Beat>,
+    /// The operation that the last input began: what the agent does from then on belongs to it.
+    #[serde(default)]
+    pub operation: Option<TraceId>,
+    /// Errors that it reported and may recover from, in the order of time.
+    #[serde(default)]
+    pub errors: BTreeMap<EventId, Reported>,
+    /// Plugins that were in force for it, as the record names them.
+    #[serde(default)]
+    pub loaded: BTreeSet<String>,
     /// Runs that were allowed and are not yet completed.
     pub running: BTreeMap<ExecutionId, Running>,
     /// Runs that were allowed.
@@ -121,6 +132,15 @@ pub struct Running {
     pub since: Timestamp,
 }
 
+/// An error that was reported.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reported {
+    /// The operation.
+    pub trace_id: TraceId,
+    /// Its span.
+    pub span_id: SpanId,
+}
+
 impl Session {
     /// A session that nothing has happened to yet.
     #[must_use]
@@ -151,6 +171,9 @@ impl Session {
             pending: BTreeSet::new(),
             unpassed: Vec::new(),
             beats: Vec::new(),
+            operation: None,
+            errors: BTreeMap::new(),
+            loaded: BTreeSet::new(),
             running: BTreeMap::new(),
             actions: 0,
             events: 0,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::base::id::GateId;
 use crate::base::limits::PERMIT_LIFETIME;
-use crate::trace::event::{CheckpointBlocked, CheckpointCompleted, Durability};
+use crate::trace::event::{ActionTaken, CheckpointBlocked, CheckpointCompleted, Durability};
 
 use super::attempt::passed_gates;
 use super::command::{
@@ -14,6 +14,7 @@ use super::command::{
 use super::decide::overridden_by;
 use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
+use super::recorded::{Told, Why, quotes};
 use super::session::{Entry, Unpassed};
 use super::turn::{Place, Turn};
 use super::{Permit, Waiting};
@@ -173,7 +174,8 @@ impl Turn<'_> {
             }
             Subject::Action(call) => {
                 let by = held.gates.first().map_or("", |gate| gate.origin.id());
-                self.block(&place, call, by, &ending.reason);
+                let why = Why::final_one(ending.code, &ending.reason);
+                self.block(&place, call, by, why);
             }
         }
         let (given, askers) = waiting
@@ -209,12 +211,14 @@ impl Turn<'_> {
     fn record_blocked(&mut self, held: &Held, place: &Place, gate: &Gate, ending: &Ending) {
         let here = place.below(gate.span_id.clone());
         let span = self.new_span();
+        let told = self.ending_words(held, ending);
         let blocked = CheckpointBlocked {
             checkpoint_id: gate.origin.id().to_owned(),
-            reason: ending.reason.clone(),
+            reason: told.text.clone(),
             blocked_action: held.action().to_owned(),
             outcome: ending.outcome.as_str().to_owned(),
             decided_by: ending.by.clone(),
+            redacted: told.redacted.clone(),
         };
         self.record_as(&here.below(span), blocked, Durability::Sync);
         self.record_below(
@@ -224,10 +228,23 @@ impl Turn<'_> {
                 checkpoint_type: gate.origin.kind().to_owned(),
                 duration_ms: millis(self.now, held.opened_at),
                 contexts_injected: Vec::new(),
-                action_taken: Some("block".to_owned()),
-                block_reason: Some(ending.reason.clone()),
+                action_taken: Some(ActionTaken::Block),
+                block_reason: Some(told.text),
+                redacted: told.redacted,
             },
         );
+    }
+
+    /// Why a request did not pass, as it is recorded.
+    fn ending_words(&self, held: &Held, ending: &Ending) -> Told {
+        match &held.subject {
+            Subject::Action(call) if quotes(ending.code) => {
+                self.told_of(Some(call), "reason", &ending.reason)
+            }
+            Subject::Action(_) | Subject::SessionStart | Subject::Moment(_) => {
+                Told::plain(&ending.reason)
+            }
+        }
     }
 
     /// Takes a request out of the queue.

@@ -26,6 +26,11 @@ impl Answers {
         self.0.get(key)
     }
 
+    /// Whether nobody was asked.
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// How long they took in all.
     pub(super) fn took(&self) -> Duration {
         self.0.values().map(|returned| returned.took).sum()
@@ -135,6 +140,7 @@ impl Turn<'_> {
             | Command::Input(..)
             | Command::ReportError(..)
             | Command::RequestContext(..)
+            | Command::Report(..)
             | Command::AskerLeft(_)
             | Command::Decide(..)
             | Command::Resolve(..)

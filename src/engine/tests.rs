@@ -26,10 +26,13 @@ mod limits;
 mod moments;
 mod overrides;
 mod policies;
+mod record;
+mod reports;
 mod requests;
 mod resolutions;
 mod restarts;
 mod several;
+mod spans;
 
 const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
@@ -226,7 +229,7 @@ impl Bench {
     }
 
     /// Names of the events recorded so far.
-    fn records(&self) -> Vec<&'static str> {
+    fn records(&self) -> Vec<&str> {
         self.drafts()
             .map(|draft| draft.payload.event_type())
             .collect()

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 
 use crate::atlas::compiled::Checkpoint;
 use crate::base::clock::Timestamp;
-use crate::base::id::{SessionId, SpanId, TraceId};
-use crate::trace::event::{Draft, Durability, Payload};
+use crate::base::id::{EventId, SessionId, SpanId, TraceId};
+use crate::trace::event::{Draft, Durability, Payload, Tier};
 
 use super::command::{AskId, Command, Denied, DenyCode, Effect, Reply, StateChange, StateKind};
 use super::evaluate::{Case, NOTHING_OVERRIDDEN};
 use super::held::ActionCall;
+use super::lifecycle::session_place;
 use super::session::Session;
 use super::suspend::Answers;
 use super::{Engine, State};
@@ -69,6 +70,7 @@ impl<'a> Turn<'a> {
             Command::Input(ask, input) => self.input(ask, &input),
             Command::ReportError(ask, report) => self.report_error(ask, &report),
             Command::RequestContext(ask, request) => self.request_context(ask, &request),
+            Command::Report(ask, report) => self.report(ask, &report),
             Command::AskerLeft(ask) => self.asker_left(ask),
             Command::Decide(ask, decide) => self.decide(ask, &decide),
             Command::Answer(ask, answer) => self.answer(ask, &answer),
@@ -133,17 +135,23 @@ impl<'a> Turn<'a> {
         place: &Place,
         payload: impl Into<Payload>,
         durability: Durability,
-    ) {
+    ) -> EventId {
         let payload = payload.into();
-        let durability = durability.max(payload.mandatory_durability());
-        let event_id = self.engine.ids.next().into();
+        let durability = self.durability(&payload).max(durability);
+        let event_id: EventId = self.engine.ids.next().into();
+        let stored = durability == Durability::Sync
+            || payload.is_essential()
+            || self.engine.level.stores(payload.event_type());
+        if !stored {
+            return event_id;
+        }
         if let Some(session) = self.engine.state.sessions.get_mut(&place.session) {
             session.events = session.events.saturating_add(1);
         }
         self.touch(&place.session);
         self.effects.push(Effect::Record(Draft {
             session_id: place.session.clone(),
-            event_id,
+            event_id: event_id.clone(),
             trace_id: place.trace_id.clone(),
             span_id: place.span_id.clone(),
             parent_span_id: place.parent.clone(),
@@ -151,12 +159,36 @@ impl<'a> Turn<'a> {
             payload,
             durability,
         }));
+        event_id
+    }
+
+    /// How durable a record has to be: what always is, and what stewards add.
+    fn durability(&self, payload: &Payload) -> Durability {
+        let (event_type, tier) = (payload.event_type(), payload.tier());
+        let tier = tier.map(Tier::as_str);
+        let rules = self.engine.atlases.iter();
+        let mut rules = rules.flat_map(|atlas| &atlas.recording.sync);
+        if rules.any(|rule| rule.applies(event_type, tier)) {
+            return Durability::Sync;
+        }
+        payload.mandatory_durability()
     }
 
     /// Records in a new span below `place`.
     pub(super) fn record_below(&mut self, place: &Place, payload: impl Into<Payload>) {
         let span = self.new_span();
         self.record(&place.below(span), payload);
+    }
+
+    /// Where something new of a session hangs: in the operation that the last input began, or in one of
+    /// its own.
+    pub(super) fn new_place(&mut self, session: &SessionId) -> Option<Place> {
+        let known = self.engine.state.sessions.get(session)?;
+        let (root, operation) = (session_place(known), known.operation.clone());
+        Some(Place {
+            trace_id: operation.unwrap_or_else(|| self.new_trace()),
+            ..root.below(self.new_span())
+        })
     }
 
     /// Marks a session as changed, so that it is kept.

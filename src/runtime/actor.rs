@@ -328,7 +328,8 @@ impl Actor {
                 | Reply::Asked(_)
                 | Reply::Resolved(_)
                 | Reply::Consulted(_)
-                | Reply::Completed => Reply::Denied(denied(&what)),
+                | Reply::Completed
+                | Reply::Noted(_) => Reply::Denied(denied(&what)),
             };
             self.tell(vec![(ask, refusal)]);
         }
@@ -446,6 +447,7 @@ fn unavailable(command: &Command, what: &str) -> Reply {
         | Command::Input(..)
         | Command::ReportError(..)
         | Command::RequestContext(..)
+        | Command::Report(..)
         | Command::Answer(..)
         | Command::Resolve(..)
         | Command::Consult(..)

@@ -5,8 +5,8 @@ use tokio::sync::{mpsc, oneshot};
 use super::message::{AskIds, Message};
 use crate::engine::command::{
     Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Command,
-    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Input, InvalidAnswers, Reply,
-    Resolve, SessionStarted, StartSession,
+    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Input, InvalidAnswers,
+    Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession, Wrapper,
 };
 use crate::engine::resolve::Resolution;
 
@@ -107,7 +107,48 @@ impl Agents {
         self.moment(|ask| Command::Input(ask, input)).await
     }
 
-    /// Reports an error. Answers when work may go on.
+    /// Says how the agent is wrapped. Answers when that, and whether it holds, is on disk: with
+    /// everything that is wrong with it. A wrapper with failures must not go on.
+    ///
+    /// # Errors
+    /// When there is no such session, or the report cannot be taken.
+    pub async fn report_wrapper(&self, wrapper: Wrapper) -> Result<Noted, Denied> {
+        self.report(Report::Wrapper(wrapper)).await
+    }
+
+    /// Says whether a context helped.
+    ///
+    /// # Errors
+    /// When there is no such session, or it was handed no such context.
+    pub async fn context_feedback(&self, feedback: Feedback) -> Result<(), Denied> {
+        self.report(Report::Feedback(feedback)).await.map(drop)
+    }
+
+    /// Says what the agent produced. Only its hash and its size are kept.
+    ///
+    /// # Errors
+    /// When there is no such session.
+    pub async fn output(&self, output: Output) -> Result<(), Denied> {
+        self.report(Report::Output(output)).await.map(drop)
+    }
+
+    /// Says that the agent recovered from an error, or tried to. [`Agents::report_error`] told the
+    /// error's event.
+    ///
+    /// # Errors
+    /// When there is no such session, or no such error is open.
+    pub async fn error_recovered(&self, recovery: Recovery) -> Result<(), Denied> {
+        self.report(Report::Recovery(recovery)).await.map(drop)
+    }
+
+    async fn report(&self, report: Report) -> Result<Noted, Denied> {
+        match self.ask(|ask| Command::Report(ask, report)).await {
+            Reply::Noted(noted) => Ok(noted),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Reports an error. Answers when work may go on, with the event that recorded it.
     ///
     /// # Errors
     /// When it is denied.
@@ -209,6 +250,7 @@ fn denied_by(reply: Reply) -> Denied {
         | Reply::Resolved(_)
         | Reply::Consulted(_)
         | Reply::Completed
+        | Reply::Noted(_)
         | Reply::Decided(_)
         | Reply::Invalid(_)
         | Reply::Refused(_) => Denied {

@@ -30,7 +30,7 @@
 //! # Ok::<(), cra_core::runtime::extension::RegisterError>(())
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -41,10 +41,11 @@ use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::base::clock::Boxed;
 use crate::base::limits::{EXTENSION_TIMEOUT, MAX_CALLS_OUT};
 use crate::base::pattern::Pattern;
-use crate::engine::extension::{Call, CallQuestion, Extensions};
+use crate::engine::extension::{Call, CallQuestion, Extensions, Plugin};
 
 mod client;
 mod config;
+mod event;
 mod http;
 mod plugin;
 mod program;
@@ -53,6 +54,7 @@ mod wasm;
 pub use super::hooks::EventHook;
 use super::hooks::Hooked;
 pub use client::Client;
+pub use event::{EventTypeDefinition, EventTypes, EventValidator};
 pub use http::HttpExtension;
 pub use plugin::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Evaluator,
@@ -109,6 +111,15 @@ pub enum RegisterError {
         /// The name.
         name: String,
     },
+    /// There is an event type of that name already, or it is one of this program's own, or no record
+    /// could carry it.
+    #[error("no event type can be registered as `{name}`: {what}")]
+    Event {
+        /// The name.
+        name: String,
+        /// Why not.
+        what: String,
+    },
 }
 
 /// All extensions, by what they can be asked and by name.
@@ -121,6 +132,11 @@ pub struct Registry {
     priorities: BTreeMap<String, i64>,
     plugins: Vec<Arc<dyn CheckpointPlugin>>,
     hooks: Vec<Hooked>,
+    events: EventTypes,
+    /// What is in force, for the record.
+    loaded: Vec<Plugin>,
+    /// What belongs to one of those.
+    owned: BTreeSet<String>,
 }
 
 #[derive(Clone)]
@@ -221,6 +237,23 @@ impl Registry {
         self.hooks.push((Pattern::new(event_types), hook));
     }
 
+    /// Registers an event type: what a handler wants recorded under its name is checked, and recorded as
+    /// that.
+    ///
+    /// # Errors
+    /// When the name is taken or cannot be had, or a field is none.
+    pub fn register_event_type(
+        &mut self,
+        definition: EventTypeDefinition,
+    ) -> Result<(), RegisterError> {
+        self.events.register(definition)
+    }
+
+    /// The event types that are registered.
+    pub(super) fn events(&self) -> &EventTypes {
+        &self.events
+    }
+
     /// The hooks, in the order they were registered.
     pub(super) fn hooks(&self) -> &[Hooked] {
         &self.hooks
@@ -234,22 +267,67 @@ impl Registry {
         &mut self,
         plugin: Arc<dyn CheckpointPlugin>,
     ) -> Result<(), RegisterError> {
+        let mut capabilities = Vec::new();
         for definition in plugin.checkpoint_types() {
+            let name = definition.name.clone();
+            capabilities.push(format!("checkpoint_type {name}"));
             self.register_checkpoint_type(definition)?;
+            self.owned.insert(name);
         }
         for (index, (checkpoint_type, handler)) in plugin.handlers().into_iter().enumerate() {
             let name = format!("{}.{}", plugin.name(), index + 1);
+            capabilities.push(format!("handler {checkpoint_type}"));
             self.register_handler(&name, handler)?;
             self.handle_type(&checkpoint_type, &name);
+            self.owned.insert(name);
         }
         for (name, validator) in plugin.validators() {
+            capabilities.push(format!("validator {name}"));
             self.register_validator(&name, validator)?;
+            self.owned.insert(name);
         }
         for (event_types, hook) in plugin.event_hooks() {
+            capabilities.push(format!("event_hook {event_types}"));
             self.register_hook(&event_types, hook);
         }
+        for definition in plugin.event_types() {
+            capabilities.push(format!("event_type {}", definition.name));
+            self.register_event_type(definition)?;
+        }
+        self.loaded.push(Plugin {
+            name: plugin.name().to_owned(),
+            version: plugin.version().to_owned(),
+            capabilities,
+        });
         self.plugins.push(plugin);
         Ok(())
+    }
+
+    /// Notes what an operator lists, with its version where it has one.
+    fn list(&mut self, name: &str, version: Option<String>, roles: impl Iterator<Item = Role>) {
+        self.owned.insert(name.to_owned());
+        self.loaded.push(Plugin {
+            name: name.to_owned(),
+            version: version.unwrap_or_else(|| UNVERSIONED.to_owned()),
+            capabilities: roles.map(|role| role.as_str().to_owned()).collect(),
+        });
+    }
+
+    /// Everything that is in force, for the record: plugins, and what was registered without one.
+    fn loaded(&self) -> Vec<Plugin> {
+        let mut alone: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+        for (role, name) in self.entries.keys() {
+            if !self.owned.contains(name) {
+                let roles = alone.entry(name).or_default();
+                roles.push(role.as_str().to_owned());
+            }
+        }
+        let alone = alone.into_iter().map(|(name, capabilities)| Plugin {
+            name: name.clone(),
+            version: UNVERSIONED.to_owned(),
+            capabilities,
+        });
+        self.loaded.iter().cloned().chain(alone).collect()
     }
 
     /// What there is, for the engine.
@@ -264,6 +342,8 @@ impl Registry {
             handlers: of(Role::Handler),
             validators: of(Role::Validator),
             by_type: self.by_type.clone(),
+            events: self.events.table(),
+            plugins: self.loaded(),
         }
     }
 
@@ -295,11 +375,15 @@ impl Registry {
         };
         let answer = entry.extension.call(&call, client);
         match tokio::time::timeout(entry.timeout, answer).await {
-            Ok(answer) => answer,
+            Ok(Ok(answer)) => Ok(self.events.judged(answer)),
+            Ok(Err(fault)) => Err(fault),
             Err(_) => Err(format!("no answer within {} ms", entry.timeout.as_millis())),
         }
     }
 }
+
+/// The version of what does not say one.
+const UNVERSIONED: &str = "unversioned";
 
 /// How many questions may be under way at once.
 pub(super) const CALLS_OUT: usize = MAX_CALLS_OUT;

@@ -12,8 +12,10 @@ use tokio::sync::mpsc;
 
 use crate::base::limits::HOOK_QUEUE;
 use crate::base::pattern::Pattern;
-use crate::trace::event::{Draft, Event, Payload};
+use crate::trace::event::{Draft, Event, Payload, REDACTED, Registered};
 use crate::trace::record::Record;
+
+use super::extension::EventTypes;
 
 /// Looks at events.
 pub trait EventHook: Send + Sync {
@@ -35,21 +37,22 @@ pub(super) type Hooked = (Pattern, Arc<dyn EventHook>);
 
 /// All hooks at work.
 pub(super) struct Hooks {
-    hooks: Vec<Hooked>,
+    all: Vec<Hooked>,
+    types: EventTypes,
     told: Option<mpsc::Sender<Event>>,
 }
 
 impl Hooks {
-    pub(super) fn new(hooks: Vec<Hooked>) -> Self {
-        if hooks.is_empty() {
-            let told = None;
-            return Self { hooks, told };
-        }
-        let (told, heard) = mpsc::channel(HOOK_QUEUE);
-        tokio::spawn(tell(hooks.clone(), heard));
+    pub(super) fn new(hooks: Vec<Hooked>, types: EventTypes) -> Self {
+        let told = (!hooks.is_empty()).then(|| {
+            let (told, heard) = mpsc::channel(HOOK_QUEUE);
+            tokio::spawn(tell(hooks.clone(), heard));
+            told
+        });
         Self {
-            hooks,
-            told: Some(told),
+            all: hooks,
+            types,
+            told,
         }
     }
 
@@ -60,7 +63,7 @@ impl Hooks {
 
     /// An event as hooks leave it.
     pub(super) fn before(&self, mut draft: Draft) -> Draft {
-        for (pattern, hook) in &self.hooks {
+        for (pattern, hook) in &self.all {
             let event_type = draft.payload.event_type();
             if !pattern.matches(event_type) {
                 continue;
@@ -68,15 +71,28 @@ impl Hooks {
             let details = draft.payload.fields();
             let changed = catch_unwind(AssertUnwindSafe(|| hook.before_event(event_type, details)));
             let changed = changed.map_err(|_| "it broke down".to_owned());
-            let changed = changed.and_then(|details| {
-                Payload::read(event_type, details).map_err(|error| error.to_string())
-            });
-            match changed {
+            match changed.and_then(|details| self.read(event_type, details)) {
                 Ok(payload) => draft.payload = payload,
                 Err(what) => tracing::error!(event_type, what, "an event hook was ignored"),
             }
         }
         draft
+    }
+
+    /// Details that a hook left, as the event they are of; an error when its type does not have them.
+    fn read(&self, event_type: &str, details: Map<String, Value>) -> Result<Payload, String> {
+        if !self.types.contains(event_type) {
+            return Payload::read(event_type, details).map_err(|error| error.to_string());
+        }
+        // What was left out of a record stays left out; its list is no field of the type.
+        let mut own = details.clone();
+        own.remove(REDACTED);
+        match self.types.fault(event_type, &own) {
+            Some(fault) => Err(fault),
+            None => Registered::new(event_type, details)
+                .map(Payload::from)
+                .ok_or("its type cannot be recorded".to_owned()),
+        }
     }
 
     /// Events are on disk. When hooks cannot keep up, they miss some: the record has them all.

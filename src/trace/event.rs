@@ -12,9 +12,15 @@ mod declare;
 mod durability;
 mod parts;
 mod payload;
+mod read;
+mod registered;
+mod words;
 
 pub use parts::*;
 pub use payload::*;
+pub use read::*;
+pub use registered::*;
+pub use words::*;
 
 /// Version of the envelope; part of every hash.
 pub const TRACE_VERSION: &str = "1.0";

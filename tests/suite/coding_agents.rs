@@ -89,3 +89,46 @@ fn a_command_that_is_not_text_does_not_slip_past() {
         assert!(!matches!(verdict, Verdict::Allowed), "{params}");
     }
 }
+
+#[test]
+fn credentials_do_not_reach_the_record_and_nothing_hides_behind_one() {
+    let atlas = cra_core::atlas::load_str("coding-agents.yaml", ATLAS)
+        .unwrap()
+        .atlas;
+    let atlases = [atlas];
+    let kept = |params: serde_json::Value| {
+        let mut redactor = cra_core::atlas::redact::Redactor::new(&atlases, Some("shell.run"));
+        redactor.params("p", &params).to_string()
+    };
+    let secrets = [
+        "curl -H 'Authorization: Bearer abcdef123456' x",
+        "export AWS=AKIAABCDEFGHIJKLMNOP",
+        "git clone https://me:hunter2x@example.com/r.git",
+        "deploy --token=hunter2x --user me",
+        "PGPASSWORD=hunter2x psql",
+        "echo ghp_abcdefghijklmnopqrst",
+    ];
+    for command in secrets {
+        let recorded = kept(serde_json::json!({"command": command}));
+        assert!(recorded.contains("[redacted]"), "{recorded}");
+        for secret in ["abcdef123456", "AKIA", "hunter2x", "ghp_"] {
+            assert!(!recorded.contains(secret), "{recorded}");
+        }
+    }
+    let tricks = [
+        "password=$(rm${IFS}-rf${IFS}/)",
+        "secret=`rm -rf /`",
+        "token=abcd;rm -rf /",
+        "echo '-----BEGIN PRIVATE KEY-----'; rm -rf /; echo '-----END PRIVATE KEY-----'",
+        "x://a:$(rm -rf /)@b",
+    ];
+    for command in tricks {
+        let recorded = kept(serde_json::json!({"command": command}));
+        assert!(recorded.contains("rm"), "{command} became {recorded}");
+    }
+    let named = kept(serde_json::json!({"db_password": "x", "http": {"Authorization": "y"}}));
+    assert_eq!(
+        named,
+        r#"{"db_password":"[redacted]","http":{"Authorization":"[redacted]"}}"#
+    );
+}

@@ -12,6 +12,7 @@ mod atlases;
 mod cli;
 mod coding_agents;
 mod conformance;
+mod events;
 mod examples;
 mod extensions;
 mod hooks;

@@ -30,6 +30,7 @@ pub(in crate::atlas) enum Section {
     RiskConfig,
     CheckpointConfig,
     CacheConfig,
+    TraceConfig,
 }
 
 impl Section {
@@ -45,7 +46,8 @@ impl Section {
             | Self::ContextConfig
             | Self::RiskConfig
             | Self::CheckpointConfig
-            | Self::CacheConfig => true,
+            | Self::CacheConfig
+            | Self::TraceConfig => true,
             Self::Manifest
             | Self::Steward
             | Self::Delivery

@@ -3,7 +3,7 @@
 use super::super::document::{
     AccessKind, CheckpointMode, CustomMoment, DefaultDecision, Expect, GuidanceFormat, InjectMode,
     MatchMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier, Scope,
-    UnknownActions,
+    TraceLevel, UnknownActions,
 };
 
 type Names<T> = &'static [(&'static str, T)];
@@ -96,6 +96,13 @@ pub(super) const RISK_TIERS: Names<RiskTier> = &[
     ("critical", RiskTier::Critical),
 ];
 
+pub(super) const TRACE_LEVELS: Names<TraceLevel> = &[
+    ("minimal", TraceLevel::Minimal),
+    ("standard", TraceLevel::Standard),
+    ("verbose", TraceLevel::Verbose),
+    ("complete", TraceLevel::Complete),
+];
+
 pub(super) const DEFAULT_DECISIONS: Names<DefaultDecision> = &[
     ("allow", DefaultDecision::Allow),
     ("deny", DefaultDecision::Deny),
@@ -144,5 +151,6 @@ mod tests {
         agree(RISK_TIERS);
         agree(DEFAULT_DECISIONS);
         agree(UNKNOWN_ACTIONS);
+        agree(TRACE_LEVELS);
     }
 }

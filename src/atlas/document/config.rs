@@ -227,21 +227,25 @@ impl Default for CacheConfig {
 }
 
 /// Maps whose order counts, as pairs.
-mod ordered {
+pub(super) mod ordered {
     use std::fmt;
     use std::marker::PhantomData;
 
     use serde::de::{MapAccess, Visitor};
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    pub(super) fn serialize<T: Serialize, S: Serializer>(
+    pub(in crate::atlas::document) fn serialize<T: Serialize, S: Serializer>(
         pairs: &[(String, T)],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
         serializer.collect_map(pairs.iter().map(|(key, value)| (key, value)))
     }
 
-    pub(super) fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    pub(in crate::atlas::document) fn deserialize<
+        'de,
+        T: Deserialize<'de>,
+        D: Deserializer<'de>,
+    >(
         deserializer: D,
     ) -> Result<Vec<(String, T)>, D::Error> {
         deserializer.deserialize_map(Pairs(PhantomData))

@@ -90,6 +90,15 @@ impl Sightings {
         of.flat_map(|of| &of.injections)
             .filter_map(|(place, _)| Some((*place, atlas.injections.get(*place)?)))
     }
+
+    /// The keywords that call for contexts, each once.
+    #[must_use]
+    pub fn calling(&self) -> Vec<String> {
+        let found = self.0.iter().flat_map(|of| &of.injections);
+        let words = found.flat_map(|(_, found)| found.iter().map(|it| it.keyword.clone()));
+        let words: std::collections::BTreeSet<_> = words.collect();
+        words.into_iter().collect()
+    }
 }
 
 impl KeywordIndex {

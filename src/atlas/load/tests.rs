@@ -14,6 +14,7 @@ mod faults;
 mod fragments;
 mod hostile;
 mod rules;
+mod trace;
 
 fn repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)

@@ -40,6 +40,7 @@ impl Prover<'_, '_> {
         }
         self.advise_policy_checks(manifest);
         self.advise_mappings(manifest);
+        self.advise_secrets(manifest);
         let blocking =
             |checkpoint: &&StewardCheckpointDef| checkpoint.mode == CheckpointMode::Blocking;
         let gates = manifest.checkpoints.iter().filter(blocking).count();

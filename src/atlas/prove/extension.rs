@@ -15,11 +15,14 @@ pub struct KnownExtensions {
     pub handlers: BTreeSet<String>,
     /// Those that judge answers.
     pub validators: BTreeSet<String>,
+    /// Event types that are registered.
+    pub events: BTreeSet<String>,
 }
 
 impl Prover<'_, '_> {
     /// Says what is named and not known.
     pub(super) fn advise_extensions(&mut self, manifest: &AtlasManifest, known: &KnownExtensions) {
+        self.advise_events(manifest, known);
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             let path = format!("checkpoints[{index}]");
             self.advise_trigger(&path, checkpoint, known);

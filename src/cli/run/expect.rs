@@ -74,6 +74,7 @@ pub(super) fn decision(noted: &Noted) -> String {
             format!("completed, held at {}", noted.held.join(", "))
         }
         Some(Reply::Completed) => "completed".to_owned(),
+        Some(Reply::Noted(_)) => "noted".to_owned(),
         Some(Reply::Decided(decided)) => decided.outcome.as_str().to_owned(),
         Some(Reply::Invalid(invalid)) => {
             let rules = invalid.problems.iter().flat_map(|it| &it.rules);
@@ -112,7 +113,8 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed,
+            | Reply::Completed
+            | Reply::Noted(_),
         ) => None,
         None => noted.misfit.as_ref().map(|_| "refused"),
     }
@@ -266,6 +268,7 @@ pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
             | Reply::Asked(_)
             | Reply::Consulted(_)
             | Reply::Completed
+            | Reply::Noted(_)
             | Reply::Decided(_)
             | Reply::Invalid(_)
             | Reply::Refused(_),
@@ -293,7 +296,7 @@ fn resolved(expected: &Expected, noted: &Noted) -> Vec<Failed> {
 fn records(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.records.iter();
     let missing: Vec<_> = wanted
-        .filter(|name| !noted.records.contains(&name.as_str()))
+        .filter(|name| !noted.records.contains(name))
         .map(String::as_str)
         .collect();
     if missing.is_empty() {

@@ -85,7 +85,7 @@ pub(super) struct Noted {
     /// Everything that was denied, in this step or at last.
     pub(super) denied: Vec<Denied>,
     /// Types of the events recorded.
-    pub(super) records: Vec<&'static str>,
+    pub(super) records: Vec<String>,
     /// Why the step could not be played as written.
     pub(super) misfit: Option<Misfit>,
 }
@@ -288,7 +288,9 @@ impl Stage {
         let mut calls = Vec::new();
         for effect in self.engine.handle(command, self.now) {
             match effect {
-                Effect::Record(draft) => noted.records.push(draft.payload.event_type()),
+                Effect::Record(draft) => {
+                    noted.records.push(draft.payload.event_type().to_owned());
+                }
                 Effect::Persist(_) => {}
                 Effect::CallOut(call) => calls.push(call),
                 Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
@@ -344,6 +346,7 @@ impl Stage {
             }
             Reply::Ended
             | Reply::Completed
+            | Reply::Noted(_)
             | Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Invalid(_)

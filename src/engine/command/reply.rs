@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{GuidanceBlock, RiskTier};
 use crate::base::clock::Timestamp;
-use crate::base::id::{ExecutionId, GateId, SessionId};
+use crate::base::id::{EventId, ExecutionId, GateId, SessionId};
 use crate::engine::consult::Consulted;
 use crate::engine::held::Held;
 use crate::engine::resolve::Resolution;
@@ -32,6 +32,8 @@ pub enum Reply {
     Consulted(Consulted),
     /// The result was noted.
     Completed,
+    /// What the agent told was noted.
+    Noted(Noted),
     /// The operator's decision was taken.
     Decided(Decided),
     /// The operator's answers break rules; the request is still held.
@@ -84,6 +86,16 @@ pub struct Accepted {
     /// The input as it should read, where an extension changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modified_input: Option<String>,
+    /// The event that recorded it, where it was an error: who recovers from it names that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<EventId>,
+}
+
+/// What an agent told was noted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Noted {
+    /// What is wrong with it: of a wrapper, every test that failed.
+    pub failures: Vec<String>,
 }
 
 /// What an agent is given along with an answer.

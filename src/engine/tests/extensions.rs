@@ -10,6 +10,7 @@ fn table(triggers: &[&str], handlers: &[&str], validators: &[&str]) -> Extension
         handlers: names(handlers),
         validators: names(validators),
         by_type: BTreeMap::new(),
+        ..Extensions::default()
     }
 }
 

@@ -32,6 +32,8 @@ impl Bench {
 
     pub(super) fn error(&mut self) -> AskId {
         let report = ErrorReport {
+            error_code: None,
+            stack_trace: None,
             session: "s-1".parse().unwrap(),
             error_type: "timeout".to_owned(),
             message: "the database is slow".to_owned(),

@@ -12,7 +12,7 @@ use std::time::Duration;
 use super::http::HttpExtension;
 use super::program::ProgramExtension;
 use super::wasm::{WasmExtension, WasmLimits};
-use super::{Extension, Registry, Role};
+use super::{EventTypeDefinition, Extension, Registry, Role};
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
 use crate::atlas::document::CheckpointTrigger;
@@ -23,8 +23,9 @@ use crate::base::limits::{
 };
 
 const ROLES: [&str; 3] = ["trigger", "handler", "validator"];
-const KEYS: [&str; 9] = [
+const KEYS: [&str; 10] = [
     "name",
+    "version",
     "answers",
     "handles",
     "timeout_ms",
@@ -54,8 +55,12 @@ impl Registry {
 }
 
 fn list(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option<Registry> {
-    root.only(&["extensions"], faults);
+    root.only(&["extensions", "events"], faults);
     let mut registry = Registry::default();
+    let events = root.get("events").map(|events| events.items(faults));
+    for item in events.unwrap_or_default() {
+        event_type(&item, &mut registry, faults);
+    }
     let list = root.need("extensions", faults)?;
     for item in list.items(faults) {
         extension(&item, folder, &mut registry, faults);
@@ -91,6 +96,8 @@ fn extension(
         .collect();
     let kinds = handled(item, faults);
     let (timeout, extension) = (timeout?, extension?);
+    let version = item.get("version").map(|version| version.text(faults));
+    registry.list(&id, version.flatten(), roles.iter().map(|(_, role)| *role));
     for (role, known) in roles {
         let taken = registry.register(known, &id, Arc::clone(&extension), timeout);
         if let Err(error) = taken {
@@ -106,6 +113,42 @@ fn extension(
         handles.refuse(Code::Contradiction, "only a `handler` handles", faults);
     }
     Some(())
+}
+
+/// An event type that extensions may record.
+fn event_type(item: &Placed<'_>, registry: &mut Registry, faults: &mut Faults<'_>) -> Option<()> {
+    item.only(&["name", "description", "sync", "schema"], faults);
+    let name = item.need("name", faults)?;
+    let text = |key: &str, faults: &mut Faults<'_>| item.get(key).and_then(|it| it.text(faults));
+    let schema = item.need("schema", faults)?;
+    let definition = EventTypeDefinition {
+        name: name.text(faults)?,
+        description: text("description", faults).unwrap_or_default(),
+        sync: match item.get("sync") {
+            Some(sync) => sync.boolean(faults)?,
+            None => false,
+        },
+        schema: fields(&schema, faults)?,
+        validate: None,
+    };
+    if let Err(error) = registry.register_event_type(definition) {
+        name.refuse(Code::BadId, &error.to_string(), faults);
+    }
+    Some(())
+}
+
+/// The fields of an event type: a map of names to what they are.
+fn fields(schema: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<(String, String)>> {
+    let serde_json::Value::Object(fields) = schema.json() else {
+        schema.refuse(Code::WrongType, "expected a map of fields", faults);
+        return None;
+    };
+    let mut read = Vec::new();
+    for (field, _) in fields {
+        let kind = schema.get(&field)?.text(faults)?;
+        read.push((field, kind));
+    }
+    Some(read)
 }
 
 fn role_of(role: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Role> {

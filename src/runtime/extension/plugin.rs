@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::{Client, EventHook, Extension};
+use super::{Client, EventHook, EventTypeDefinition, Extension};
 use crate::atlas::document::CheckpointConfig;
 use crate::base::clock::Boxed;
 use crate::engine::extension::{Call, CallQuestion, CheckpointContext, CheckpointResult, YesNo};
@@ -123,6 +123,11 @@ pub trait CheckpointPlugin: Send + Sync {
 
     /// Hooks for events, by the pattern of their types.
     fn event_hooks(&self) -> Vec<(String, Arc<dyn EventHook>)> {
+        Vec::new()
+    }
+
+    /// Event types it brings.
+    fn event_types(&self) -> Vec<EventTypeDefinition> {
         Vec::new()
     }
 

@@ -27,22 +27,39 @@ macro_rules! payloads {
         #[derive(Clone, Debug, PartialEq)]
         pub enum Payload {
             $( $(#[$doc])* $name($name), )*
+            /// Something of a type that was registered.
+            Registered(super::Registered),
         }
 
         impl Payload {
-            /// Names of all event types.
+            /// Names of this program's own event types.
             pub const TYPES: &'static [&'static str] = &[$($text),*];
 
             /// The event type's name.
             #[must_use]
-            pub fn event_type(&self) -> &'static str {
-                match self { $( Self::$name(_) => $text, )* }
+            pub fn event_type(&self) -> &str {
+                match self {
+                    $( Self::$name(_) => $text, )*
+                    Self::Registered(registered) => registered.event_type(),
+                }
+            }
+
+            /// The fields that an event type can have.
+            #[must_use]
+            pub fn field_names(event_type: &str) -> &'static [&'static str] {
+                match canonical_type(event_type) {
+                    $( $text => &[$(stringify!($field)),*], )*
+                    _ => &[],
+                }
             }
 
             /// The details as they are recorded.
             #[must_use]
             pub fn fields(&self) -> Map<String, Value> {
-                let value = match self { $( Self::$name(payload) => serde_json::to_value(payload), )* };
+                let value = match self {
+                    $( Self::$name(payload) => serde_json::to_value(payload), )*
+                    Self::Registered(registered) => return registered.fields().clone(),
+                };
                 // INVARIANT: every payload is a struct with string keys, so it becomes an object.
                 match value {
                     Ok(Value::Object(fields)) => fields,

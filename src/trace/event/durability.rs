@@ -1,6 +1,6 @@
 //! Which events somebody waits for, whatever the Atlas says.
 
-use super::{Durability, Payload};
+use super::{Durability, Payload, PolicyVerdict, Tier};
 
 impl Payload {
     /// Whether something waits for this event to be on disk, whatever the Atlas says.
@@ -20,10 +20,8 @@ impl Payload {
             | Self::LogSealed(_)
             | Self::KeyRotated(_)
             | Self::StoreRecovered(_) => true,
-            Self::ActionAttempted(attempted) => {
-                matches!(attempted.risk_tier.as_str(), "high" | "critical")
-            }
-            Self::PolicyChecked(checked) => checked.decision != "allow",
+            Self::ActionAttempted(attempted) => attempted.risk_tier >= Tier::High,
+            Self::PolicyChecked(checked) => checked.decision != PolicyVerdict::Allow,
             Self::SessionStarted(_)
             | Self::ContextRequested(_)
             | Self::ContextInjected(_)
@@ -41,12 +39,74 @@ impl Payload {
             | Self::OutputProduced(_)
             | Self::PluginLoaded(_)
             | Self::PluginEvent(_)
-            | Self::AtlasLoaded(_) => false,
+            | Self::AtlasLoaded(_)
+            // Whoever registered the type says.
+            | Self::Registered(_) => false,
         };
         if sync {
             Durability::Sync
         } else {
             Durability::Async
         }
+    }
+}
+
+impl Payload {
+    /// Whether this event is stored at every level: what decided about gates, and what the log says
+    /// about itself. A record of governance without its decisions is none.
+    #[must_use]
+    pub fn is_essential(&self) -> bool {
+        match self {
+            // What a gate was about belongs to what was decided there.
+            Self::CheckpointTriggered(triggered) => triggered.mode == "blocking",
+            Self::CheckpointResponse(_)
+            | Self::CheckpointPassed(_)
+            | Self::CheckpointBlocked(_)
+            | Self::PolicyOverride(_)
+            | Self::RiskVerified(_)
+            | Self::AtlasLoaded(_)
+            | Self::RetentionApplied(_)
+            | Self::TraceImported(_)
+            | Self::LogStarted(_)
+            | Self::LogSealed(_)
+            | Self::KeyRotated(_)
+            | Self::StoreRecovered(_) => true,
+            Self::SessionStarted(_)
+            | Self::SessionEnded(_)
+            | Self::WrapperConstructed(_)
+            | Self::WrapperVerified(_)
+            | Self::ContextRequested(_)
+            | Self::ContextInjected(_)
+            | Self::ContextFeedback(_)
+            | Self::ActionAttempted(_)
+            | Self::ActionCompleted(_)
+            | Self::ActionBlocked(_)
+            | Self::PolicyChecked(_)
+            | Self::CheckpointCompleted(_)
+            | Self::CheckpointSkipped(_)
+            | Self::RiskDetected(_)
+            | Self::ErrorOccurred(_)
+            | Self::ErrorRecovered(_)
+            | Self::InputReceived(_)
+            | Self::OutputProduced(_)
+            | Self::PluginLoaded(_)
+            | Self::PluginEvent(_)
+            | Self::Registered(_) => false,
+        }
+    }
+
+    /// How risky what it is about is, where the event says so.
+    #[must_use]
+    pub fn tier(&self) -> Option<Tier> {
+        if let Self::ActionAttempted(attempted) = self {
+            return Some(attempted.risk_tier);
+        }
+        if let Self::RiskDetected(detected) = self {
+            return Some(detected.risk_tier);
+        }
+        if let Self::RiskVerified(verified) = self {
+            return Some(verified.risk_tier);
+        }
+        None
     }
 }

@@ -49,3 +49,15 @@ pub struct SealedHead {
     /// Hash of the last of them.
     pub hash: Digest,
 }
+
+/// What a rule left out of an event before it was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Redaction {
+    /// The rule: its Atlas, and its place there.
+    pub rule: String,
+    /// Where, as paths into the payload; of many only some are listed.
+    pub paths: Vec<String>,
+    /// How often.
+    pub count: u64,
+}

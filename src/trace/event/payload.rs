@@ -4,40 +4,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::declare::payloads;
-use super::parts::{Environment, ErrorDetail, SealedHead, WrapperCapabilities};
-
-/// Names that an earlier draft had for events, and the names they go by. They are understood where a
-/// record is read; nothing is written under them.
-const DRAFT_TYPES: [(&str, &str); 2] = [
-    ("risk_checkpoint", "risk_detected"),
-    ("error_handled", "error_occurred"),
-];
-
-/// The name that an event type goes by.
-#[must_use]
-pub fn canonical_type(event_type: &str) -> &str {
-    let draft = DRAFT_TYPES.iter().find(|(draft, _)| *draft == event_type);
-    draft.map_or(event_type, |(_, name)| name)
-}
-
-/// Why a payload cannot be read.
-#[derive(Debug, thiserror::Error)]
-pub enum PayloadError {
-    /// No such event type.
-    #[error("unknown event type `{event_type}`")]
-    UnknownType {
-        /// The type.
-        event_type: String,
-    },
-    /// The details are not the ones the type calls for.
-    #[error("payload of `{event_type}`: {source}")]
-    Fields {
-        /// The type.
-        event_type: String,
-        /// What is wrong.
-        source: serde_json::Error,
-    },
-}
+use super::parts::{Environment, ErrorDetail, Redaction, SealedHead, WrapperCapabilities};
+use super::read::{PayloadError, canonical_type};
+use super::words::{
+    ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
+    Recommendation, RequestType, Tier, UsageOutcome, Validity,
+};
+use crate::base::id::EventId;
 
 payloads! {
     /// A session began.
@@ -58,8 +31,10 @@ payloads! {
         intent: Option<String>,
         /// Where it runs.
         environment: Environment,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// A session ended.
     SessionEnded = "session_ended" {
         /// How long it lasted.
@@ -71,12 +46,14 @@ payloads! {
         /// Contexts handed over.
         contexts_injected: u64,
         /// `completed`, `error`, `timeout` or `cancelled`.
-        final_status: String,
+        final_status: FinalStatus,
         /// What it did, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// An agent's wrapper was built.
     WrapperConstructed = "wrapper_constructed" {
         /// Its version.
@@ -94,7 +71,6 @@ payloads! {
         /// What it can intercept.
         capabilities: WrapperCapabilities,
     }
-
     /// An agent's wrapper was checked.
     WrapperVerified = "wrapper_verified" {
         /// Whether it is sound.
@@ -105,11 +81,10 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         failures: Option<Vec<String>>,
     }
-
     /// Somebody asked for context.
     ContextRequested = "context_requested" {
         /// `explicit`, `checkpoint` or `keyword`.
-        request_type: String,
+        request_type: RequestType,
         /// What was looked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         query: Option<String>,
@@ -122,8 +97,10 @@ payloads! {
         /// Keywords that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keywords_matched: Option<Vec<String>>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// Context was handed to the agent.
     ContextInjected = "context_injected" {
         /// Which.
@@ -133,14 +110,13 @@ payloads! {
         /// How much.
         total_size_bytes: u64,
         /// `always`, `on_match`, `on_demand` or `risk_based`.
-        trigger: String,
+        trigger: InjectTrigger,
         /// The checkpoint that handed it over.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         checkpoint_type: Option<String>,
         /// Whether it came from a cache.
         cache_hit: bool,
     }
-
     /// An agent said whether a context helped.
     ContextFeedback = "context_feedback" {
         /// Which.
@@ -152,9 +128,11 @@ payloads! {
         reason: Option<String>,
         /// `applied`, `ignored` or `partial`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage_outcome: Option<String>,
+        usage_outcome: Option<UsageOutcome>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// An agent wants to run an action.
     ActionAttempted = "action_attempted" {
         /// The action.
@@ -162,14 +140,16 @@ payloads! {
         /// Its parameters.
         action_params: Value,
         /// How risky it is.
-        risk_tier: String,
+        risk_tier: Tier,
         /// Whether policies were consulted.
         policy_checked: bool,
         /// Contexts handed over for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_injected: Option<Vec<String>>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// An action ran.
     ActionCompleted = "action_completed" {
         /// The action.
@@ -184,8 +164,10 @@ payloads! {
         /// How it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorDetail>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// An action may not run.
     ActionBlocked = "action_blocked" {
         /// The action.
@@ -198,8 +180,10 @@ payloads! {
         reason: String,
         /// Whether an operator may overrule.
         override_available: bool,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// Policies were consulted.
     PolicyChecked = "policy_checked" {
         /// The policy that decided.
@@ -207,7 +191,7 @@ payloads! {
         /// The action.
         action_type: String,
         /// `allow`, `deny` or `require_approval`.
-        decision: String,
+        decision: PolicyVerdict,
         /// How many were looked at.
         conditions_evaluated: u64,
         /// The pattern that matched.
@@ -217,7 +201,6 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_used: Option<Vec<String>>,
     }
-
     /// An operator approved what a policy held.
     PolicyOverride = "policy_override" {
         /// The policy.
@@ -232,7 +215,6 @@ payloads! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
     }
-
     /// A checkpoint fired.
     CheckpointTriggered = "checkpoint_triggered" {
         /// The checkpoint.
@@ -250,8 +232,10 @@ payloads! {
         /// Hash of the input it fired on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_hash: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// A checkpoint is over.
     CheckpointCompleted = "checkpoint_completed" {
         /// The checkpoint.
@@ -264,12 +248,14 @@ payloads! {
         contexts_injected: Vec<String>,
         /// `continue`, `block` or `modify`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        action_taken: Option<String>,
+        action_taken: Option<ActionTaken>,
         /// Why it blocked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         block_reason: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// A checkpoint, or a part of it, was left out because too much was going on.
     CheckpointSkipped = "checkpoint_skipped" {
         /// The checkpoint.
@@ -282,7 +268,6 @@ payloads! {
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         dropped_contexts: Vec<String>,
     }
-
     /// A checkpoint was answered.
     CheckpointResponse = "checkpoint_response" {
         /// The checkpoint.
@@ -290,14 +275,16 @@ payloads! {
         /// Answers by question.
         answers: Map<String, Value>,
         /// `valid` or `invalid`.
-        validation_result: String,
+        validation_result: Validity,
         /// What was wrong.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         problems: Vec<String>,
         /// Who answered.
         answered_by: String,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// A checkpoint let the agent pass.
     CheckpointPassed = "checkpoint_passed" {
         /// The checkpoint.
@@ -309,7 +296,6 @@ payloads! {
         /// Who passed it.
         passed_by: String,
     }
-
     /// A checkpoint did not let the agent pass.
     CheckpointBlocked = "checkpoint_blocked" {
         /// The checkpoint.
@@ -323,25 +309,26 @@ payloads! {
         /// Who refused, where somebody did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// An action is risky.
     RiskDetected = "risk_detected" {
         /// `high` or `critical`.
-        risk_tier: String,
+        risk_tier: Tier,
         /// What says so.
         trigger: String,
         /// The action.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         action_type: Option<String>,
         /// `proceed`, `verify` or `block`.
-        recommended_action: String,
+        recommended_action: Recommendation,
     }
-
     /// A risky action was verified.
     RiskVerified = "risk_verified" {
         /// How risky it is.
-        risk_tier: String,
+        risk_tier: Tier,
         /// How it was verified.
         verification_method: String,
         /// Who did.
@@ -350,7 +337,6 @@ payloads! {
         /// The action.
         action_type: String,
     }
-
     /// Something failed.
     ErrorOccurred = "error_occurred" {
         /// What kind of failure.
@@ -368,18 +354,22 @@ payloads! {
         /// Where it happened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stack_trace: Option<String>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// A failure was dealt with.
     ErrorRecovered = "error_recovered" {
         /// The failure's event.
-        original_error_id: String,
+        original_error_id: EventId,
         /// How.
         recovery_method: String,
         /// Whether it worked.
         success: bool,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// An agent was given input.
     InputReceived = "input_received" {
         /// Hash of it; never the content.
@@ -387,11 +377,10 @@ payloads! {
         /// How much.
         input_size_bytes: u64,
         /// `user`, `system` or `other_agent`.
-        source: String,
+        source: InputSource,
         /// Checkpoints that fired on it.
         checkpoints_triggered: Vec<String>,
     }
-
     /// An agent produced output.
     OutputProduced = "output_produced" {
         /// Hash of it; never the content.
@@ -399,11 +388,10 @@ payloads! {
         /// How much.
         output_size_bytes: u64,
         /// `text`, `action` or `structured`.
-        output_type: String,
+        output_type: OutputType,
         /// Whether it asks for an action.
         contains_action: bool,
     }
-
     /// A plugin was loaded.
     PluginLoaded = "plugin_loaded" {
         /// Its name.
@@ -413,7 +401,6 @@ payloads! {
         /// What it can do.
         capabilities: Vec<String>,
     }
-
     /// A plugin recorded something of its own.
     PluginEvent = "plugin_event" {
         /// Its name.
@@ -422,8 +409,10 @@ payloads! {
         custom_type: String,
         /// The details.
         data: Map<String, Value>,
+        /// What was left out of it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
-
     /// An Atlas came into force.
     AtlasLoaded = "atlas_loaded" {
         /// The Atlas.
@@ -435,7 +424,6 @@ payloads! {
         /// How many checkpoints it has.
         checkpoints: u64,
     }
-
     /// The content of old events of a session was dropped; their envelopes and hashes stay.
     RetentionApplied = "retention_applied" {
         /// The session.
@@ -444,13 +432,11 @@ payloads! {
         pruned: Vec<(u64, u64)>,
         /// How many.
         events: u64,
-        /// Digest of what is left of them, so that it cannot be changed now that the hashes cannot be
-        /// computed again.
+        /// Digest of what is left of them: it stands in for hashes that cannot be computed again.
         envelopes_hash: String,
         /// What was older than its rule allows.
         reason: String,
     }
-
     /// A session that was recorded elsewhere was taken in.
     TraceImported = "trace_imported" {
         /// The session.
@@ -474,7 +460,7 @@ payloads! {
         /// Every session with events since the last entry of this kind, by its name.
         sessions: Vec<SealedHead>,
     }
-    /// Another key signs the log's heads from now on. The old one signs this entry still.
+    /// Another key signs the log's heads from now on; the old one signs this entry still.
     KeyRotated = "key_rotated" {
         /// The public key.
         key: String,

@@ -235,6 +235,8 @@ fn error(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     let message = optional_text(value, "message", faults);
     let recoverable = value.get("recoverable").and_then(|it| it.boolean(faults));
     Some(Deed::Error(ErrorReport {
+        error_code: None,
+        stack_trace: None,
         session: session?,
         error_type: error_type?,
         message: message.unwrap_or_default(),

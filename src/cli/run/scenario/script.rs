@@ -56,7 +56,7 @@ impl Answering {
             triggers: of("trigger"),
             handlers: of("handler"),
             validators: of("validator"),
-            by_type: BTreeMap::new(),
+            ..Extensions::default()
         }
     }
 

@@ -34,7 +34,8 @@ impl GateDialog {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed => {
+            | Reply::Completed
+            | Reply::Noted(_) => {
                 self.step = Step::Editing;
                 self.notice = Some("the answer was not one to a decision; look again".to_owned());
             }

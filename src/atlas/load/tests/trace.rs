@@ -1,0 +1,165 @@
+//! `trace_config`.
+
+use super::*;
+use crate::atlas::document::{RetentionConfig, TraceConfig, TraceLevel};
+use crate::atlas::recording::{self, SyncRule};
+
+/// As the specification writes it.
+const SPECIFIED: &str = r#"{
+  "trace_config": {
+    "sync_required_for": [
+      "action_attempted:high", "action_attempted:critical", "policy_checked", "risk_detected",
+      "session_ended"
+    ],
+    "retention": {
+      "default_days": 90,
+      "by_event_type": { "session_*": 365, "action_blocked": 365, "policy_override": 730 }
+    }
+  }
+}"#;
+
+// covers T27, T31
+#[test]
+fn the_examples_of_the_specification_load_as_they_stand() {
+    let rest = SPECIFIED
+        .trim()
+        .trim_start_matches('{')
+        .trim_end_matches('}');
+    let text = format!(
+        "{{\"atlas_version\": \"1.0\", \"atlas_id\": \"a\", \"version\": \"1\", \"name\": \"A\", {rest}}}"
+    );
+    let loaded = load_str("a.json", &text).unwrap();
+    assert_eq!(codes(&loaded.warnings), []);
+    let recording = &loaded.atlas.recording;
+    let rule = |event_type: &str, tier| SyncRule {
+        event_type: event_type.to_owned(),
+        tier,
+    };
+    assert_eq!(
+        recording.sync,
+        [
+            rule("action_attempted", Some(RiskTier::High)),
+            rule("action_attempted", Some(RiskTier::Critical)),
+            rule("policy_checked", None),
+            rule("risk_detected", None),
+            rule("session_ended", None),
+        ]
+    );
+    assert_eq!(recording.level, TraceLevel::Complete);
+    let retention = recording::retention(std::slice::from_ref(&loaded.atlas));
+    let days = |event_type| retention.days_for(event_type);
+    assert_eq!(days("session_started"), Some(365));
+    assert_eq!(days("action_blocked"), Some(365));
+    assert_eq!(days("policy_override"), Some(730));
+    assert_eq!(days("action_attempted"), Some(90));
+}
+
+#[test]
+fn without_a_word_about_it_nothing_is_left_out_or_pruned() {
+    let loaded = load("trace_config: {}\n");
+    let silent = load("");
+    for atlas in [loaded.atlas, silent.atlas] {
+        assert_eq!(atlas.recording.level, TraceLevel::Complete);
+        assert!(atlas.recording.redact.is_empty() && atlas.recording.sync.is_empty());
+        assert!(recording::retention(&[atlas]).keeps_all());
+    }
+    // A key alone prunes nothing either: only what it names is.
+    let named = load("trace_config: {retention: {by_event_type: {input_received: 1}}}\n").atlas;
+    let retention = recording::retention(&[named]);
+    assert_eq!(retention.days_for("input_received"), Some(1));
+    assert_eq!(retention.days_for("session_ended"), None);
+}
+
+#[test]
+fn the_most_complete_level_and_the_longest_time_count_for_several_atlases() {
+    let of = |rest: &str| load(&format!("trace_config: {rest}\n")).atlas;
+    let minimal = || of("{level: minimal, retention: {default_days: 10}}");
+    let standard = || of("{level: standard, retention: {default_days: 20}}");
+    assert_eq!(
+        recording::level(&[minimal(), standard()]),
+        TraceLevel::Standard
+    );
+    assert_eq!(
+        recording::level(&[minimal(), load("").atlas]),
+        TraceLevel::Complete
+    );
+    assert_eq!(recording::level(&[]), TraceLevel::Complete);
+    let both = recording::retention(&[minimal(), standard()]);
+    assert_eq!(both.days_for("input_received"), Some(20));
+    let with_silent = recording::retention(&[minimal(), load("").atlas]);
+    assert_eq!(with_silent.days_for("input_received"), None);
+}
+
+#[test]
+fn a_secret_that_no_rule_leaves_out_is_advised_about() {
+    let schema = "parameters_schema: {properties: {user: {}, api_key: {}, \
+                  auth: {properties: {Access-Token: {}}}}}";
+    let warned = |trace: &str| {
+        let rest = format!(
+            "default_decision: allow\nactions: [{{action_id: db.login, {schema}}}]\n{trace}"
+        );
+        let warnings = load(&rest).warnings.into_iter();
+        let own = warnings.filter(|it| it.code == Code::UnredactedSecret);
+        own.map(|it| it.message).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        warned(""),
+        [
+            "parameter `api_key` is recorded as it is",
+            "parameter `auth.Access-Token` is recorded as it is"
+        ]
+    );
+    let half = "trace_config: {redact: [{actions: ['db.*'], params: [api_key]}]}\n";
+    assert_eq!(
+        warned(half),
+        ["parameter `auth.Access-Token` is recorded as it is"]
+    );
+    assert_eq!(
+        warned("trace_config: {redact: [{params: [API_KEY, '*.access-token']}]}\n"),
+        [""; 0]
+    );
+    let other = "trace_config: {redact: [{actions: [web], params: ['*']}]}\n";
+    assert_eq!(warned(other).len(), 2);
+}
+
+#[test]
+fn the_configuration_is_written_as_it_is_read() {
+    let config = TraceConfig {
+        level: TraceLevel::Verbose,
+        retention: Some(RetentionConfig {
+            default_days: None,
+            by_event_type: vec![("z_*".to_owned(), 1), ("a_*".to_owned(), 2)],
+        }),
+        ..TraceConfig::default()
+    };
+    let text = serde_json::to_string(&config).unwrap();
+    assert!(
+        text.contains(r#""by_event_type":{"z_*":1,"a_*":2}"#),
+        "{text}"
+    );
+    assert_eq!(serde_json::from_str::<TraceConfig>(&text).unwrap(), config);
+}
+
+#[test]
+fn an_event_type_that_nobody_registers_is_advised_about() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.yaml");
+    std::fs::write(
+        &path,
+        manifest("trace_config: {custom_events: [one, two]}\n"),
+    )
+    .unwrap();
+    let known = KnownExtensions {
+        events: ["one".to_owned()].into(),
+        ..KnownExtensions::default()
+    };
+    let warnings = lint_file(&path, &known).unwrap().warnings;
+    let told: Vec<_> = warnings
+        .iter()
+        .map(|it| (it.code, it.path.as_str()))
+        .collect();
+    assert_eq!(
+        told,
+        [(Code::UnlistedExtension, "trace_config.custom_events[1]")]
+    );
+}

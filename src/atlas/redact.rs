@@ -1,0 +1,447 @@
+//! What is left out of requests before they are recorded: the rules, and how they are applied.
+//!
+//! Contract: redaction never fails open. What is too deep, too long or too much to be looked at piece by
+//! piece is left out as a whole. What is left out leaves a marker, and is listed apart with the rule that
+//! says so: text that merely looks like the marker is in no list.
+
+use std::collections::BTreeMap;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use regex::{Regex, RegexSet};
+use serde_json::{Map, Value};
+
+use super::Atlas;
+use crate::base::limits::{
+    MAX_REDACT_PATH, MAX_REDACT_PLACES, MAX_REDACTED_PATHS, MAX_SECRET_BYTES, MAX_SECRETS,
+};
+use crate::base::pattern::{Pattern, Patterns};
+
+/// What stands where something was left out.
+pub const MARKER: &str = "[redacted]";
+
+/// Secrets this short are only found in texts where they stand alone: they are part of many words.
+const SHORT_SECRET: usize = 4;
+
+/// One rule.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// How records name it: the Atlas, and its place there.
+    pub name: String,
+    /// The actions it is about; all of them when there is none.
+    pub actions: Patterns,
+    /// Paths of parameters that are left out, in lower case.
+    pub params: Vec<Pattern>,
+    /// What is left out of any text.
+    pub values: Vec<Regex>,
+    /// All of those at once: most texts match none, and that is quickly told. Where they are too large
+    /// together, each is tried.
+    pub any: Option<RegexSet>,
+}
+
+impl Rule {
+    fn is_about(&self, action: Option<&str>) -> bool {
+        self.actions.is_empty() || action.is_some_and(|action| self.actions.matches(action))
+    }
+}
+
+/// What was left out by one rule.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LeftOut {
+    /// Where, as far as it is listed.
+    pub paths: Vec<String>,
+    /// How often.
+    pub count: u64,
+}
+
+/// What was left out, by the rule that says so.
+pub type Redactions = BTreeMap<String, LeftOut>;
+
+/// Applies the rules that are about one action to everything that is recorded of it.
+#[derive(Debug, Default)]
+pub struct Redactor<'a> {
+    rules: Vec<&'a Rule>,
+    secrets: Secrets,
+    left_out: Redactions,
+}
+
+/// What was left out of the parameters: it is looked for in texts that others make of them.
+#[derive(Debug, Default)]
+struct Secrets {
+    /// Each with its rule.
+    texts: BTreeMap<String, String>,
+    bytes: usize,
+    finder: Option<AhoCorasick>,
+    overflow: bool,
+}
+
+impl<'a> Redactor<'a> {
+    /// The rules of these Atlases that are about `action`, or about all of them when it is about none.
+    #[must_use]
+    pub fn new(atlases: &'a [Atlas], action: Option<&str>) -> Self {
+        let rules = atlases.iter().flat_map(|atlas| &atlas.recording.redact);
+        Self {
+            rules: rules.filter(|rule| rule.is_about(action)).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether nothing is left out.
+    #[must_use]
+    pub fn is_idle(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// What was left out so far.
+    #[must_use]
+    pub fn left_out(self) -> Redactions {
+        self.left_out
+    }
+
+    /// Parameters as they are recorded under `field`. What is left out of them is from then on left out
+    /// of texts as well.
+    pub fn params(&mut self, field: &str, params: &Value) -> Value {
+        if self.is_idle() {
+            return params.clone();
+        }
+        let mut path = Path::at(field);
+        let redacted = self.walk(params, &mut path);
+        self.secrets.compile();
+        redacted
+    }
+
+    /// Learns what would be left out of parameters, without a record of it.
+    pub fn learn(&mut self, params: &Value) {
+        let known = self.left_out.clone();
+        self.params("", params);
+        self.left_out = known;
+    }
+
+    /// A text that somebody else made, as it is recorded under `field`.
+    pub fn text(&mut self, field: &str, text: &str) -> String {
+        if self.is_idle() {
+            return text.to_owned();
+        }
+        let places = self.places(text);
+        self.cut(field, text, places)
+    }
+
+    /// Data that somebody else made, as it is recorded under `field`.
+    pub fn data(&mut self, field: &str, data: &Value) -> Value {
+        if self.is_idle() {
+            return data.clone();
+        }
+        let mut path = Path::at(field);
+        self.scrub(data, &mut path)
+    }
+
+    fn walk(&mut self, value: &Value, path: &mut Path) -> Value {
+        if let Some(rule) = self.left_out_at(path) {
+            self.note(&rule, &path.shown);
+            self.secrets.take(value, &rule);
+            return MARKER.into();
+        }
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => {
+                let places = self.value_places(text);
+                for place in &places {
+                    let secret = text.get(place.from..place.to).unwrap_or_default();
+                    self.secrets.add(secret, &place.rule);
+                }
+                self.cut(&path.shown, text, places).into()
+            }
+            Value::Array(items) => self.items(items, path, Self::walk),
+            Value::Object(fields) => self.fields(fields, path, Self::value_places, Self::walk),
+        }
+    }
+
+    fn scrub(&mut self, value: &Value, path: &mut Path) -> Value {
+        match value {
+            Value::Null | Value::Bool(_) => value.clone(),
+            Value::Number(number) => {
+                let rule = self.secrets.texts.get(&number.to_string()).cloned();
+                match rule {
+                    Some(rule) => {
+                        self.note(&rule, &path.shown);
+                        MARKER.into()
+                    }
+                    None => value.clone(),
+                }
+            }
+            Value::String(text) => self.text(&path.shown, text).into(),
+            Value::Array(items) => self.items(items, path, Self::scrub),
+            Value::Object(fields) => self.fields(fields, path, Self::places, Self::scrub),
+        }
+    }
+
+    fn items(
+        &mut self,
+        items: &[Value],
+        path: &mut Path,
+        each: impl Fn(&mut Self, &Value, &mut Path) -> Value,
+    ) -> Value {
+        let items = items.iter().enumerate();
+        let items = items.map(|(index, item)| {
+            let index = index.to_string();
+            let before = path.enter(&index, &index);
+            let item = each(self, item, path);
+            path.leave(before);
+            item
+        });
+        items.collect()
+    }
+
+    fn fields(
+        &mut self,
+        fields: &Map<String, Value>,
+        path: &mut Path,
+        places: impl Fn(&Self, &str) -> Vec<Cut>,
+        each: impl Fn(&mut Self, &Value, &mut Path) -> Value,
+    ) -> Value {
+        let mut kept = Map::new();
+        for (key, field) in fields {
+            // A name can be a secret too. Two that read the same afterwards are told apart.
+            let cut = places(self, key);
+            let mut shown = self.cut(&path.shown, key, cut);
+            if shown != *key {
+                shown = format!("{shown} {}", kept.len());
+            }
+            let before = path.enter(key, &shown);
+            let field = each(self, field, path);
+            path.leave(before);
+            kept.insert(shown, field);
+        }
+        kept.into()
+    }
+
+    /// The rule that leaves out what lies at a path, if one does.
+    fn left_out_at(&self, path: &Path) -> Option<String> {
+        if path.depth == 0 {
+            return None;
+        }
+        if path.too_long {
+            let first = self.rules.first()?;
+            return Some(format!("{}, whose paths are no longer", first.name));
+        }
+        let matching = self.rules.iter().find(|rule| {
+            let mut patterns = rule.params.iter();
+            patterns.any(|pattern| pattern.matches(&path.matched))
+        });
+        matching.map(|rule| rule.name.clone())
+    }
+
+    /// Everything in a text that is left out.
+    fn places(&self, text: &str) -> Vec<Cut> {
+        let mut places = self.secret_places(text);
+        places.extend(self.value_places(text));
+        places
+    }
+
+    /// Where patterns of values match.
+    fn value_places(&self, text: &str) -> Vec<Cut> {
+        let mut places = Vec::new();
+        for rule in &self.rules {
+            if rule.any.as_ref().is_some_and(|any| !any.is_match(text)) {
+                continue;
+            }
+            for pattern in &rule.values {
+                let found = pattern.find_iter(text).filter(|it| !it.is_empty());
+                // One more than is cut piece by piece is enough to know that there are too many.
+                places.extend(found.take(MAX_REDACT_PLACES + 1).map(|it| Cut {
+                    from: it.start(),
+                    to: it.end(),
+                    rule: rule.name.clone(),
+                }));
+            }
+        }
+        places
+    }
+
+    /// Where secrets of the parameters stand.
+    fn secret_places(&self, text: &str) -> Vec<Cut> {
+        if self.secrets.overflow {
+            let rule = self.rules.first().map(|rule| rule.name.clone());
+            let whole = Cut {
+                from: 0,
+                to: text.len(),
+                rule: rule.unwrap_or_default(),
+            };
+            return vec![whole];
+        }
+        let Some(finder) = &self.secrets.finder else {
+            return Vec::new();
+        };
+        let rules: Vec<_> = self.secrets.texts.values().collect();
+        let found = finder.find_iter(text).filter(|it| {
+            let secret = text.get(it.range()).unwrap_or_default();
+            secret.chars().count() >= SHORT_SECRET || stands_alone(text, it.start(), it.end())
+        });
+        let found = found.take(MAX_REDACT_PLACES + 1);
+        found
+            .map(|it| Cut {
+                from: it.start(),
+                to: it.end(),
+                rule: rules
+                    .get(it.pattern().as_usize())
+                    .map(|rule| (*rule).clone())
+                    .unwrap_or_default(),
+            })
+            .collect()
+    }
+
+    /// The text without those places.
+    fn cut(&mut self, field: &str, text: &str, mut places: Vec<Cut>) -> String {
+        let Some(first) = places.first() else {
+            return text.to_owned();
+        };
+        if places.len() > MAX_REDACT_PLACES {
+            let rule = first.rule.clone();
+            self.note(&rule, field);
+            return MARKER.to_owned();
+        }
+        places.sort_by_key(|place| (place.from, std::cmp::Reverse(place.to)));
+        let mut kept = String::with_capacity(text.len());
+        let mut end = 0;
+        let mut marked = None;
+        for place in &places {
+            self.note(&place.rule, field);
+            if place.from > end || marked.is_none() {
+                kept.push_str(text.get(end..place.from).unwrap_or_default());
+                kept.push_str(MARKER);
+                marked = Some(());
+            }
+            end = end.max(place.to);
+        }
+        kept.push_str(text.get(end..).unwrap_or_default());
+        kept
+    }
+
+    fn note(&mut self, rule: &str, path: &str) {
+        let left_out = self.left_out.entry(rule.to_owned()).or_default();
+        left_out.count += 1;
+        let path = shortened(path);
+        if left_out.paths.len() < MAX_REDACTED_PATHS && !left_out.paths.contains(&path) {
+            left_out.paths.push(path);
+        }
+    }
+}
+
+impl Secrets {
+    /// Every text and number in what was left out.
+    fn take(&mut self, value: &Value, rule: &str) {
+        match value {
+            Value::Null | Value::Bool(_) => {}
+            Value::Number(number) => self.add(&number.to_string(), rule),
+            Value::String(text) => self.add(text, rule),
+            Value::Array(items) => {
+                for item in items {
+                    self.take(item, rule);
+                }
+            }
+            Value::Object(fields) => {
+                for field in fields.values() {
+                    self.take(field, rule);
+                }
+            }
+        }
+    }
+
+    fn add(&mut self, text: &str, rule: &str) {
+        let text = text.trim();
+        if text.is_empty() || self.overflow {
+            return;
+        }
+        self.bytes += text.len();
+        if self.texts.len() >= MAX_SECRETS || self.bytes > MAX_SECRET_BYTES {
+            self.overflow = true;
+            return;
+        }
+        // Texts about JSON quote it as JSON.
+        let quoted = Value::from(text).to_string();
+        let quoted = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+        for form in [text, quoted.unwrap_or(text)] {
+            let known = self.texts.entry(form.to_owned());
+            known.or_insert_with(|| rule.to_owned());
+        }
+    }
+
+    fn compile(&mut self) {
+        if self.overflow || self.texts.is_empty() {
+            return;
+        }
+        let finder = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(self.texts.keys());
+        match finder {
+            Ok(finder) => self.finder = Some(finder),
+            Err(_) => self.overflow = true,
+        }
+    }
+}
+
+/// A place of a text that is left out.
+struct Cut {
+    from: usize,
+    to: usize,
+    rule: String,
+}
+
+/// Where a value lies: as it is compared with patterns, and as it is shown.
+struct Path {
+    matched: String,
+    shown: String,
+    depth: usize,
+    too_long: bool,
+}
+
+impl Path {
+    fn at(field: &str) -> Self {
+        Self {
+            matched: String::new(),
+            shown: field.to_owned(),
+            depth: 0,
+            too_long: false,
+        }
+    }
+
+    /// Goes into a part. Gives what is needed to leave it again.
+    fn enter(&mut self, key: &str, shown: &str) -> (usize, usize, bool) {
+        let before = (self.matched.len(), self.shown.len(), self.too_long);
+        self.too_long |= before.0 + key.len() > MAX_REDACT_PATH;
+        if self.depth > 0 {
+            self.matched.push('.');
+        }
+        if !self.shown.is_empty() {
+            self.shown.push('.');
+        }
+        if !self.too_long {
+            self.matched
+                .extend(key.chars().flat_map(char::to_lowercase));
+        }
+        // What is too long to be compared is too long to be shown as well.
+        self.shown.extend(shown.chars().take(MAX_REDACT_PATH));
+        self.depth += 1;
+        before
+    }
+
+    fn leave(&mut self, (matched, shown, too_long): (usize, usize, bool)) {
+        self.matched.truncate(matched);
+        self.shown.truncate(shown);
+        self.too_long = too_long;
+        self.depth -= 1;
+    }
+}
+
+/// Whether a stretch of a text is no part of a longer word.
+fn stands_alone(text: &str, from: usize, to: usize) -> bool {
+    let before = text.get(..from).and_then(|it| it.chars().next_back());
+    let after = text.get(to..).and_then(|it| it.chars().next());
+    !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphanumeric)
+}
+
+fn shortened(path: &str) -> String {
+    path.chars().take(MAX_REDACT_PATH).collect()
+}
+
+#[cfg(test)]
+mod tests;

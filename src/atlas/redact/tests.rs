@@ -1,0 +1,149 @@
+use serde_json::json;
+
+use super::*;
+use crate::atlas::load_str;
+
+fn atlas(rules: &str) -> Atlas {
+    let text = format!(
+        "atlas_version: '1.0'\natlas_id: a\nversion: '1'\nname: A\ntrace_config: {{redact: {rules}}}\n"
+    );
+    match load_str("test.yaml", &text) {
+        Ok(loaded) => loaded.atlas,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+fn left_out(rule: &str, paths: &[&str], count: u64) -> (String, LeftOut) {
+    let paths = paths.iter().map(|it| (*it).to_owned()).collect();
+    (rule.to_owned(), LeftOut { paths, count })
+}
+
+#[test]
+fn paths_are_left_out_whatever_the_case_and_wherever_they_lie() {
+    let atlases = [atlas(
+        "[{params: [password, '*.token', headers.authorization, 'items.*.pin']}]",
+    )];
+    let params = json!({
+        "Password": {"old": "hunter2", "new": ["correct horse"]},
+        "token": "top-level",
+        "a": {"b": {"TOKEN": 5}},
+        "headers": {"Authorization": "Bearer x", "Accept": "*/*"},
+        "items": [{"pin": 1234, "n": 1}],
+        "note": "[redacted]",
+    });
+    let mut redactor = Redactor::new(&atlases, Some("x"));
+    let kept = redactor.params("action_params", &params);
+    assert_eq!(
+        kept,
+        json!({
+            "Password": MARKER,
+            "token": "top-level",
+            "a": {"b": {"TOKEN": MARKER}},
+            "headers": {"Authorization": MARKER, "Accept": "*/*"},
+            "items": [{"pin": MARKER, "n": 1}],
+            "note": "[redacted]",
+        })
+    );
+    // What only looks like the marker is in no list.
+    let expected = left_out(
+        "a/redact[0]",
+        &[
+            "action_params.Password",
+            "action_params.a.b.TOKEN",
+            "action_params.headers.Authorization",
+            "action_params.items.0.pin",
+        ],
+        4,
+    );
+    assert_eq!(redactor.left_out(), Redactions::from([expected]));
+}
+
+#[test]
+fn values_are_left_out_of_texts_and_of_names() {
+    let atlases = [atlas("[{values: ['sk-[a-z0-9]+', '(?i)bearer \\S+']}]")];
+    let mut redactor = Redactor::new(&atlases, Some("x"));
+    let kept = redactor.params(
+        "p",
+        &json!({"cmd": "curl -H 'Bearer sk-abc' sk-9", "sk-1": 1, "sk-2": 2, "n": 7}),
+    );
+    assert_eq!(kept["cmd"], json!("curl -H '[redacted] [redacted]"));
+    assert_eq!(kept["n"], json!(7));
+    let text = kept.to_string();
+    assert!(!text.contains("sk-"), "{text}");
+    assert_eq!(kept.as_object().unwrap().len(), 4, "{text}");
+    let told = redactor.left_out();
+    assert!(!format!("{told:?}").contains("sk-"), "{told:?}");
+}
+
+#[test]
+fn a_rule_is_only_about_its_actions() {
+    let atlases = [atlas("[{actions: ['db.*'], params: [password]}]")];
+    let params = json!({"password": "hunter2"});
+    let kept = |action| Redactor::new(&atlases, action).params("p", &params);
+    assert_eq!(kept(Some("db.login")), json!({"password": MARKER}));
+    assert_eq!(kept(Some("web.login")), params);
+    assert_eq!(kept(None), params);
+}
+
+#[test]
+fn what_others_say_of_parameters_does_not_repeat_them() {
+    let atlases = [atlas("[{params: ['*.key', pin, password]}]")];
+    let mut redactor = Redactor::new(&atlases, Some("x"));
+    let params = json!({"a": {"key": "hunter2"}, "pin": 42, "password": "say \"x\"\n"});
+    redactor.learn(&params);
+    assert_eq!(
+        redactor.text("reason", "hunter2 is not 42 of 142; hunter22"),
+        "[redacted] is not [redacted] of 142; [redacted]2"
+    );
+    assert_eq!(
+        redactor.text("reason", "say \"x\" or \"say \\\"x\\\"\""),
+        "[redacted] or \"[redacted]\""
+    );
+    assert_eq!(
+        redactor.data("data", &json!({"hunter2": [42, 43, "ok"], "b": true})),
+        json!({"[redacted] 1": [MARKER, 43, "ok"], "b": true})
+    );
+    let told = redactor.left_out();
+    assert_eq!(told["a/redact[0]"].paths[0], "reason");
+    assert!(!format!("{told:?}").contains("hunter2"));
+}
+
+#[test]
+fn too_much_is_left_out_as_a_whole_and_records_stay_bounded() {
+    let atlases = [atlas("[{values: [a], params: ['*.token']}]")];
+    let mut redactor = Redactor::new(&atlases, Some("x"));
+    let text = "ab".repeat(1000);
+    let tokens: Vec<_> = (0..5000)
+        .map(|n| json!({"token": format!("t{n}x")}))
+        .collect();
+    let long = "k".repeat(MAX_REDACT_PATH + 1);
+    let kept = redactor.params(
+        "p",
+        &json!({"s": text, "t": tokens, long.clone(): "hunter2"}),
+    );
+    assert_eq!(kept["s"], json!(MARKER));
+    assert_eq!(kept[&long], json!(MARKER));
+    assert!(
+        kept["t"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .all(|it| it["token"] == MARKER)
+    );
+    // More secrets than can be looked for: a text of others might hold any of them.
+    assert_eq!(redactor.text("reason", "whatever"), MARKER);
+    let told = redactor.left_out();
+    assert_eq!(told["a/redact[0]"].paths.len(), MAX_REDACTED_PATHS);
+    assert!(told["a/redact[0]"].count > 5000);
+}
+
+#[test]
+fn nested_as_deep_as_requests_may_be() {
+    let atlases = [atlas("[{params: ['*.token'], values: [zzz]}]")];
+    let mut value = json!({"token": "zzz"});
+    for _ in 0..62 {
+        value = json!({"n": [value]});
+    }
+    let mut redactor = Redactor::new(&atlases, Some("x"));
+    assert!(!redactor.params("p", &value).to_string().contains("zzz"));
+}

@@ -1,0 +1,204 @@
+//! What goes into records of what agents and extensions said: all of it but what a steward wants left
+//! out. Decisions, operators and request hashes go by the real thing.
+
+use serde_json::{Map, Value};
+
+use crate::atlas::document::RiskTier;
+use crate::atlas::redact::{Redactions, Redactor};
+use crate::trace::event::{ActionAttempted, ActionBlocked, Redaction, Tier};
+
+use super::command::DenyCode;
+use super::held::{ActionCall, Held, Subject};
+use super::turn::Turn;
+
+/// A text as it is recorded, with what was left out of it.
+pub(super) struct Told {
+    pub(super) text: String,
+    pub(super) redacted: Vec<Redaction>,
+}
+
+impl Told {
+    /// A text that quotes nobody.
+    pub(super) fn plain(text: &str) -> Self {
+        Self {
+            text: text.to_owned(),
+            redacted: Vec::new(),
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// What leaves secrets out of everything that is recorded of a request.
+    pub(super) fn redactor(&self, call: Option<&ActionCall>) -> Redactor<'_> {
+        let action = call.map(|call| call.action.as_str());
+        let mut redactor = Redactor::new(&self.engine.atlases, action);
+        if let Some(call) = call
+            && !redactor.is_idle()
+        {
+            redactor.learn(&call.params);
+        }
+        redactor
+    }
+
+    /// A text of an agent's own, as it is recorded under `field`. `action` is what it is about.
+    pub(super) fn told(&self, action: Option<&str>, field: &str, text: &str) -> Told {
+        let mut redactor = Redactor::new(&self.engine.atlases, action);
+        let text = redactor.text(field, text);
+        Told {
+            text,
+            redacted: listed(redactor.left_out()),
+        }
+    }
+
+    /// The same for a text that need not be there.
+    pub(super) fn told_option(
+        &self,
+        field: &str,
+        text: Option<&str>,
+    ) -> (Option<String>, Vec<Redaction>) {
+        let told = text.map(|text| self.told(None, field, text));
+        told.map_or((None, Vec::new()), |told| (Some(told.text), told.redacted))
+    }
+
+    /// A reason that may quote the parameters of a request, as it is recorded under `field`.
+    pub(super) fn told_of(&self, call: Option<&ActionCall>, field: &str, text: &str) -> Told {
+        let mut redactor = self.redactor(call);
+        let text = redactor.text(field, text);
+        Told {
+            text,
+            redacted: listed(redactor.left_out()),
+        }
+    }
+
+    /// What is wrong with answers, as it is recorded: what a validator says may quote the request.
+    pub(super) fn told_problems(
+        &self,
+        held: &Held,
+        problems: &[String],
+    ) -> (Vec<String>, Vec<Redaction>) {
+        let call = match &held.subject {
+            Subject::Action(call) if !problems.is_empty() => Some(call),
+            Subject::Action(_) | Subject::SessionStart | Subject::Moment(_) => None,
+        };
+        let mut redactor = self.redactor(call);
+        let problems = problems.iter();
+        let problems = problems.map(|it| redactor.text("problems", it)).collect();
+        (problems, listed(redactor.left_out()))
+    }
+
+    /// That an action was asked for.
+    pub(super) fn attempted(&self, call: &ActionCall) -> ActionAttempted {
+        let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
+        let action_params = redactor.params("action_params", &call.params);
+        ActionAttempted {
+            action_type: call.action.clone(),
+            action_params,
+            risk_tier: tier(call.tier),
+            policy_checked: true,
+            context_injected: None,
+            redacted: listed(redactor.left_out()),
+        }
+    }
+
+    /// That an action may not run.
+    pub(super) fn blocked(&self, call: &ActionCall, by: &str, why: Why<'_>) -> ActionBlocked {
+        let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
+        let action_params = redactor.params("action_params", &call.params);
+        // What a steward or an operator wrote quotes nothing, and an agent that names a secret after it
+        // must not make it disappear.
+        let reason = if quotes(why.code) {
+            redactor.text("reason", why.reason)
+        } else {
+            why.reason.to_owned()
+        };
+        ActionBlocked {
+            action_type: call.action.clone(),
+            action_params,
+            policy_id: by.to_owned(),
+            reason,
+            override_available: why.override_available,
+            redacted: listed(redactor.left_out()),
+        }
+    }
+}
+
+/// Why an action may not run.
+#[derive(Clone, Copy)]
+pub(super) struct Why<'w> {
+    pub(super) code: DenyCode,
+    pub(super) reason: &'w str,
+    pub(super) override_available: bool,
+}
+
+impl<'w> Why<'w> {
+    /// One that nobody may overrule.
+    pub(super) fn final_one(code: DenyCode, reason: &'w str) -> Self {
+        Self {
+            code,
+            reason,
+            override_available: false,
+        }
+    }
+}
+
+/// Whether a reason of this kind can quote the request.
+pub(super) fn quotes(code: DenyCode) -> bool {
+    match code {
+        DenyCode::Parameters | DenyCode::Limit | DenyCode::Extension | DenyCode::InvalidAnswer => {
+            true
+        }
+        DenyCode::Session
+        | DenyCode::BadRequest
+        | DenyCode::UnknownAction
+        | DenyCode::Policy
+        | DenyCode::Resolution
+        | DenyCode::DeniedAction
+        | DenyCode::CapabilityLocked
+        | DenyCode::Refused
+        | DenyCode::Expired
+        | DenyCode::Withdrawn
+        | DenyCode::Changed
+        | DenyCode::Overload
+        | DenyCode::Unavailable => false,
+    }
+}
+
+/// What was left out, as records list it.
+pub(super) fn listed(left_out: Redactions) -> Vec<Redaction> {
+    let left_out = left_out.into_iter();
+    left_out
+        .map(|(rule, left_out)| Redaction {
+            rule,
+            paths: left_out.paths,
+            count: left_out.count,
+        })
+        .collect()
+}
+
+/// An object as it is recorded, with what was left out of it.
+pub(super) fn scrubbed(
+    mut redactor: Redactor<'_>,
+    field: &str,
+    data: &Map<String, Value>,
+) -> (Map<String, Value>, Vec<Redaction>) {
+    if redactor.is_idle() {
+        return (data.clone(), Vec::new());
+    }
+    let kept = match redactor.data(field, &Value::Object(data.clone())) {
+        Value::Object(kept) => kept,
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
+            Map::new()
+        }
+    };
+    (kept, listed(redactor.left_out()))
+}
+
+/// A tier as records write it.
+pub(super) fn tier(tier: RiskTier) -> Tier {
+    match tier {
+        RiskTier::Low => Tier::Low,
+        RiskTier::Medium => Tier::Medium,
+        RiskTier::High => Tier::High,
+        RiskTier::Critical => Tier::Critical,
+    }
+}

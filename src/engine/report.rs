@@ -1,0 +1,216 @@
+//! What agents tell that is only noted: how they are wrapped, what helped, what they produced, what they
+//! recovered from.
+
+use crate::base::digest::Digest;
+use crate::base::limits::{MAX_NAME_LEN, MAX_REPORTED_NAMES, MAX_TEXT_BYTES};
+use crate::trace::event::{
+    ContextFeedback, ErrorRecovered, OutputProduced, WrapperConstructed, WrapperVerified,
+};
+
+use super::command::{AskId, DenyCode, Feedback, Noted, Output, Recovery, Reply, Report, Wrapper};
+use super::lifecycle::session_place;
+use super::turn::{Place, Turn};
+
+/// The ways for an agent to be reached.
+const TRANSPORTS: [&str; 3] = ["mcp", "rest", "direct"];
+
+impl Turn<'_> {
+    pub(super) fn report(&mut self, ask: AskId, report: &Report) {
+        if self.live(report.session()).is_none() {
+            self.deny_session(ask, report.session());
+            return;
+        }
+        if let Some(fault) = fault(report) {
+            self.deny(ask, DenyCode::BadRequest, fault);
+            return;
+        }
+        match report {
+            Report::Wrapper(wrapper) => self.wrapper(ask, wrapper),
+            Report::Feedback(feedback) => self.feedback(ask, feedback),
+            Report::Output(output) => self.output(ask, output),
+            Report::Recovery(recovery) => self.recovery(ask, recovery),
+        }
+    }
+
+    /// Records how an agent is wrapped, and whether that holds. The agent is told when both are on disk.
+    fn wrapper(&mut self, ask: AskId, wrapper: &Wrapper) {
+        let Some(root) = self.live(&wrapper.session).map(session_place) else {
+            return;
+        };
+        let here = root.below(self.new_span());
+        self.record(&here, WrapperConstructed::from(wrapper.clone()));
+        let tests = wrapper_tests(wrapper);
+        let failures: Vec<_> = tests
+            .iter()
+            .filter_map(|(_, failure)| failure.clone())
+            .collect();
+        let verified = WrapperVerified {
+            verification_passed: failures.is_empty(),
+            tests_run: tests.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            failures: Some(failures.clone()).filter(|failures| !failures.is_empty()),
+        };
+        self.record_below(&here, verified);
+        self.reply(ask, Reply::Noted(Noted { failures }));
+    }
+
+    fn feedback(&mut self, ask: AskId, feedback: &Feedback) {
+        if !self.was_handed(feedback) {
+            let id = crate::base::text::one_line(&feedback.context_id);
+            let reason = format!("no context called `{id}` was handed to this session");
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        }
+        let Some(place) = self.new_place(&feedback.session) else {
+            return;
+        };
+        let (reason, redacted) = self.told_option("reason", feedback.reason.as_deref());
+        let record = ContextFeedback {
+            context_id: feedback.context_id.clone(),
+            helpful: feedback.helpful,
+            reason,
+            usage_outcome: feedback.usage_outcome,
+            redacted,
+        };
+        self.record(&place, record);
+        self.reply(ask, Reply::Noted(Noted::default()));
+    }
+
+    /// Whether a session can have been handed a context: one of an Atlas, or a text of a handler's own.
+    fn was_handed(&self, feedback: &Feedback) -> bool {
+        let Some(session) = self.live(&feedback.session) else {
+            return false;
+        };
+        let id = feedback.context_id.as_str();
+        let of_handler = id.rsplit_once('.').is_some_and(|(handler, number)| {
+            number.parse::<u32>().is_ok() && self.engine.extensions.handlers.contains(handler)
+        });
+        of_handler || session.context_ids().contains(id)
+    }
+
+    fn output(&mut self, ask: AskId, output: &Output) {
+        let Some(place) = self.new_place(&output.session) else {
+            return;
+        };
+        let record = OutputProduced {
+            output_hash: Digest::of(&output.text).to_string(),
+            output_size_bytes: output.text.len() as u64,
+            output_type: output.output_type,
+            contains_action: output.contains_action,
+        };
+        self.record(&place, record);
+        self.reply(ask, Reply::Noted(Noted::default()));
+    }
+
+    /// Records that an error was dealt with, below the error. One that did not work can be tried again.
+    fn recovery(&mut self, ask: AskId, recovery: &Recovery) {
+        let sessions = &mut self.engine.state.sessions;
+        let Some(session) = sessions.get_mut(&recovery.session) else {
+            return;
+        };
+        let Some(error) = session.errors.get(&recovery.error).cloned() else {
+            let reason = format!(
+                "this session reported no error `{}` that is still open",
+                recovery.error
+            );
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        };
+        if recovery.success {
+            session.errors.remove(&recovery.error);
+        }
+        let place = Place {
+            session: recovery.session.clone(),
+            trace_id: error.trace_id,
+            span_id: error.span_id,
+            parent: None,
+        };
+        let told = self.told(None, "recovery_method", &recovery.method);
+        let record = ErrorRecovered {
+            original_error_id: recovery.error.clone(),
+            recovery_method: told.text,
+            success: recovery.success,
+            redacted: told.redacted,
+        };
+        self.record_below(&place, record);
+        self.touch(&recovery.session);
+        self.reply(ask, Reply::Noted(Noted::default()));
+    }
+}
+
+/// Why a report cannot be taken.
+fn fault(report: &Report) -> Option<String> {
+    let too_long = |text: &str| {
+        (text.len() > MAX_TEXT_BYTES)
+            .then(|| format!("a report has at most {MAX_TEXT_BYTES} bytes of text"))
+    };
+    match report {
+        Report::Wrapper(wrapper) => wrapper_fault(wrapper),
+        Report::Feedback(feedback) => too_long(feedback.reason.as_deref().unwrap_or_default())
+            .or_else(|| too_long(&feedback.context_id)),
+        // Only its hash is kept.
+        Report::Output(_) => None,
+        Report::Recovery(recovery) => too_long(&recovery.method),
+    }
+}
+
+fn wrapper_fault(wrapper: &Wrapper) -> Option<String> {
+    let lists = [&wrapper.components, &wrapper.plugins];
+    if lists.iter().any(|list| list.len() > MAX_REPORTED_NAMES) {
+        return Some(format!(
+            "a wrapper has at most {MAX_REPORTED_NAMES} components and as many plugins"
+        ));
+    }
+    let names = [
+        &wrapper.wrapper_version,
+        &wrapper.transport,
+        &wrapper.cache_backend,
+        &wrapper.construction_hash,
+    ];
+    let mut names = names.into_iter().chain(lists.into_iter().flatten());
+    names
+        .any(|name| name.len() > MAX_NAME_LEN)
+        .then(|| format!("names of a wrapper have at most {MAX_NAME_LEN} bytes"))
+}
+
+/// What a wrapper is tested for, with what is wrong where something is.
+fn wrapper_tests(wrapper: &Wrapper) -> Vec<(&'static str, Option<String>)> {
+    let proof = wrapper.proof().to_string();
+    let wrong = |failed: bool, what: &str| failed.then(|| what.to_owned());
+    vec![
+        (
+            "construction_hash",
+            wrong(
+                wrapper.construction_hash != proof,
+                "the construction hash is not that of what the wrapper says it is made of",
+            ),
+        ),
+        (
+            "wrapper_version",
+            wrong(
+                wrapper.wrapper_version.trim().is_empty(),
+                "the wrapper has no version",
+            ),
+        ),
+        (
+            "components",
+            wrong(
+                wrapper.components.is_empty(),
+                "the wrapper has no components",
+            ),
+        ),
+        (
+            "transport",
+            wrong(
+                !TRANSPORTS.contains(&wrapper.transport.as_str()),
+                "the transport is none of `mcp`, `rest` and `direct`",
+            ),
+        ),
+        (
+            "intercept_actions",
+            wrong(
+                !wrapper.capabilities.intercept_actions,
+                "it does not intercept actions, so nothing can be held",
+            ),
+        ),
+    ]
+}

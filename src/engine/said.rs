@@ -1,0 +1,125 @@
+//! What extensions say, for the record: their word on checkpoints, and events of their own.
+
+use serde_json::{Map, Value, json};
+
+use crate::base::canon::exact;
+use crate::trace::event::{Payload, PluginEvent, PluginLoaded, REDACTED, Redaction, Registered};
+
+use super::extension::TraceNote;
+use super::gate::OwnedFired;
+use super::hear::Said;
+use super::held::ActionCall;
+use super::recorded::scrubbed;
+use super::turn::{Place, Turn};
+
+impl Turn<'_> {
+    /// Records what a handler said, and the events it wants recorded.
+    pub(super) fn record_said(
+        &mut self,
+        place: &Place,
+        call: Option<&ActionCall>,
+        fired: &OwnedFired,
+        said: &Said,
+    ) {
+        let took = u64::try_from(said.took.as_millis()).unwrap_or(u64::MAX);
+        let (approved, reason) = match &said.result {
+            Ok(result) => (result.proceed, result.block_reason.clone()),
+            Err(fault) => (false, Some(fault.clone())),
+        };
+        let data = json!({
+            "checkpoint_id": fired.checkpoint.id,
+            "approved": approved,
+            "reason": reason,
+            "duration_ms": took,
+        });
+        let event = self.plugin_event(call, &said.handler, "external_validation", &data);
+        self.record_below(place, event);
+        let notes = said.result.iter().flat_map(|result| &result.trace_events);
+        for note in notes {
+            self.record_note(place, call, &said.handler, note);
+        }
+    }
+
+    /// Records an event that an extension wants recorded: under its own type where that is registered
+    /// and the event is what it says, and else as an event of the plugin. Nothing of it is lost.
+    fn record_note(
+        &mut self,
+        place: &Place,
+        call: Option<&ActionCall>,
+        handler: &str,
+        note: &TraceNote,
+    ) {
+        let payload = match exact(&Value::Object(note.payload.clone())) {
+            Value::Object(payload) => payload,
+            _ => Map::new(),
+        };
+        let Some(known) = self.engine.extensions.events.get(&note.event_type) else {
+            let data = Value::Object(payload);
+            let event = self.plugin_event(call, handler, &note.event_type, &data);
+            self.record_below(place, event);
+            return;
+        };
+        let durability = known.durability();
+        let fault = note.fault.clone().or_else(|| known.schema.fault(&payload));
+        let (fields, redacted) = scrubbed(self.redactor(call), "", &payload);
+        let registered = Registered::new(&note.event_type, with_list(fields, &redacted));
+        let event: Payload = match (fault, registered) {
+            (None, Some(registered)) => registered.into(),
+            (fault, _) => {
+                let fault = fault.unwrap_or_else(|| "its type cannot be recorded".to_owned());
+                let data = json!({ "refused": fault, "payload": payload });
+                let event = self.plugin_event(call, handler, &note.event_type, &data);
+                event.into()
+            }
+        };
+        let span = self.new_span();
+        self.record_as(&place.below(span), event, durability);
+    }
+
+    fn plugin_event(
+        &self,
+        call: Option<&ActionCall>,
+        plugin: &str,
+        custom_type: &str,
+        data: &Value,
+    ) -> PluginEvent {
+        let data = match exact(data) {
+            Value::Object(data) => data,
+            _ => Map::new(),
+        };
+        let (data, redacted) = scrubbed(self.redactor(call), "data", &data);
+        PluginEvent {
+            plugin_name: plugin.to_owned(),
+            custom_type: custom_type.to_owned(),
+            data,
+            redacted,
+        }
+    }
+
+    /// Records the plugins that are in force for a session and were not before.
+    pub(super) fn record_loaded(&mut self, place: &Place) {
+        for plugin in self.engine.extensions.plugins.clone() {
+            let Some(session) = self.state().sessions.get_mut(&place.session) else {
+                return;
+            };
+            let name = format!("{} {}", plugin.name, plugin.version);
+            if session.loaded.insert(name) {
+                let record = PluginLoaded {
+                    plugin_name: plugin.name,
+                    plugin_version: plugin.version,
+                    capabilities: plugin.capabilities,
+                };
+                self.record_below(place, record);
+            }
+        }
+    }
+}
+
+/// The fields of a registered event, with the list of what was left out where there is something.
+fn with_list(mut fields: Map<String, Value>, redacted: &[Redaction]) -> Map<String, Value> {
+    if !redacted.is_empty() {
+        let listed = serde_json::to_value(redacted).unwrap_or_default();
+        fields.insert(REDACTED.to_owned(), listed);
+    }
+    fields
+}

@@ -1,0 +1,280 @@
+//! The span tree of a session, and one trace for each operation.
+
+use super::*;
+
+const BODY: &str = "context_blocks: [{context_id: k, content: hello, inject_mode: on_demand}]\n\
+     actions: [{action_id: read, risk_tier: low}, {action_id: wipe, risk_tier: high}]\n\
+     policies: [{policy_id: ask, type: requires_approval, actions: [wipe]}]\n\
+     checkpoints:\n  - {checkpoint_id: word, trigger: {type: keyword, patterns: [refund]}, \
+     inject_contexts: [k]}\n";
+
+impl Bench {
+    /// The tree as lines: each record below the one that its parent span is of.
+    fn tree(&self) -> Vec<String> {
+        let drafts: Vec<_> = self.drafts().collect();
+        let depth = |draft: &crate::trace::event::Draft| {
+            let mut depth = 0;
+            let mut parent = draft.parent_span_id.clone();
+            while let Some(span) = parent.take() {
+                let above = drafts.iter().find(|it| it.span_id == span);
+                let above = above.unwrap_or_else(|| panic!("nothing has the span {span}"));
+                parent.clone_from(&above.parent_span_id);
+                depth += 1;
+            }
+            depth
+        };
+        let line = |draft: &&crate::trace::event::Draft| {
+            format!(
+                "{}{}",
+                "  ".repeat(depth(draft)),
+                draft.payload.event_type()
+            )
+        };
+        drafts.iter().map(line).collect()
+    }
+
+    /// Which operation each record belongs to, numbered in the order they appear.
+    fn operations(&self) -> Vec<(&str, usize)> {
+        let mut seen: Vec<TraceId> = Vec::new();
+        let drafts = self.drafts().map(|draft| {
+            if !seen.contains(&draft.trace_id) {
+                seen.push(draft.trace_id.clone());
+            }
+            let number = seen.iter().position(|it| *it == draft.trace_id);
+            (draft.payload.event_type(), number.unwrap())
+        });
+        drafts.collect()
+    }
+
+    fn done(&mut self, ask: AskId) {
+        self.complete(ask, Ok("done"));
+    }
+}
+
+fn bench() -> Bench {
+    let mut bench = Bench::new(&[&atlas(BODY)]);
+    bench.start("s-1");
+    bench
+}
+
+// covers T28
+#[test]
+fn spans_nest_as_the_specification_draws_them() {
+    let mut bench = bench();
+    bench.hear("a refund, please");
+    let ask = bench.request("s-1", "read", json!({}));
+    bench.done(ask);
+    bench.end("s-1");
+    assert_eq!(
+        bench.tree(),
+        [
+            "session_started",
+            "  input_received",
+            "    checkpoint_triggered",
+            "    context_injected",
+            "      checkpoint_completed",
+            "  action_attempted",
+            "    policy_checked",
+            "    action_completed",
+            "  session_ended",
+        ]
+    );
+    let spans: BTreeSet<_> = bench.drafts().map(|it| it.span_id.to_string()).collect();
+    assert_eq!(spans.len(), bench.records().len(), "every record is a span");
+}
+
+// covers T28
+#[test]
+fn a_gate_hangs_under_its_request_and_what_was_decided_under_the_gate() {
+    let mut bench = bench();
+    let ask = bench.request("s-1", "wipe", json!({}));
+    bench.pass("c-1");
+    bench.done(ask);
+    assert_eq!(
+        bench.tree(),
+        [
+            "session_started",
+            "  action_attempted",
+            "    policy_checked",
+            "    risk_detected",
+            "    checkpoint_triggered",
+            "      checkpoint_response",
+            "      policy_override",
+            "      checkpoint_passed",
+            "      checkpoint_completed",
+            "    action_completed",
+        ]
+    );
+}
+
+// covers T29
+#[test]
+fn a_request_its_gates_its_decision_its_permit_and_its_completion_are_one_operation() {
+    let mut bench = bench();
+    let asker = bench.request("s-1", "wipe", json!({}));
+    let again = bench.request("s-1", "wipe", json!({}));
+    for asker in [asker, again] {
+        bench.tell(Command::AskerLeft(asker));
+    }
+    bench.pass("c-1");
+    // The asker had left: the identical retry uses the permit.
+    let retry = bench.request("s-1", "wipe", json!({}));
+    bench.done(retry);
+    let other = bench.request("s-1", "read", json!({}));
+    bench.done(other);
+    let operations = bench.operations();
+    let numbers: Vec<_> = operations.iter().map(|(_, number)| *number).collect();
+    let attempts = operations
+        .iter()
+        .filter(|(it, _)| *it == "action_attempted");
+    assert_eq!(attempts.count(), 4, "{operations:?}");
+    let last = operations.len() - 3;
+    assert_eq!(numbers[0], 0);
+    assert!(numbers[1..last].iter().all(|it| *it == 1), "{operations:?}");
+    assert!(numbers[last..].iter().all(|it| *it == 2), "{operations:?}");
+}
+
+// covers T29
+#[test]
+fn what_an_agent_does_for_an_input_belongs_to_the_input() {
+    let mut bench = bench();
+    bench.hear("one");
+    for _ in 0..2 {
+        let ask = bench.request("s-1", "read", json!({}));
+        bench.done(ask);
+    }
+    let output = Output {
+        session: "s-1".parse().unwrap(),
+        text: "done".to_owned(),
+        output_type: crate::trace::event::OutputType::Text,
+        contains_action: false,
+    };
+    bench.ask(|ask| Command::Report(ask, Report::Output(output)));
+    bench.hear("two");
+    bench.end("s-1");
+    let numbers: Vec<_> = bench.operations().into_iter().map(|it| it.1).collect();
+    // The session, the first input with two actions of three records each and the output, the second
+    // input, and the end of the session.
+    assert_eq!(numbers, [0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 0]);
+}
+
+// covers T29
+#[test]
+fn a_denial_that_may_be_overruled_stays_one_operation() {
+    let body = "actions: [{action_id: pay, risk_tier: low}]\n\
+                policies: [{policy_id: no, type: deny, actions: [pay], override: true}]\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.request("s-1", "pay", json!({}));
+    bench.request("s-1", "pay", json!({}));
+    bench.pass("c-1");
+    let ask = bench.request("s-1", "pay", json!({}));
+    bench.done(ask);
+    let numbers: Vec<_> = bench
+        .operations()
+        .into_iter()
+        .skip(1)
+        .map(|it| it.1)
+        .collect();
+    assert!(
+        numbers.iter().all(|it| *it == 1),
+        "{:?}",
+        bench.operations()
+    );
+}
+
+// covers T3, T10, T11, T13, T17
+#[test]
+fn a_session_and_its_actions_are_recorded_in_full() {
+    let mut bench = bench();
+    let ask = bench.request("s-1", "wipe", json!({"path": "/x"}));
+    bench.pass("c-1");
+    bench.advance(2);
+    bench.done(ask);
+    let first = |event_type: &str| bench.payloads(event_type).remove(0);
+    assert_eq!(
+        first("session_started"),
+        json!({"agent_type": "bot", "wrapper_version": env!("CARGO_PKG_VERSION"),
+            "atlas_ids": ["test"], "initial_contexts": [],
+            "environment": {"platform": std::env::consts::OS}})
+    );
+    assert_eq!(
+        first("action_attempted"),
+        json!({"action_type": "wipe", "action_params": {"path": "/x"}, "risk_tier": "high",
+            "policy_checked": true})
+    );
+    assert_eq!(
+        first("policy_checked"),
+        json!({"policy_id": "ask", "action_type": "wipe", "decision": "require_approval",
+            "conditions_evaluated": 1})
+    );
+    assert_eq!(
+        first("risk_detected"),
+        json!({"risk_tier": "high", "trigger": "declared by the Atlas", "action_type": "wipe",
+            "recommended_action": "verify"})
+    );
+    assert_eq!(
+        first("action_completed"),
+        json!({"action_type": "wipe", "success": true, "duration_ms": 2000,
+            "result_summary": "done"})
+    );
+}
+
+// covers T15, T16
+#[test]
+fn a_checkpoint_is_recorded_from_its_firing_to_its_end() {
+    let mut bench = bench();
+    bench.hear("a refund");
+    let hash = Digest::of("a refund").to_string();
+    assert_eq!(
+        bench.payloads("checkpoint_triggered"),
+        [
+            json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "mode": "advisory",
+            "trigger_condition": "keyword: found `refund`", "trigger_data": {"input_hash": hash},
+            "priority": 600, "input_hash": hash})
+        ]
+    );
+    assert_eq!(
+        bench.payloads("checkpoint_completed"),
+        [
+            json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "duration_ms": 0,
+            "contexts_injected": ["k"], "action_taken": "continue"})
+        ]
+    );
+    bench.request("s-1", "wipe", json!({}));
+    bench.advance(3);
+    bench.refuse("c-1", "no need");
+    assert_eq!(
+        bench.payloads("checkpoint_completed")[1],
+        json!({"checkpoint_id": "ask", "checkpoint_type": "approval", "duration_ms": 3000,
+            "contexts_injected": [], "action_taken": "block",
+            "block_reason": "refused by op-1: no need"})
+    );
+}
+
+// covers T7
+#[test]
+fn a_request_for_context_says_who_asks_and_what_for() {
+    let body = "context_blocks: [{context_id: k, content: x, keywords: [refund, money]}]\n\
+                checkpoints: [{checkpoint_id: i, trigger: {type: interactive}}]\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.hear("my money: a refund, a refund");
+    let ask = |query: Option<&str>, hints: &[&str], checkpoint: Option<&str>| ContextRequest {
+        session: "s-1".parse().unwrap(),
+        query: query.map(str::to_owned),
+        hints: hints.iter().map(|it| (*it).to_owned()).collect(),
+        checkpoint: checkpoint.map(str::to_owned),
+    };
+    for request in [ask(Some("how?"), &["k"], None), ask(None, &[], Some("i"))] {
+        bench.ask(|ask| Command::RequestContext(ask, request));
+    }
+    assert_eq!(
+        bench.payloads("context_requested"),
+        [
+            json!({"request_type": "keyword", "keywords_matched": ["money", "refund"]}),
+            json!({"request_type": "explicit", "query": "how?", "hints": ["k"]}),
+            json!({"request_type": "checkpoint", "checkpoint_type": "interactive"}),
+        ]
+    );
+}
