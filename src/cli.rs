@@ -59,6 +59,8 @@ fn run(args: Args) -> Result<u8, Failure> {
             TraceCommand::List(list) => trace::list(&settings, &list),
             TraceCommand::Show(show) => trace::show(&settings, &show),
             TraceCommand::Verify(verify) => trace::verify(&settings, &verify),
+            TraceCommand::Replay(replay) => trace::replay(&settings, &replay),
+            TraceCommand::Diff(diff) => trace::diff(&settings, &diff),
             TraceCommand::Export(export) => trace::export(&settings, &export),
         },
         Some(Command::Atlas { command }) => match command {

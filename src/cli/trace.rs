@@ -1,12 +1,11 @@
-//! `cra trace`: the record, read and verified without a console.
+//! `cra trace`: the record, read without a console. One file for each command.
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, BufWriter, Write};
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::args::{Export, List, Show, Verify};
-use super::error::{Failure, verdict};
+use super::args::{List, Show};
+use super::error::Failure;
 use super::exit;
 use super::settings::Settings;
 use crate::base::canon::canonical;
@@ -14,9 +13,18 @@ use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::store::RecordedSession;
 use crate::store::sqlite::{FILE_NAME, Reader};
-use crate::trace::event::Event;
 use crate::trace::jsonl;
-use crate::trace::verify::Checked;
+
+mod diff;
+mod export;
+mod record;
+mod replay;
+mod verify;
+
+pub(super) use diff::diff;
+pub(super) use export::export;
+pub(super) use replay::replay;
+pub(super) use verify::verify;
 
 /// Events read at a time, so that memory stays flat.
 const PAGE: usize = 1000;
@@ -31,11 +39,8 @@ pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
     } else if sessions.is_empty() {
         writeln!(out, "No session is on record.")?;
     } else {
-        let width = sessions
-            .iter()
-            .map(|s| s.session.as_str().len())
-            .max()
-            .unwrap_or(0);
+        let names = sessions.iter().map(|s| s.session.as_str().len());
+        let width = names.fold("SESSION".len(), usize::max);
         writeln!(
             out,
             "{:width$}  {:27}  {:>7}  {:6}  AGENT",
@@ -67,148 +72,28 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
     let reader = open(settings)?;
     let session = recorded(&reader, &show.session)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    each_event(&reader, &session, show.from, show.limit, |event| {
-        if show.json {
-            writeln!(out, "{}", jsonl::line(event))
-        } else {
+    let (mut from, mut left) = (show.from, show.limit);
+    while left > 0 {
+        let page = reader.events(&session, from, left.min(PAGE))?;
+        let Some(last) = page.last() else { break };
+        from = last.sequence + 1;
+        left -= page.len();
+        for event in &page {
+            if show.json {
+                writeln!(out, "{}", jsonl::line(event))?;
+                continue;
+            }
             let time = event.timestamp;
             let payload = one_line(&canonical(&Value::from(event.payload.clone())));
             writeln!(
                 out,
                 "{:>6}  {time}  {:22}  {payload}",
                 event.sequence, event.event_type
-            )
+            )?;
         }
-    })?;
+    }
     out.flush()?;
     Ok(exit::OK)
-}
-
-/// Checks chains.
-pub(super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
-    let checked = match (&verify.file, &verify.session) {
-        (Some(file), _) => {
-            let checked = jsonl::verify(&read_text(file)?);
-            if checked.is_empty() {
-                return Err(Failure::EmptyExport(file.clone()));
-            }
-            checked
-        }
-        (None, None) => open(settings)?.verify()?,
-        (None, Some(name)) => {
-            let all = open(settings)?.verify()?;
-            let one: Vec<_> = all
-                .into_iter()
-                .filter(|c| c.session.as_str() == name)
-                .collect();
-            if one.is_empty() {
-                return Err(Failure::NoSession(one_line(name)));
-            }
-            one
-        }
-    };
-    let sound = checked.iter().all(|checked| checked.verdict.is_sound());
-    let mut out = BufWriter::new(io::stdout().lock());
-    let written = if verify.json {
-        let report = json!({ "sound": sound, "chains": checked });
-        serde_json::to_writer_pretty(&mut out, &report)
-            .map_err(io::Error::from)
-            .and_then(|()| writeln!(out))
-    } else {
-        write_verdicts(&mut out, &checked)
-    };
-    let written = written.and_then(|()| out.flush());
-    verdict(if sound { exit::OK } else { exit::BROKEN }, written)
-}
-
-fn write_verdicts(out: &mut impl Write, checked: &[Checked]) -> io::Result<()> {
-    if checked.is_empty() {
-        return writeln!(out, "Nothing is on record, so there is nothing to verify.");
-    }
-    let width = checked
-        .iter()
-        .map(|c| c.session.as_str().len())
-        .max()
-        .unwrap_or(0);
-    for Checked {
-        session, verdict, ..
-    } in checked
-    {
-        writeln!(out, "{session:width$}  {verdict}")?;
-    }
-    let bad = checked
-        .iter()
-        .filter(|checked| !checked.verdict.is_sound())
-        .count();
-    let events: u64 = checked.iter().map(|checked| checked.events).sum();
-    match bad {
-        0 => writeln!(out, "{} chains, {events} events: all hold", checked.len()),
-        _ => writeln!(out, "{bad} of {} chains do NOT hold", checked.len()),
-    }
-}
-
-/// Writes events as JSON Lines.
-pub(super) fn export(settings: &Settings, export: &Export) -> Result<u8, Failure> {
-    let reader = open(settings)?;
-    let sessions = match &export.session {
-        Some(name) => vec![recorded(&reader, name)?],
-        None => reader
-            .sessions()?
-            .into_iter()
-            .map(|session| session.session)
-            .collect(),
-    };
-    match &export.output {
-        None => {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write_lines(&reader, &sessions, &mut out)?;
-            out.flush()?;
-        }
-        Some(path) => {
-            let failed = |error| Failure::Write(path.clone(), error);
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(path)
-                .map_err(failed)?;
-            let mut out = BufWriter::new(file);
-            write_lines(&reader, &sessions, &mut out)?;
-            out.flush().map_err(failed)?;
-        }
-    }
-    Ok(exit::OK)
-}
-
-fn write_lines(
-    reader: &Reader,
-    sessions: &[SessionId],
-    out: &mut impl Write,
-) -> Result<(), Failure> {
-    for session in sessions {
-        each_event(reader, session, 0, usize::MAX, |event| {
-            writeln!(out, "{}", jsonl::line(event))
-        })?;
-    }
-    Ok(())
-}
-
-fn each_event(
-    reader: &Reader,
-    session: &SessionId,
-    mut from: u64,
-    mut left: usize,
-    mut take: impl FnMut(&Event) -> io::Result<()>,
-) -> Result<(), Failure> {
-    while left > 0 {
-        let page = reader.events(session, from, left.min(PAGE))?;
-        let Some(last) = page.last() else { break };
-        from = last.sequence + 1;
-        left -= page.len();
-        for event in &page {
-            take(event)?;
-        }
-    }
-    Ok(())
 }
 
 fn open(settings: &Settings) -> Result<Reader, Failure> {
@@ -228,17 +113,4 @@ fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
     found
         .next()
         .ok_or_else(|| Failure::NoSession(one_line(name)))
-}
-
-fn read_text(file: &std::path::Path) -> Result<String, Failure> {
-    let failed = |error| Failure::Read(file.to_owned(), error);
-    if file.as_os_str() == "-" {
-        let mut text = String::new();
-        io::stdin()
-            .lock()
-            .read_to_string(&mut text)
-            .map_err(failed)?;
-        return Ok(text);
-    }
-    fs::read_to_string(file).map_err(failed)
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
+use cra_core::store::Store;
 use cra_core::store::sqlite::{FILE_NAME, SqliteStore};
 use rusqlite::Connection;
 use serde_json::{Value, json};
@@ -13,20 +14,20 @@ use tempfile::TempDir;
 use super::support::{Bench, clock, request, root};
 
 /// What a command came to.
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Said {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("not JSON: {}", self.out))
     }
 
     /// Asserts the exit code, and that the message has all of these.
     #[track_caller]
-    fn fails(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
         for word in words {
             assert!(self.err.contains(word), "`{word}` is not in:\n{}", self.err);
@@ -35,7 +36,7 @@ impl Said {
     }
 
     #[track_caller]
-    fn succeeds(&self) {
+    pub(crate) fn succeeds(&self) {
         assert_eq!((self.code, self.err.as_str()), (0, ""), "{}", self.out);
     }
 }
@@ -56,20 +57,16 @@ fn said(output: Output) -> Said {
 }
 
 /// A store of its own, closed and in one file.
-struct Desk(TempDir);
+pub(crate) struct Desk(pub(crate) TempDir);
 
 impl Desk {
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
     /// With the record of one session: one gate passed, one action allowed.
-    fn recorded() -> Self {
-        let desk = Self::empty();
-        let work = tempfile::tempdir().unwrap();
-        let threads = tokio::runtime::Runtime::new().unwrap();
-        threads.block_on(async {
-            let store = Arc::new(SqliteStore::open(work.path()).unwrap());
+    pub(crate) fn recorded() -> Self {
+        Self::of(|store| async move {
             let bench = Bench::start(store, clock()).await;
             bench.begin("s-1").await;
             let snapshot = bench.until(|s| s.held.len() == 1).await;
@@ -77,7 +74,15 @@ impl Desk {
             let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
             bench.runtime.agents().request_action(get).await.unwrap();
             bench.runtime.stop().await;
-        });
+        })
+    }
+
+    /// With the record of what happens in `life`.
+    pub(crate) fn of<L: Future<Output = ()>>(life: impl FnOnce(Arc<dyn Store>) -> L) -> Self {
+        let desk = Self::empty();
+        let work = tempfile::tempdir().unwrap();
+        let threads = tokio::runtime::Runtime::new().unwrap();
+        threads.block_on(life(Arc::new(SqliteStore::open(work.path()).unwrap())));
         // A copy: the writer's own file is written to until its thread has ended.
         let copy = desk.file();
         Connection::open(work.path().join(FILE_NAME))
@@ -87,16 +92,16 @@ impl Desk {
         desk
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.0.path().join(FILE_NAME)
     }
 
-    fn sql(&self, sql: &str) {
+    pub(crate) fn sql(&self, sql: &str) {
         let connection = Connection::open(self.file()).unwrap();
         connection.execute_batch(sql).unwrap();
     }
 
-    fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         let mut command = command(self.0.path());
         command.args(args).arg("--data-dir").arg(self.0.path());
         said(command.output().unwrap())

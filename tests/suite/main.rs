@@ -16,6 +16,7 @@ mod examples;
 mod extensions;
 mod hooks;
 mod house;
+mod reading;
 mod readme;
 mod runtime;
 mod scenarios;

@@ -24,6 +24,8 @@ use crate::engine::held::{Held, Subject};
 mod agent;
 mod answers;
 mod beside;
+#[cfg(test)]
+mod replayed;
 
 use answers::{answers_for, stray_answer};
 
@@ -49,6 +51,9 @@ pub(super) struct Stage {
     extensions: Answering,
     /// The last resolution of each session.
     resolutions: BTreeMap<SessionId, String>,
+    /// What was recorded, for tests that read it back.
+    #[cfg(test)]
+    drafts: Vec<crate::trace::event::Draft>,
 }
 
 /// What somebody asked for.
@@ -126,6 +131,8 @@ impl Stage {
             wishes: BTreeMap::new(),
             runs: Vec::new(),
             seen: Vec::new(),
+            #[cfg(test)]
+            drafts: Vec::new(),
         }
     }
 
@@ -288,7 +295,11 @@ impl Stage {
         let mut calls = Vec::new();
         for effect in self.engine.handle(command, self.now) {
             match effect {
-                Effect::Record(draft) => noted.records.push(draft.payload.event_type()),
+                Effect::Record(draft) => {
+                    noted.records.push(draft.payload.event_type());
+                    #[cfg(test)]
+                    self.drafts.push(draft);
+                }
                 Effect::Persist(_) => {}
                 Effect::CallOut(call) => calls.push(call),
                 Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
