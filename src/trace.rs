@@ -23,6 +23,4 @@ pub mod verify;
 pub use spans::Depths;
 
 #[cfg(test)]
-mod hostile;
-#[cfg(test)]
 mod tests;

@@ -13,6 +13,8 @@ use crate::base::id::SessionId;
 pub mod csv;
 pub mod html;
 pub mod otlp;
+#[cfg(test)]
+pub(crate) mod tests;
 
 /// Why an export came to nothing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -17,7 +17,7 @@ mod kept;
 pub mod state;
 mod stop;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 pub use state::State;
 pub use stop::{Stop, StopError};
@@ -103,6 +103,15 @@ impl<S: Source> Replay<S> {
     /// When the record cannot be read.
     pub fn back(&mut self) -> Result<Option<&Event>, S::Error> {
         let mut before = self.at.unwrap_or(0);
+        // What is at hand is looked at first: a window holds everything between its ends.
+        let (first, last) = self.ends();
+        if first < before && before <= last.saturating_add(1) {
+            if let Some(found) = self.last_between(first, before)? {
+                self.at = Some(found);
+                return self.here(found);
+            }
+            before = first;
+        }
         let mut reach = PAGE as u64;
         while before > 0 {
             let from = before.saturating_sub(reach);
@@ -245,14 +254,17 @@ impl<S: Source> Replay<S> {
 
     /// Makes the window begin at or before the first event from `from` on.
     fn look_at(&mut self, from: u64) -> Result<(), S::Error> {
-        let first = self.window.first().map(|event| event.sequence);
-        let last = self.window.last().map(|event| event.sequence);
-        let inside =
-            first.is_some_and(|first| first <= from) && last.is_some_and(|last| from <= last);
-        if !inside {
+        let (first, last) = self.ends();
+        if self.window.is_empty() || from < first || from > last {
             self.window = self.source.events(&self.session, from, PAGE)?;
         }
         Ok(())
+    }
+
+    /// The first and the last sequence of the window.
+    fn ends(&self) -> (u64, u64) {
+        let sequence = |event: Option<&Event>| event.map_or(0, |event| event.sequence);
+        (sequence(self.window.first()), sequence(self.window.last()))
     }
 
     fn here(&mut self, sequence: u64) -> Result<Option<&Event>, S::Error> {

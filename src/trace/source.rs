@@ -91,3 +91,58 @@ where
     }
     Ok(())
 }
+
+/// Events in memory: a few that were read as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    events: Vec<Event>,
+    checked: Vec<Checked>,
+}
+
+impl Events {
+    /// These events, of whatever sessions.
+    #[must_use]
+    pub fn new(mut events: Vec<Event>) -> Self {
+        events.sort_by_key(|event| event.sequence);
+        Self {
+            events,
+            checked: Vec::new(),
+        }
+    }
+
+    /// With what was found about their chains.
+    #[must_use]
+    pub fn checked(mut self, checked: Vec<Checked>) -> Self {
+        self.checked = checked;
+        self
+    }
+
+    fn of<'e>(&'e self, session: &'e SessionId) -> impl Iterator<Item = &'e Event> {
+        let events = self.events.iter();
+        events.filter(move |event| event.session_id == *session)
+    }
+}
+
+impl Source for Events {
+    type Error = std::convert::Infallible;
+
+    fn events(
+        &self,
+        session: &SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, Self::Error> {
+        let events = self.of(session).filter(|event| event.sequence >= from);
+        Ok(events.take(limit).cloned().collect())
+    }
+
+    fn end(&self, session: &SessionId) -> Result<u64, Self::Error> {
+        let last = self.of(session).map(|event| event.sequence).max();
+        Ok(last.map_or(0, |last| last.saturating_add(1)))
+    }
+
+    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
+        let mut checked = self.checked.iter();
+        Ok(checked.find(|one| one.session == *session).cloned())
+    }
+}

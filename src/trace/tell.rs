@@ -1,5 +1,7 @@
 //! What an event says, in one line for people.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::details::Details;
@@ -318,11 +320,13 @@ pub(super) fn quoted(text: &str) -> String {
 
 /// One line of a text, of at most so many characters before hidden ones are written out.
 pub(super) fn clipped(text: &str, most: usize) -> String {
+    one_line(&cut(text, most))
+}
+
+/// A text as it is, of at most so many characters.
+pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
     match text.char_indices().nth(most) {
-        Some((end, _)) => {
-            let start = text.get(..end).unwrap_or_default();
-            format!("{}…", one_line(start))
-        }
-        None => one_line(text),
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
     }
 }

@@ -18,13 +18,11 @@ use crate::base::id::SessionId;
 use crate::trace::replay::State;
 use crate::trace::source::Source;
 use crate::trace::spans::{Depths, MAX_DEPTH, Spans};
-use crate::trace::tell::clipped;
+use crate::trace::tell::cut;
 use crate::trace::verify::Checked;
 
 mod decisions;
 mod proof;
-#[cfg(test)]
-mod tests;
 mod text;
 mod timeline;
 
@@ -143,17 +141,34 @@ fn head(out: &mut impl Write, report: &Report, overviews: &[Overview]) -> fmt::R
 fn figures(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
     let sum = |of: &dyn Fn(&State) -> u64| overviews.iter().map(|one| of(&one.state)).sum::<u64>();
     let figures = [
-        ("sessions", overviews.len() as u64),
-        ("events", sum(&|state| state.events)),
-        ("gates passed", sum(&|state| state.passed.count)),
-        ("gates not passed", sum(&|state| state.blocked.count)),
-        ("actions asked for", sum(&|state| state.actions.attempted)),
-        ("actions blocked", sum(&|state| state.actions.blocked)),
-        ("overrides", sum(&|state| state.overrides.count)),
-        ("errors", sum(&|state| state.errors.count)),
+        ("session", "sessions", overviews.len() as u64),
+        ("event", "events", sum(&|state| state.events)),
+        (
+            "gate passed",
+            "gates passed",
+            sum(&|state| state.passed.count),
+        ),
+        (
+            "gate not passed",
+            "gates not passed",
+            sum(&|state| state.blocked.count),
+        ),
+        (
+            "action asked for",
+            "actions asked for",
+            sum(&|state| state.actions.attempted),
+        ),
+        (
+            "action blocked",
+            "actions blocked",
+            sum(&|state| state.actions.blocked),
+        ),
+        ("override", "overrides", sum(&|state| state.overrides.count)),
+        ("error", "errors", sum(&|state| state.errors.count)),
     ];
     out.write_str("<dl class=\"figures\">")?;
-    for (name, figure) in figures {
+    for (one, many, figure) in figures {
+        let name = if figure == 1 { one } else { many };
         write!(out, "<div><dt>{name}</dt><dd>{figure}</dd></div>")?;
     }
     out.write_str("</dl>\n")
@@ -186,11 +201,11 @@ fn contents(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
             .checked
             .as_ref()
             .map_or_else(|| "not checked".to_owned(), word);
-        let agent = clipped(&state.agent.name, 60);
+        let agent = cut(&state.agent.name, 60);
         let began = state.agent.started_at.map(moment).unwrap_or_default();
         writeln!(
             out,
-            "<tr><td><a href=\"#s{number}\">{}</a></td><td>{}</td><td>{began}</td><td>{}</td>\
+            "<tr><td class=\"name\"><a href=\"#s{number}\">{}</a></td><td>{}</td><td class=\"when\">{began}</td><td>{}</td>\
              <td>{}</td><td><span class=\"tag {class}\">{}</span></td></tr>",
             Text(one.session.as_str()),
             Text(&agent),
@@ -260,32 +275,30 @@ fn session_head(out: &mut impl Write, number: usize, overview: &Overview) -> fmt
         name = format!("{name} {version}");
     }
     let ended = match &state.ended {
-        Some(ended) => format!("{}: {}", moment(ended.at), clipped(&ended.status, 40)),
+        Some(ended) => format!("{}: {}", moment(ended.at), cut(&ended.status, 40)),
         None => format!("not ended; {}", state.phase.words()),
     };
     let lasted = match (agent.started_at, state.time) {
         (Some(began), Some(last)) => lasting(last.since(began)),
         (None, _) | (_, None) => String::new(),
     };
-    let hash = state.hash.map(|hash| hash.to_string());
+    let hash = state.hash.map(|hash| hash.to_string()).unwrap_or_default();
     let intent = agent.intent.as_deref().unwrap_or("not stated");
     let named = [
-        ("agent", clipped(&name, MAX_HEAD_CHARS)),
-        ("intent", clipped(intent, MAX_HEAD_CHARS)),
-        (
-            "Atlases",
-            clipped(&agent.atlases.join(", "), MAX_HEAD_CHARS),
-        ),
-        ("began", agent.started_at.map(moment).unwrap_or_default()),
-        ("ended", ended),
-        ("lasted", lasted),
-        ("events", counted(state.events, "event")),
-        ("last hash", hash.unwrap_or_default()),
+        ("agent", name.as_str()),
+        ("intent", intent),
+        ("Atlases", &agent.atlases.join(", ")),
+        ("began", &agent.started_at.map(moment).unwrap_or_default()),
+        ("ended", &ended),
+        ("lasted", &lasted),
+        ("events", &counted(state.events, "event")),
     ];
     out.write_str("<dl class=\"head\">")?;
     for (name, value) in named {
+        let value = cut(value, MAX_HEAD_CHARS);
         write!(out, "<dt>{name}</dt><dd>{}</dd>", Text(&value))?;
     }
+    write!(out, "<dt>last hash</dt><dd><code>{hash}</code></dd>")?;
     out.write_str("</dl>\n")?;
     let class = Standing::of(checked).class();
     let said = checked.map_or_else(|| "NOT CHECKED".to_owned(), |it| it.verdict.to_string());

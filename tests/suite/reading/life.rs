@@ -16,8 +16,7 @@ use serde_json::{Value, json};
 use crate::support::{Bench, clock, decide, request};
 
 /// Text that tries to be more than text.
-pub(super) const HOSTILE: &str =
-    "</pre><script>alert(1)</script>\u{202e}\u{1b}[31m\u{0}=cmd|'x'!A1 \" ' & <img src=x onerror=y>";
+pub(super) const HOSTILE: &str = "</pre><script>alert(1)</script>\u{202e}\u{1b}[31m\u{0}=cmd|'x'!A1 \" ' & <img src=x onerror=y>";
 
 /// Somebody who does things.
 pub(super) struct Life {
@@ -68,7 +67,9 @@ impl Life {
 
     pub(super) async fn run(&self, session: &str, action: &str, params: Value, millis: u64) {
         let agents = self.bench.runtime.agents();
-        let asked = agents.request_action(request(session, action, params)).await;
+        let asked = agents
+            .request_action(request(session, action, params))
+            .await;
         let Ok(Requested::Allowed(allowed)) = asked else {
             panic!("{action} is not allowed: {asked:?}");
         };
@@ -110,7 +111,8 @@ impl Life {
                     code: "E409".to_owned(),
                     message: "the ticket is locked".to_owned(),
                 };
-                self.complete(session, allowed.execution, Err(failed), 700).await;
+                self.complete(session, allowed.execution, Err(failed), 700)
+                    .await;
             }
             Ok(other) => panic!("{other:?}"),
             Err(_) => {}
@@ -155,28 +157,44 @@ impl Life {
 /// Sessions that began alike and went on differently, and one whose texts mean harm.
 pub(super) async fn lived(store: Arc<dyn Store>) {
     let life = Life::new(store).await;
-    life.begin("s-1", "claude-code", "close stale tickets of March").await;
+    life.begin("s-1", "claude-code", "close stale tickets of March")
+        .await;
     life.wait(4_200);
     life.pass("s-1").await;
     life.wait(900);
     life.say("s-1", "please look at T-17 and close it").await;
-    life.run("s-1", "ticket.get", json!({"ticket_id": "T-17"}), 1_350).await;
+    life.run("s-1", "ticket.get", json!({"ticket_id": "T-17"}), 1_350)
+        .await;
     life.wait(2_000);
     let delete = json!({"ticket_id": "T-17", "reason": "duplicate of T-12"});
     life.ask("s-1", "ticket.delete", delete.clone(), None).await;
-    life.fail("s-1", "no answer from the ticket server within 5 s").await;
-    life.wait(1_500);
-    life.ask("s-1", "ticket.delete", json!({"ticket_id": "T-18"}), Some("T-18 is still open"))
+    life.fail("s-1", "no answer from the ticket server within 5 s")
         .await;
+    life.wait(1_500);
+    life.ask(
+        "s-1",
+        "ticket.delete",
+        json!({"ticket_id": "T-18"}),
+        Some("T-18 is still open"),
+    )
+    .await;
     life.wait(800);
     life.end("s-1", "one ticket looked at, none deleted").await;
 
-    life.begin("s-2", "claude-code", "close stale tickets of March").await;
+    life.begin("s-2", "claude-code", "close stale tickets of March")
+        .await;
     life.wait(2_100);
     life.pass("s-2").await;
     life.say("s-2", "please look at T-17 and close it").await;
-    life.run("s-2", "ticket.get", json!({"ticket_id": "T-17"}), 1_100).await;
-    life.ask("s-2", "ticket.delete", delete, Some("ask the customer first")).await;
+    life.run("s-2", "ticket.get", json!({"ticket_id": "T-17"}), 1_100)
+        .await;
+    life.ask(
+        "s-2",
+        "ticket.delete",
+        delete,
+        Some("ask the customer first"),
+    )
+    .await;
     life.end("s-2", "").await;
 
     life.begin("s-3", HOSTILE, HOSTILE).await;

@@ -1,5 +1,6 @@
 //! Who decided what, when and why: the first thing a reviewer looks for.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::{self, Write};
 
@@ -12,7 +13,7 @@ use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 use crate::trace::replay::State;
 use crate::trace::replay::state::{HeldGate, HeldRequest};
-use crate::trace::tell::clipped;
+use crate::trace::tell::cut;
 
 /// Longest answer or reason in a decision; the whole of it is in its event.
 const MAX_SAID_CHARS: usize = 2000;
@@ -26,6 +27,8 @@ pub(super) struct Decisions {
     count: u64,
     answers: HashMap<SpanId, Answered>,
     params: HashMap<SpanId, String>,
+    /// The request that was told last: what it asks for is not said again at its next gate.
+    told: Option<SpanId>,
 }
 
 /// What was answered at a gate.
@@ -57,7 +60,8 @@ impl Decisions {
         match canonical_type(&event.event_type) {
             "action_attempted" if self.params.len() < MAX_OPEN => {
                 let params = details.value("action_params").map(ToString::to_string);
-                let params = clipped(&params.unwrap_or_default(), MAX_SAID_CHARS);
+                let params = params.unwrap_or_default();
+                let params = cut(&params, MAX_SAID_CHARS).into_owned();
                 self.params.insert(event.span_id.clone(), params);
             }
             "action_completed" | "action_blocked" => {
@@ -169,16 +173,22 @@ impl Decisions {
     }
 
     fn head(
-        &self,
+        &mut self,
         out: &mut impl Write,
         (class, outcome): (&str, &str),
         checkpoint: &str,
         held: Option<&HeldRequest>,
     ) -> fmt::Result {
         let (outcome, checkpoint) = (said(outcome), said(checkpoint));
+        let span = held.and_then(|held| held.span_id.as_ref());
+        let again = if span.is_some() && self.told.as_ref() == span {
+            " again"
+        } else {
+            ""
+        };
         write!(
             out,
-            "<li class=\"{class}\"><h4><span class=\"tag\">{}</span> {}",
+            "<li class=\"{class}{again}\"><h4><span class=\"tag\">{}</span> {}",
             Text(&outcome),
             Text(&checkpoint)
         )?;
@@ -190,7 +200,10 @@ impl Decisions {
             )?;
         }
         out.write_str("</h4>\n")?;
-        let span = held.and_then(|held| held.span_id.as_ref());
+        self.told = span.cloned();
+        if !again.is_empty() {
+            return Ok(());
+        }
         match span.and_then(|span| self.params.get(span)) {
             Some(params) => writeln!(out, "<p class=\"params\"><code>{}</code></p>", Text(params)),
             None => Ok(()),
@@ -225,10 +238,10 @@ fn answers(out: &mut impl Write, answered: &Answered) -> fmt::Result {
     for (question, answer) in &answered.answers {
         let answer = match answer {
             Value::String(text) if text.starts_with("sha256:") => {
-                "(sensitive: only a salted hash was kept)".to_owned()
+                Cow::Borrowed("(sensitive: only a salted hash was kept)")
             }
             Value::String(text) => said(text),
-            other => said(&other.to_string()),
+            other => said(&other.to_string()).into_owned().into(),
         };
         let (question, answer) = (said(question), Text(&answer));
         writeln!(out, "<dt>{}</dt><dd>{answer}</dd>", Text(&question))?;
@@ -244,11 +257,8 @@ fn answers(out: &mut impl Write, answered: &Answered) -> fmt::Result {
 }
 
 /// A text of somebody else's, cut where it is very long.
-fn said(text: &str) -> String {
-    match text.char_indices().nth(MAX_SAID_CHARS) {
-        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
-        None => text.to_owned(),
-    }
+fn said(text: &str) -> Cow<'_, str> {
+    cut(text, MAX_SAID_CHARS)
 }
 
 fn waited(since: Timestamp, until: Timestamp) -> String {
