@@ -165,8 +165,12 @@ fn changes(a: &[Step], b: &[Step]) -> (Vec<Change>, u64) {
                 }
             }
         } else {
-            of_a.iter().for_each(|step| found.add(Some(step), None));
-            of_b.iter().for_each(|step| found.add(None, Some(step)));
+            for step in of_a {
+                found.add(Some(step), None);
+            }
+            for step in of_b {
+                found.add(None, Some(step));
+            }
         }
     }
     (found.changes, found.count)

@@ -236,10 +236,10 @@ impl<S: Source> Replay<S> {
         while from < before {
             self.look_at(from)?;
             let types = self.types.as_ref();
-            let inside = self.window.iter().filter(|event| {
+            let mut inside = self.window.iter().filter(|event| {
                 event.sequence >= from && event.sequence < before && passes(types, event)
             });
-            found = inside.last().map(|event| event.sequence).or(found);
+            found = inside.next_back().map(|event| event.sequence).or(found);
             match self
                 .window
                 .last()

@@ -67,7 +67,7 @@ pub(super) struct Span {
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     places: HashMap<u128, usize>,
-    spans: Vec<Span>,
+    nodes: Vec<Span>,
     parents: Vec<Option<u128>>,
     traces: Vec<TraceId>,
     trace_places: HashMap<TraceId, usize>,
@@ -78,7 +78,7 @@ impl Spans {
         let stopped = stops(event);
         let trace = self.trace_place(&event.trace_id);
         let place = *self.places.entry(key(&event.span_id)).or_insert_with(|| {
-            self.spans.push(Span {
+            self.nodes.push(Span {
                 parent: None,
                 trace,
                 events: 0,
@@ -87,9 +87,9 @@ impl Spans {
                 stopped: false,
             });
             self.parents.push(event.parent_span_id.as_ref().map(key));
-            self.spans.len() - 1
+            self.nodes.len() - 1
         });
-        if let Some(span) = self.spans.get_mut(place) {
+        if let Some(span) = self.nodes.get_mut(place) {
             span.events += 1;
             span.start = span.start.min(event.timestamp);
             span.end = span.end.max(event.timestamp);
@@ -116,23 +116,23 @@ impl Spans {
     pub(super) fn close(&mut self) {
         for (place, parent) in self.parents.iter().enumerate() {
             let parent = parent.and_then(|parent| self.places.get(&parent).copied());
-            if let Some(span) = self.spans.get_mut(place) {
+            if let Some(span) = self.nodes.get_mut(place) {
                 span.parent = parent.filter(|parent| *parent != place);
             }
         }
-        for place in 0..self.spans.len() {
+        for place in 0..self.nodes.len() {
             self.raise(place);
         }
     }
 
     /// Lets the spans above one last as long as it does. Where the tree is a ring, it ends.
     fn raise(&mut self, place: usize) {
-        let Some(span) = self.spans.get(place).copied() else {
+        let Some(span) = self.nodes.get(place).copied() else {
             return;
         };
         let mut above = span.parent;
         for level in 0..MAX_DEPTH {
-            let Some(parent) = above.and_then(|above| self.spans.get_mut(above)) else {
+            let Some(parent) = above.and_then(|above| self.nodes.get_mut(above)) else {
                 return;
             };
             parent.end = parent.end.max(span.end);
@@ -147,7 +147,7 @@ impl Spans {
     }
 
     fn find(&self, span: &SpanId) -> Option<&Span> {
-        self.spans.get(*self.places.get(&key(span))?)
+        self.nodes.get(*self.places.get(&key(span))?)
     }
 }
 

@@ -91,7 +91,7 @@ pub fn sentence(event: &Event) -> String {
         | "checkpoint_passed"
         | "checkpoint_blocked" => told.checkpoint(event),
         "error_occurred" | "error_recovered" => told.error(event),
-        _ => told.whole(event),
+        _ => json(&Value::Object(event.payload.clone())),
     }
 }
 
@@ -302,10 +302,6 @@ impl Told<'_> {
                 Some(false) | None => format!("not recovered by {}", self.text("recovery_method")),
             },
         }
-    }
-
-    fn whole(self, event: &Event) -> String {
-        json(&Value::Object(event.payload.clone()))
     }
 }
 

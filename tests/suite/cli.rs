@@ -136,6 +136,7 @@ fn without_a_terminal_the_console_names_what_works_there() {
         "cra trace list",
         "cra trace show",
         "cra trace verify",
+        "cra trace replay",
         "cra trace export",
         "cra atlas lint",
     ];
@@ -374,7 +375,10 @@ fn help_names_every_command_and_the_exit_codes() {
             &["--help"],
             &["demo", "run", "trace", "atlas", "--data-dir", "Exit codes"],
         ),
-        (&["trace", "--help"], &["list", "show", "verify", "export"]),
+        (
+            &["trace", "--help"],
+            &["list", "show", "verify", "replay", "diff", "export"],
+        ),
         (&["atlas", "--help"], &["lint"]),
     ];
     for (args, names) in cases {
@@ -402,7 +406,13 @@ fn run_unread(desk: &Desk, args: &[&str]) -> Said {
 fn a_reader_that_stops_reading_is_nobodys_error() {
     let desk = Desk::recorded();
     let good = example();
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 14] = [
+        &["trace", "replay", "s-1"],
+        &["trace", "replay", "s-1", "--at", "3"],
+        &["trace", "diff", "s-1", "s-1"],
+        &["trace", "export", "--format", "csv"],
+        &["trace", "export", "--format", "html"],
+        &["trace", "export", "--format", "otlp"],
         &["trace", "list"],
         &["trace", "list", "--json"],
         &["trace", "show", "s-1"],
@@ -423,7 +433,9 @@ fn a_verdict_stands_when_nobody_reads_it_to_the_end() {
     let desk = Desk::recorded();
     desk.sql("UPDATE events SET payload = replace(payload, 'op-1', 'op-2')");
     let bad = invalid("misspelt-keys.yaml");
-    let commands: [(&[&str], i32); 4] = [
+    let commands: [(&[&str], i32); 6] = [
+        (&["trace", "replay", "s-1"], 6),
+        (&["trace", "diff", "s-1", "s-1"], 6),
         (&["trace", "verify"], 6),
         (&["trace", "verify", "--json"], 6),
         (&["atlas", "lint", &bad], 3),

@@ -104,7 +104,7 @@ pub(in crate::cli) struct Replay {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct Diff {
-    /// One session of the store, or FILE:SESSION in a file that `cra trace export` wrote
+    /// One session of the store, or `FILE:SESSION` in a file that `cra trace export` wrote
     #[arg(value_name = "A")]
     pub(in crate::cli) a: String,
 
@@ -132,7 +132,7 @@ pub(in crate::cli) enum Format {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct Export {
-    /// The session, or FILE:SESSION in a file that `cra trace export` wrote; all when absent
+    /// The session, or `FILE:SESSION` in a file that `cra trace export` wrote; all when absent
     pub(in crate::cli) session: Option<String>,
 
     /// How it is written

@@ -19,16 +19,13 @@ use crate::trace::source::{Source, each};
 
 /// Writes the record, or a session of it.
 pub(in crate::cli) fn export(settings: &Settings, export: &Export) -> Result<u8, Failure> {
-    let (record, sessions) = match &export.session {
-        Some(name) => {
-            let (record, session) = Record::named(settings, name)?;
-            (record, vec![session])
-        }
-        None => {
-            let record = Record::store(settings)?;
-            let sessions = record.sessions()?;
-            (record, sessions)
-        }
+    let (record, sessions) = if let Some(name) = &export.session {
+        let (record, session) = Record::named(settings, name)?;
+        (record, vec![session])
+    } else {
+        let record = Record::store(settings)?;
+        let sessions = record.sessions()?;
+        (record, sessions)
     };
     let written = |out: &mut dyn Write| write_as(export.format, &record, &sessions, out);
     match &export.output {

@@ -101,15 +101,14 @@ impl Source for Record {
     }
 
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Failure> {
-        let checked = match self.checked.get() {
-            Some(checked) => checked,
-            None => {
-                let checked = match &self.place {
-                    Place::Store(reader) => reader.verify()?,
-                    Place::File(exported) => exported.verify()?,
-                };
-                self.checked.get_or_init(|| checked)
-            }
+        let checked = if let Some(checked) = self.checked.get() {
+            checked
+        } else {
+            let checked = match &self.place {
+                Place::Store(reader) => reader.verify()?,
+                Place::File(exported) => exported.verify()?,
+            };
+            self.checked.get_or_init(|| checked)
         };
         let mut checked = checked.iter();
         Ok(checked.find(|one| one.session == *session).cloned())

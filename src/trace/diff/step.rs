@@ -59,66 +59,20 @@ pub struct Told {
 impl Step {
     /// The step that an event is; nothing where another event tells the same.
     pub(super) fn of(event: &Event) -> Option<Self> {
-        let details = Details::of(event);
-        let named = |name: &str| details.owned(name);
         let word = canonical_type(&event.event_type);
-        let (kind, about, said) = match word {
-            "checkpoint_completed" => return None,
-            "session_started" => (
-                Kind::Session,
-                String::new(),
-                format!("{} {}", named("agent_type"), named("intent")),
-            ),
-            "session_ended" => (Kind::Session, String::new(), named("final_status")),
-            "checkpoint_triggered" => (Kind::Checkpoint, named("checkpoint_id"), named("mode")),
-            "checkpoint_response" => {
-                let said = format!("{} {}", named("validation_result"), answers(details));
-                (Kind::Answer, named("checkpoint_id"), said)
-            }
-            "checkpoint_passed" => (Kind::Outcome, named("checkpoint_id"), "passed".to_owned()),
-            "checkpoint_blocked" => (Kind::Outcome, named("checkpoint_id"), named("outcome")),
-            "action_attempted" => {
-                let params = details.value("action_params").map(canonical);
-                (
-                    Kind::Action,
-                    named("action_type"),
-                    params.unwrap_or_default(),
-                )
-            }
-            "action_completed" => {
-                let said = match details.flag("success") {
-                    Some(true) => "completed",
-                    Some(false) | None => "failed",
-                };
-                (Kind::Result, named("action_type"), said.to_owned())
-            }
-            "action_blocked" => {
-                let said = format!("blocked by {}", named("policy_id"));
-                (Kind::Result, named("action_type"), said)
-            }
-            "policy_checked" => {
-                let said = format!("{} {}", named("policy_id"), named("decision"));
-                (Kind::Policy, named("action_type"), said)
-            }
-            "policy_override" | "risk_detected" | "risk_verified" => {
-                let about = format!("{} {}", named("policy_id"), named("action_type"));
-                (Kind::Policy, about, named("risk_tier"))
-            }
-            "context_injected" => (Kind::Exchange, list(details, "context_ids"), String::new()),
-            "context_requested" => (Kind::Exchange, named("request_type"), named("query")),
-            "input_received" => (Kind::Exchange, String::new(), named("input_hash")),
-            "output_produced" => (Kind::Exchange, String::new(), named("output_hash")),
-            "error_occurred" => (Kind::Error, named("error_type"), named("message")),
-            _ => {
-                let payload = Value::Object(event.payload.clone());
-                (Kind::Other, String::new(), canonical(&payload))
-            }
-        };
+        let (kind, about, said) = parts(word, event)?;
         // What a gate came to, and what an action came to, is one question with several answers.
         let word = match kind {
             Kind::Outcome => "outcome",
             Kind::Result => "result",
-            _ => word,
+            Kind::Session
+            | Kind::Checkpoint
+            | Kind::Answer
+            | Kind::Action
+            | Kind::Policy
+            | Kind::Exchange
+            | Kind::Error
+            | Kind::Other => word,
         };
         Some(Self {
             kind,
@@ -135,6 +89,60 @@ impl Step {
     pub(super) fn same(&self, other: &Self) -> bool {
         self.key == other.key && self.said == other.said
     }
+}
+
+/// What kind of step an event is, what it is about, and what it says about it.
+fn parts(word: &str, event: &Event) -> Option<(Kind, String, String)> {
+    let details = Details::of(event);
+    let named = |name: &str| details.owned(name);
+    Some(match word {
+        "checkpoint_completed" => return None,
+        "session_started" => {
+            let said = format!("{} {}", named("agent_type"), named("intent"));
+            (Kind::Session, String::new(), said)
+        }
+        "session_ended" => (Kind::Session, String::new(), named("final_status")),
+        "checkpoint_triggered" => (Kind::Checkpoint, named("checkpoint_id"), named("mode")),
+        "checkpoint_response" => {
+            let said = format!("{} {}", named("validation_result"), answers(details));
+            (Kind::Answer, named("checkpoint_id"), said)
+        }
+        "checkpoint_passed" => (Kind::Outcome, named("checkpoint_id"), "passed".to_owned()),
+        "checkpoint_blocked" => (Kind::Outcome, named("checkpoint_id"), named("outcome")),
+        "action_attempted" => {
+            let params = details.value("action_params").map(canonical);
+            let params = params.unwrap_or_default();
+            (Kind::Action, named("action_type"), params)
+        }
+        "action_completed" => {
+            let said = match details.flag("success") {
+                Some(true) => "completed",
+                Some(false) | None => "failed",
+            };
+            (Kind::Result, named("action_type"), said.to_owned())
+        }
+        "action_blocked" => {
+            let said = format!("blocked by {}", named("policy_id"));
+            (Kind::Result, named("action_type"), said)
+        }
+        "policy_checked" => {
+            let said = format!("{} {}", named("policy_id"), named("decision"));
+            (Kind::Policy, named("action_type"), said)
+        }
+        "policy_override" | "risk_detected" | "risk_verified" => {
+            let about = format!("{} {}", named("policy_id"), named("action_type"));
+            (Kind::Policy, about, named("risk_tier"))
+        }
+        "context_injected" => (Kind::Exchange, list(details, "context_ids"), String::new()),
+        "context_requested" => (Kind::Exchange, named("request_type"), named("query")),
+        "input_received" => (Kind::Exchange, String::new(), named("input_hash")),
+        "output_produced" => (Kind::Exchange, String::new(), named("output_hash")),
+        "error_occurred" => (Kind::Error, named("error_type"), named("message")),
+        _ => {
+            let payload = Value::Object(event.payload.clone());
+            (Kind::Other, String::new(), canonical(&payload))
+        }
+    })
 }
 
 fn list(details: Details<'_>, name: &str) -> String {

@@ -31,7 +31,7 @@ fn start() -> (&'static str, Value) {
     ("session_started", json!({"agent_type": "bot"}))
 }
 
-fn response(answers: Value, by: &str) -> (&'static str, Value) {
+fn response(answers: &Value, by: &str) -> (&'static str, Value) {
     let payload = json!({"checkpoint_id": "g", "answers": answers, "validation_result": "valid",
         "answered_by": by});
     ("checkpoint_response", payload)
@@ -43,7 +43,7 @@ fn who_decided_and_when_is_no_difference() {
         let completed = json!({"checkpoint_id": "g", "duration_ms": by.len()});
         [
             start(),
-            response(json!({"why": "because"}), by),
+            response(&json!({"why": "because"}), by),
             (
                 "checkpoint_passed",
                 json!({"checkpoint_id": "g", "passed_by": by}),
@@ -63,11 +63,11 @@ fn who_decided_and_when_is_no_difference() {
 
 #[test]
 fn of_a_sensitive_answer_only_that_there_is_one_counts() {
-    let salted = |salt: &str| response(json!({"pin": format!("sha256:{salt}:00"), "n": 1}), "op");
+    let salted = |salt: &str| response(&json!({"pin": format!("sha256:{salt}:00"), "n": 1}), "op");
     let same = compared(&[start(), salted("aa")], &[start(), salted("bb")]);
     assert_eq!(same.first, None);
     let other = compared(
-        &[start(), response(json!({"n": 1}), "op")],
+        &[start(), response(&json!({"n": 1}), "op")],
         &[start(), salted("bb")],
     );
     assert!(other.first.is_some());

@@ -36,7 +36,7 @@ pub const COLUMNS: [&str; 14] = [
 /// # Errors
 /// When the writer takes no more.
 pub fn header(out: &mut impl Write) -> fmt::Result {
-    row(out, COLUMNS.map(Cow::Borrowed))
+    row(out, &COLUMNS.map(Cow::Borrowed))
 }
 
 /// Writes the row of an event.
@@ -66,10 +66,10 @@ pub fn event(out: &mut impl Write, event: &Event) -> fmt::Result {
         event.hash.to_string().into(),
         payload.into(),
     ];
-    row(out, cells)
+    row(out, &cells)
 }
 
-fn row(out: &mut impl Write, cells: [Cow<'_, str>; COLUMNS.len()]) -> fmt::Result {
+fn row(out: &mut impl Write, cells: &[Cow<'_, str>; COLUMNS.len()]) -> fmt::Result {
     for (index, text) in cells.iter().enumerate() {
         if index > 0 {
             out.write_char(',')?;

@@ -73,7 +73,7 @@ fn write_session<S: Source>(
     let mut agent = String::new();
     visit(source, session, end, |event| {
         if agent.is_empty() && event.event_type == "session_started" {
-            agent = about(&event).unwrap_or_default().to_owned();
+            about(&event).unwrap_or_default().clone_into(&mut agent);
         }
         spans.add(&event);
         Ok(())

@@ -308,7 +308,6 @@ fn cells_that_would_run_are_shown_instead() {
     assert!(text.contains(",a=b,"), "{text}");
 }
 
-// covers T28
 #[test]
 fn spans_hang_and_last_and_fail_as_recorded() {
     let mut events = story();
@@ -372,9 +371,9 @@ fn a_report_tells_decisions_first_and_explains_itself() {
 #[test]
 fn rings_and_orphans_in_the_tree_are_drawn_and_come_to_an_end() {
     let mut events: Vec<Event> = (0..40).map(|at| event(at, "my_type", json!({}))).collect();
-    for at in 0..40 {
-        // Each below the next, the last below the first: a ring. And one below itself, one below nothing.
-        events[at].parent_span_id = Some(format!("span-{}", (at + 1) % 40).parse().unwrap());
+    // Each below the next, the last below the first: a ring. And one below itself, one below nothing.
+    for (at, event) in events.iter_mut().enumerate() {
+        event.parent_span_id = Some(format!("span-{}", (at + 1) % 40).parse().unwrap());
     }
     events[7].parent_span_id = Some("span-7".parse().unwrap());
     events[8].parent_span_id = Some("nowhere".parse().unwrap());

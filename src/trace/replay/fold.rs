@@ -206,7 +206,7 @@ impl State {
         let holds = match (&going, starts) {
             (Some(_), _) => Holds::Action,
             (None, true) => Holds::Start,
-            (None, false) => self.holds_by_kind(&gate.kind, details),
+            (None, false) => holds_by_kind(&gate.kind, details),
         };
         if holds == Holds::Start {
             self.ground.entry = Entry::Held;
@@ -233,20 +233,6 @@ impl State {
             contexts,
             going,
         });
-    }
-
-    /// What a gate holds up whose request is not known to be going: one that was denied and may be
-    /// overruled is still about its action.
-    fn holds_by_kind(&self, kind: &str, details: Details<'_>) -> Holds {
-        let acts = details
-            .value("trigger_data")
-            .and_then(|data| data.get("action_id"))
-            .is_some();
-        if acts && kind != "action_post" {
-            Holds::Action
-        } else {
-            Holds::Session
-        }
     }
 
     /// The checkpoints of the session's start run, for the first time or again.
@@ -435,4 +421,18 @@ fn trigger_action(details: Details<'_>) -> String {
     let action = data.and_then(|data| data.get("action_id"));
     let action = action.and_then(serde_json::Value::as_str);
     action.unwrap_or(UNKNOWN).to_owned()
+}
+
+/// What a gate holds up whose request is not known to be going: one that was denied and may be
+/// overruled is still about its action.
+fn holds_by_kind(kind: &str, details: Details<'_>) -> Holds {
+    let acts = details
+        .value("trigger_data")
+        .and_then(|data| data.get("action_id"))
+        .is_some();
+    if acts && kind != "action_post" {
+        Holds::Action
+    } else {
+        Holds::Session
+    }
 }

@@ -250,7 +250,7 @@ fn the_state_at_a_point_is_the_same_however_one_got_there() {
 }
 
 /// A gate before an action, below the attempt.
-fn gate(sequence: u64, attempt: u64, mode: Value) -> Event {
+fn gate(sequence: u64, attempt: u64, mode: &Value) -> Event {
     let triggered = json!({"checkpoint_id": "g", "checkpoint_type": "action_pre", "mode": mode,
         "trigger_condition": "because", "trigger_data": {"action_id": "ticket.delete"}});
     let mut gate = event(sequence, "checkpoint_triggered", triggered);
@@ -273,11 +273,11 @@ fn what_is_not_known_counts_as_held() {
         json!({"action_type": "ticket.delete"}),
     ));
     assert_eq!(state.actions.going[0].way, Way::Open);
-    let mut pruned = gate(2, 1, json!(null));
+    let mut pruned = gate(2, 1, &json!(null));
     pruned.pruned = true;
     pruned.payload = Map::new();
     state.apply(&pruned);
-    state.apply(&gate(3, 1, json!(["blocking"])));
+    state.apply(&gate(3, 1, &json!(["blocking"])));
     assert_eq!((state.phase, state.pruned), (Phase::Held, 1));
     let held = &state.held[0];
     assert_eq!((held.holds, held.gates.len()), (Holds::Action, 2));
@@ -303,8 +303,8 @@ fn the_end_of_one_gate_is_not_the_end_of_another_of_the_same_name() {
         "action_attempted",
         json!({"action_type": "ticket.delete"}),
     ));
-    state.apply(&gate(2, 1, json!("blocking")));
-    state.apply(&gate(3, 1, json!("blocking")));
+    state.apply(&gate(2, 1, &json!("blocking")));
+    state.apply(&gate(3, 1, &json!("blocking")));
     let passed = json!({"checkpoint_id": "g", "passed_by": "op"});
     state.apply(&below(2, event(4, "checkpoint_passed", passed)));
     let done = json!({"checkpoint_id": "g", "action_taken": "continue"});

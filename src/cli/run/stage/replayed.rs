@@ -10,7 +10,6 @@ use crate::cli::atlases::load_all;
 use crate::cli::run::scenario::Scenario;
 use crate::engine::session::{Entry, Session};
 use crate::trace::chain::Chain;
-use crate::trace::event::Event;
 use crate::trace::replay::State;
 use crate::trace::replay::state::{Phase, Way};
 
@@ -18,20 +17,18 @@ use crate::trace::replay::state::{Phase, Way};
 #[derive(Default)]
 struct Record {
     chains: BTreeMap<SessionId, (Chain, State)>,
-    events: Vec<Event>,
 }
 
 impl Record {
     fn take(&mut self, stage: &mut Stage) {
         for draft in std::mem::take(&mut stage.drafts) {
             let session = draft.session_id.clone();
-            let (chain, state) = self
+            let (chain, told) = self
                 .chains
                 .entry(session.clone())
                 .or_insert_with(|| (Chain::new(session), State::default()));
             let event = chain.seal(draft);
-            state.apply(&event);
-            self.events.push(event);
+            told.apply(&event);
         }
     }
 }

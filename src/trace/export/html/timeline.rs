@@ -30,12 +30,12 @@ impl Timeline<'_> {
         };
         let (left, width) = self.bar(event);
         let after = lasting(event.timestamp.since(self.start));
-        write!(
+        writeln!(
             out,
             "<details class=\"{class}\"><summary><span class=\"seq\">{}</span>\
              <span class=\"time\">+{after}</span><span class=\"what d{depth}\">\
              <code>{}</code> {}</span>\
-             <span class=\"lane\"><i class=\"l{left} w{width}\"></i></span></summary>\n",
+             <span class=\"lane\"><i class=\"l{left} w{width}\"></i></span></summary>",
             event.sequence,
             Text(&event.event_type),
             Text(&sentence(event)),
