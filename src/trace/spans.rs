@@ -27,8 +27,9 @@ pub struct Depths {
 impl Depths {
     /// How deep an event lies. A span whose parent is not known, or too long ago, hangs below the root.
     pub fn of(&mut self, event: &Event) -> usize {
-        let key = key(&event.span_id);
-        let parent = event.parent_span_id.as_ref().map(self::key);
+        let key = key(event.span_id.as_str());
+        let parent = event.parent_span_id.as_ref();
+        let parent = parent.map(|parent| self::key(parent.as_str()));
         let root = *self.root.get_or_insert(key);
         let depth = match parent {
             None => 0,
@@ -63,32 +64,36 @@ pub(super) struct Span {
     pub(super) stopped: bool,
 }
 
-/// Every span of a session. Some 80 bytes each.
+/// Every span of a session: some 250 bytes each, so a million of them take a quarter of a gigabyte.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     places: HashMap<u128, usize>,
     nodes: Vec<Span>,
     parents: Vec<Option<u128>>,
     traces: Vec<TraceId>,
-    trace_places: HashMap<TraceId, usize>,
+    trace_places: HashMap<u128, usize>,
 }
 
 impl Spans {
     pub(super) fn add(&mut self, event: &Event) {
         let stopped = stops(event);
         let trace = self.trace_place(&event.trace_id);
-        let place = *self.places.entry(key(&event.span_id)).or_insert_with(|| {
-            self.nodes.push(Span {
-                parent: None,
-                trace,
-                events: 0,
-                start: event.timestamp,
-                end: event.timestamp,
-                stopped: false,
+        let place = *self
+            .places
+            .entry(key(event.span_id.as_str()))
+            .or_insert_with(|| {
+                self.nodes.push(Span {
+                    parent: None,
+                    trace,
+                    events: 0,
+                    start: event.timestamp,
+                    end: event.timestamp,
+                    stopped: false,
+                });
+                let parent = event.parent_span_id.as_ref();
+                self.parents.push(parent.map(|parent| key(parent.as_str())));
+                self.nodes.len() - 1
             });
-            self.parents.push(event.parent_span_id.as_ref().map(key));
-            self.nodes.len() - 1
-        });
         if let Some(span) = self.nodes.get_mut(place) {
             span.events += 1;
             span.start = span.start.min(event.timestamp);
@@ -98,13 +103,14 @@ impl Spans {
     }
 
     fn trace_place(&mut self, trace: &TraceId) -> usize {
-        if let Some(place) = self.trace_places.get(trace) {
-            return *place;
-        }
-        let place = self.traces.len();
-        self.traces.push(trace.clone());
-        self.trace_places.insert(trace.clone(), place);
-        place
+        let traces = &mut self.traces;
+        *self
+            .trace_places
+            .entry(key(trace.as_str()))
+            .or_insert_with(|| {
+                traces.push(trace.clone());
+                traces.len() - 1
+            })
     }
 
     /// The operation that a span belongs to, if the span is on record.
@@ -147,7 +153,7 @@ impl Spans {
     }
 
     fn find(&self, span: &SpanId) -> Option<&Span> {
-        self.nodes.get(*self.places.get(&key(span))?)
+        self.nodes.get(*self.places.get(&key(span.as_str()))?)
     }
 }
 
@@ -160,12 +166,12 @@ pub(super) fn stops(event: &Event) -> bool {
     }
 }
 
-/// A span in sixteen bytes: a UUID as it is, any other name by its digest.
-fn key(span: &SpanId) -> u128 {
-    match Uuid::try_parse(span.as_str()) {
-        Ok(id) if id.hyphenated().to_string() == span.as_str() => id.as_u128(),
+/// A span or an operation in sixteen bytes: a UUID as it is, any other name by its digest.
+fn key(name: &str) -> u128 {
+    match Uuid::try_parse(name) {
+        Ok(id) if id.hyphenated().to_string() == name => id.as_u128(),
         Ok(_) | Err(_) => {
-            let digest = Digest::of(span.as_str()).to_string();
+            let digest = Digest::of(name).to_string();
             let half = digest.get(..32).unwrap_or_default();
             u128::from_str_radix(half, 16).unwrap_or_default()
         }
