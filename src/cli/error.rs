@@ -27,6 +27,16 @@ pub(super) enum Failure {
     NoHome,
     #[error("no session `{0}` is on record")]
     NoSession(String),
+    #[error("no session `{}` is in `{}`", .1, .0.display())]
+    NoSessionIn(PathBuf, String),
+    #[error("session `{session}` has no event {at}: they are 0 to {last}")]
+    NoEvent { session: String, at: u64, last: u64 },
+    #[error("`{}` has no event in line {line}: {what}", file.display())]
+    NotAnEvent {
+        file: PathBuf,
+        line: u64,
+        what: String,
+    },
     #[error("`{}` has no events, so it proves nothing", .0.display())]
     EmptyExport(PathBuf),
     #[error("`{0}` is no public key: {1}")]
@@ -113,6 +123,9 @@ impl Failure {
             | Self::NoHome
             | Self::SigningKey(_)
             | Self::NoSession(_)
+            | Self::NoSessionIn(..)
+            | Self::NoEvent { .. }
+            | Self::NotAnEvent { .. }
             | Self::NoStore(_)
             | Self::Read(..)
             | Self::Write(..)
@@ -131,7 +144,7 @@ impl Failure {
         match self {
             Self::NoTerminal => Some(
                 "without a terminal: cra trace list, cra trace show, cra trace verify, \
-                 cra trace export, cra atlas lint, cra run",
+                 cra trace replay, cra trace diff, cra trace export, cra atlas lint, cra run",
             ),
             Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
             Self::Session(_) => {
@@ -151,6 +164,10 @@ impl Failure {
             ),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
+            Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),
+            Self::NotAnEvent { .. } => {
+                Some("a file that cra trace export wrote has an event a line")
+            }
             Self::NoStore(_) => {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
@@ -172,6 +189,7 @@ impl Failure {
             ),
             Self::ClosedPipe
             | Self::Output(_)
+            | Self::NoEvent { .. }
             | Self::Read(..)
             | Self::Write(..)
             | Self::Script(..)
