@@ -484,7 +484,10 @@ fn every_format_is_written_whole_or_not_at_all_and_never_over_another_file() {
         let name = file.to_str().unwrap();
         desk.run(&["trace", "export", "--format", format, "-o", name])
             .fails(1, &["damaged"]);
-        assert_eq!(left(&desk), ["cra.db", "csv", "html", "jsonl", "otlp"]);
+        assert_eq!(
+            left(&desk),
+            ["cra.db", "cra.key", "csv", "html", "jsonl", "otlp"]
+        );
     }
     desk.run(&["trace", "export", "-o", "/nowhere/at.all"])
         .fails(1, &["/nowhere/at.all"]);

@@ -76,7 +76,7 @@ const REPLAY: &str = "\
 A session is one of the store, or FILE:SESSION in a file that `cra trace export` wrote.
 
 --type takes a name of an event type, in which * stands for anything: --type 'action_*'. The state
-follows from all events nevertheless.
+follows from all events nevertheless; events that are not told do not stop the replay.
 
 --stop-on takes type=PATTERN, checkpoint=PATTERN, action=PATTERN or text=TEXT, and may be given
 several times: the first that is met stops the replay, and what held there is shown.

@@ -26,6 +26,8 @@ pub(super) struct Record {
     place: Place,
     trust: Trust,
     checked: OnceCell<Report>,
+    /// Events that were acknowledged of each session of a store.
+    counts: OnceCell<HashMap<SessionId, u64>>,
 }
 
 #[derive(Debug)]
@@ -98,7 +100,20 @@ impl Record {
             place,
             trust: Trust::nothing(),
             checked: OnceCell::new(),
+            counts: OnceCell::new(),
         }
+    }
+
+    fn count(&self, reader: &Reader, session: &SessionId) -> Result<u64, Failure> {
+        if self.counts.get().is_none() {
+            let sessions = reader.sessions()?.into_iter();
+            let counts = sessions.map(|known| (known.session, known.events));
+            let _ = self.counts.set(counts.collect());
+        }
+        let counts = self.counts.get();
+        Ok(counts
+            .and_then(|counts| counts.get(session))
+            .map_or(0, |count| *count))
     }
 }
 
@@ -117,9 +132,7 @@ impl Source for Record {
             Place::Store(reader) => reader,
             Place::File(exported) => return Ok(exported.end(session)),
         };
-        let known = reader.sessions()?;
-        let known = known.iter().find(|known| known.session == *session);
-        let mut end = known.map_or(0, |known| known.events);
+        let mut end = self.count(reader, session)?;
         // What lies beyond what was acknowledged is shown as well: it is there.
         while let Some(last) = reader.events(session, end, super::PAGE)?.last() {
             match last.sequence.checked_add(1).filter(|next| *next > end) {

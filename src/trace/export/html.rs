@@ -84,6 +84,7 @@ fn overview<S: Source>(source: &S, session: &SessionId) -> Result<Overview, Expo
         state.apply(&event);
         Ok(())
     })?;
+    state.drop_lists();
     Ok(Overview {
         session: session.clone(),
         end,

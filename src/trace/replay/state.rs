@@ -69,6 +69,22 @@ pub struct State {
     pub(super) ground: Ground,
 }
 
+impl State {
+    /// Leaves the figures and drops what they are made of: for whoever keeps many states.
+    pub(in crate::trace) fn drop_lists(&mut self) {
+        self.held.clear();
+        self.contexts.clear();
+        self.actions.going = VecDeque::new();
+        self.actions.recent = VecDeque::new();
+        self.passed.recent = VecDeque::new();
+        self.blocked.recent = VecDeque::new();
+        self.overrides.recent = VecDeque::new();
+        self.verified.recent = VecDeque::new();
+        self.errors.recent = VecDeque::new();
+        self.ground = Ground::default();
+    }
+}
+
 /// Who acts in a session.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Agent {
