@@ -62,6 +62,10 @@ fn run(args: Args) -> Result<u8, Failure> {
             TraceCommand::Replay(replay) => trace::replay(&settings, &replay),
             TraceCommand::Diff(diff) => trace::diff(&settings, &diff),
             TraceCommand::Export(export) => trace::export(&settings, &export),
+            TraceCommand::Import(import) => trace::import(&settings, &import),
+            TraceCommand::Prune(prune) => trace::prune(&settings, &prune),
+            TraceCommand::Head(head) => trace::head(&settings, &head),
+            TraceCommand::Key(key) => trace::key(&settings, &key),
         },
         Some(Command::Atlas { command }) => match command {
             args::AtlasCommand::Lint(lint) => atlas::lint(&settings, &lint),

@@ -8,6 +8,7 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::runtime::StartError;
+use crate::runtime::upkeep::UpkeepError;
 use crate::store::StoreError;
 use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
@@ -45,6 +46,14 @@ pub(super) enum Failure {
     Head(String, HeadError),
     #[error(transparent)]
     SigningKey(#[from] KeyError),
+    #[error(transparent)]
+    Upkeep(#[from] UpkeepError),
+    #[error("nothing of the record is signed yet")]
+    Unsigned,
+    #[error("`{}` does not hold, so nothing of it is taken in: {}", .0.display(), .1)]
+    Unsound(PathBuf, String),
+    #[error("no Atlas says how long events are kept, so all are kept")]
+    KeepsAll,
     #[error("there is no record yet: `{}` does not exist", .0.display())]
     NoStore(PathBuf),
     #[error("cannot read `{}`: {}", .0.display(), .1)]
@@ -113,7 +122,7 @@ impl Failure {
             | Self::TwoSessions(_)
             | Self::Key(..)
             | Self::Head(..) => exit::USAGE,
-            Self::EmptyExport(_) => exit::BROKEN,
+            Self::EmptyExport(_) | Self::Unsound(..) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
             Self::SameAtlas { .. } => exit::LINT,
             Self::Atlas(error) if !matches!(error, LoadError::Io { .. }) => exit::LINT,
@@ -122,6 +131,9 @@ impl Failure {
             | Self::Output(_)
             | Self::NoHome
             | Self::SigningKey(_)
+            | Self::Upkeep(_)
+            | Self::Unsigned
+            | Self::KeepsAll
             | Self::NoSession(_)
             | Self::NoSessionIn(..)
             | Self::NoEvent { .. }
@@ -155,6 +167,13 @@ impl Failure {
             Self::Key(..) => Some("cra trace key prints it, where the record is kept"),
             Self::Head(..) => Some("cra trace head prints it, and --head-file keeps it"),
             Self::SigningKey(error) => Some(error.help()),
+            Self::Unsigned => Some("open it once with cra, which signs what is there"),
+            Self::Unsound(..) => Some("cra trace verify --file says more about it"),
+            Self::KeepsAll => Some(
+                "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every \
+                 one must have it",
+            ),
+            Self::Upkeep(error) => Some(error.help()),
             Self::Start(StartError::Log(_)) => Some(
                 "nothing was changed; cra trace verify says more; put a backup in its place, or begin a \
                  new record with another --data-dir",

@@ -17,12 +17,14 @@ use crate::trace::jsonl;
 
 mod diff;
 mod export;
+mod keep;
 mod record;
 mod replay;
 mod verify;
 
 pub(super) use diff::diff;
 pub(super) use export::export;
+pub(super) use keep::{head, import, key, prune};
 pub(super) use replay::replay;
 pub(super) use verify::verify;
 

@@ -20,6 +20,64 @@ pub(in crate::cli) enum TraceCommand {
     Diff(Diff),
     /// Write the record for others: as lines to verify, as a table, as a report, as spans
     Export(Export),
+    /// Take in sessions that were recorded elsewhere, from JSON Lines; they are verified first
+    Import(Import),
+    /// Drop the content of events that are older than the Atlases want them kept; their place, time and
+    /// hash stay
+    Prune(Prune),
+    /// Print the newest signed head of the log, to be kept elsewhere
+    Head(Head),
+    /// Print the public key that verifies the record, or change the key
+    Key(Key),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Import {
+    /// The file that `cra trace export` wrote
+    pub(in crate::cli) file: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Prune {
+    /// Atlas whose `trace_config` says how long events are kept, or a folder of them; may be given
+    /// several times (default: every Atlas in the user's cra/atlas configuration folder)
+    #[arg(long, value_name = "PATH")]
+    pub(in crate::cli) atlas: Vec<PathBuf>,
+
+    /// Only say what would go
+    #[arg(long)]
+    pub(in crate::cli) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Head {
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Key {
+    /// Hand over to a new key: the old one signs that, and is gone afterwards
+    #[arg(long)]
+    pub(in crate::cli) rotate: bool,
+
+    /// Begin a new key without the old one, because that is lost: who knows the old key cannot verify
+    /// the record by it any more
+    #[arg(long, conflicts_with = "rotate")]
+    pub(in crate::cli) new: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]
