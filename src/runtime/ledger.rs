@@ -161,6 +161,11 @@ impl Ledger {
         self.due
     }
 
+    /// Whether there is anything that no entry covers yet.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.unsealed == 0
+    }
+
     /// Whether so much is unsealed that nobody should wait for the time.
     pub(super) fn is_full(&self) -> bool {
         self.unsealed >= SEAL_EVENTS

@@ -13,6 +13,7 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::store::{Batch, Prune, Seal, Store, StoreError};
 use crate::trace::event::{KeyRotated, LogStarted, Payload, RetentionApplied, TraceImported};
+use crate::trace::head::KnownHead;
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
 use crate::trace::verify::Remains;
@@ -60,7 +61,8 @@ impl UpkeepError {
 }
 
 impl Upkeep {
-    /// Takes up the log of a store, and signs what is there.
+    /// Takes up the log of a store, and signs what is there and not signed yet. Heads that are known
+    /// from elsewhere must agree with it.
     ///
     /// # Errors
     /// When the log is not the one that was signed, or the store fails.
@@ -68,27 +70,26 @@ impl Upkeep {
         store: Arc<dyn Store>,
         signer: Signer,
         clock: Arc<dyn Clock>,
+        known: &[KnownHead],
     ) -> Result<Self, UpkeepError> {
         let key = signer.verifier();
-        let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, &[]).await?;
+        let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
         let mut entries: Vec<Payload> = Vec::new();
         if ledger.is_new() {
             entries.push(LogStarted::now(&key).into());
         }
         let now = clock.now();
-        let begun = begin(
-            &store,
-            &mut ledger,
-            read_back,
-            entries,
-            Batch::default(),
-            now,
-        )
-        .await?;
+        let read_back = if ledger.is_new() || !ledger.is_sealed() {
+            let batch = Batch::default();
+            let begun = begin(&store, &mut ledger, read_back, entries, batch, now).await?;
+            begun.0
+        } else {
+            read_back
+        };
         Ok(Self {
             store,
             ledger,
-            read_back: begun.0,
+            read_back,
             clock,
         })
     }
@@ -233,12 +234,15 @@ impl Upkeep {
         Ok(self.seal_with(Some(next)).await?)
     }
 
-    /// Signs what there is.
+    /// Signs what there is and not signed yet. The newest signed head, if there is one.
     ///
     /// # Errors
     /// When the store fails, or does not give back what was written.
-    pub async fn seal(&mut self) -> Result<Seal, UpkeepError> {
-        Ok(self.seal_with(None).await?)
+    pub async fn seal(&mut self) -> Result<Option<Seal>, UpkeepError> {
+        if self.ledger.is_sealed() {
+            return Ok(self.store.log().await?.seal);
+        }
+        Ok(Some(self.seal_with(None).await?))
     }
 
     async fn seal_with(&mut self, next: Option<Signer>) -> Result<Seal, LogError> {

@@ -17,6 +17,7 @@ mod examples;
 mod extensions;
 mod hooks;
 mod house;
+mod keeping;
 mod reading;
 mod readme;
 mod runtime;

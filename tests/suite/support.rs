@@ -126,6 +126,21 @@ impl Bench {
     }
 }
 
+/// What a runtime under the example Atlas is made of.
+pub(crate) async fn parts(store: Arc<dyn Store>) -> Parts {
+    Parts {
+        signer: signer(store.as_ref()).await,
+        head_file: None,
+        store,
+        atlases: acme(),
+        clock: clock() as Arc<dyn Clock>,
+        ids: Box::new(CountedIds::default()),
+        operator: "op-1".to_owned(),
+        access: Access::Write,
+        extensions: Registry::default(),
+    }
+}
+
 /// The key that signs the logs of all tests.
 pub(crate) async fn signer(store: &dyn Store) -> Signer {
     let log = store.log().await.unwrap().log;

@@ -27,7 +27,8 @@ impl LogVerifier {
             let agreed = agrees(head, &log, &root);
             let looked_at = decisive || !agreed;
             let key = looked_at.then(|| self.trust.signer(note)).flatten();
-            (agreed, decisive, key.map(ToString::to_string))
+            let claimed = !agreed || self.trust.is_named_by(note);
+            (agreed, decisive && claimed, key.map(ToString::to_string))
         });
         match known {
             Some(true) => self.witnessed(size),
@@ -88,7 +89,9 @@ impl LogVerifier {
                 self.fail_log(Verdict::Truncated { found, expected });
             }
         }
-        let beyond = self.trust.signed_beyond(found).map(|(head, note)| {
+        let beyond = self.trust.signed_beyond(found);
+        let beyond = beyond.filter(|(_, note)| self.trust.is_named_by(note));
+        let beyond = beyond.map(|(head, note)| {
             let expected = head.size;
             match self.trust.signer(note) {
                 Some(_) => Verdict::Truncated { found, expected },
