@@ -88,7 +88,7 @@ impl App {
     fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
         match self.tab {
             Tab::Queue => {
-                let drafts = self.drafts.keys().cloned().collect();
+                let drafts = self.drafted();
                 let marks = queue::Marks { drafts: &drafts };
                 queue::draw(
                     &self.queue,

@@ -376,7 +376,7 @@ async fn a_failed_write_is_told_to_those_who_wait_for_something_else() {
     assert_eq!(told.code, DenyCode::Unavailable);
 }
 
-async fn parts(store: Arc<dyn Store>) -> Parts {
+pub(crate) async fn parts(store: Arc<dyn Store>) -> Parts {
     Parts {
         signer: signer(store.as_ref()).await,
         head_file: None,
