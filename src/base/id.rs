@@ -18,11 +18,31 @@ pub struct IdError {
 /// Whether `text` may stand in a record's envelope, where `:` separates the fields.
 #[must_use]
 pub fn is_restricted(text: &str) -> bool {
-    // Without leaving early: so it is done for many bytes at once, and verification does it often.
-    let fine = text.bytes().fold(true, |fine, b| {
-        fine & (b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+    is_id_length(text) && has_restricted_bytes(text.as_bytes(), b'-')
+}
+
+/// Whether every one of `names` may stand in an envelope, where all of them lie in `text` with nothing but
+/// `:` between them. All are looked at in one pass.
+#[must_use]
+pub fn are_restricted(text: &str, names: &[&str]) -> bool {
+    names.iter().all(|name| is_id_length(name)) && has_restricted_bytes(text.as_bytes(), b':')
+}
+
+fn is_id_length(text: &str) -> bool {
+    (1..=MAX_ID_LEN).contains(&text.len())
+}
+
+/// Whether these are bytes of identifiers alone, or `also`. Without branches, so that it is done for many
+/// bytes at once: verification does it for every record.
+fn has_restricted_bytes(bytes: &[u8], also: u8) -> bool {
+    let wrong = bytes.iter().fold(0, |wrong, &b| {
+        let letter = u8::from((b | 0x20).wrapping_sub(b'a') < 26);
+        let digit = u8::from(b.wrapping_sub(b'0') < 10);
+        let mark = u8::from(b == b'.') | u8::from(b == b'_') | u8::from(b == b'-');
+        let also = u8::from(b == also);
+        wrong | ((letter | digit | mark | also) ^ 1)
     });
-    fine && (1..=MAX_ID_LEN).contains(&text.len())
+    wrong == 0
 }
 
 macro_rules! restricted_id {
@@ -169,6 +189,16 @@ mod tests {
         assert!("A.b_C-9".parse::<SessionId>().is_ok());
         for text in ["", "a:b", "a b", "é", "a\n", &"x".repeat(MAX_ID_LEN + 1)] {
             assert!(text.parse::<SessionId>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn every_byte_is_told_whether_it_may_stand_in_an_id() {
+        for byte in 0..=u8::MAX {
+            let fine = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+            assert_eq!(has_restricted_bytes(&[b'a', byte], b'-'), fine, "{byte}");
+            let fine = fine || byte == b':';
+            assert_eq!(has_restricted_bytes(&[b'a', byte], b':'), fine, "{byte}");
         }
     }
 

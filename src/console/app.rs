@@ -25,6 +25,7 @@ use crate::base::id::GateId;
 use crate::engine::command::Reply;
 use crate::runtime::snapshot::{Access, Snapshot};
 
+mod drafts;
 mod record;
 
 /// Two presses of Ctrl-C within this time leave the console.
@@ -39,7 +40,8 @@ pub(crate) struct App {
     pub(super) queue: Queue,
     pub(super) trace: Trace,
     pub(super) layers: Vec<Layer>,
-    pub(super) drafts: BTreeMap<GateId, Draft>,
+    /// What was typed since the console began, or thrown away.
+    drafts: BTreeMap<GateId, Option<Draft>>,
     pub(super) notice: Option<(Meaning, String)>,
     /// What the operator's own check found wrong.
     found: Option<String>,
@@ -86,7 +88,7 @@ impl App {
 
     /// Something happened at the terminal.
     pub(crate) fn on_event(&mut self, event: &Event, now: Timestamp) -> Vec<Request> {
-        let requests = match event {
+        let mut requests = match event {
             // Some terminals also report releases and repeats: only a press was meant.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
             Event::Paste(text) => {
@@ -102,6 +104,7 @@ impl App {
             Event::Key(_) | Event::Mouse(_) | Event::FocusGained | Event::FocusLost => Vec::new(),
         };
         self.lay_out();
+        requests.extend(self.keep_typed());
         requests.into_iter().filter(|it| self.permits(it)).collect()
     }
 
@@ -110,6 +113,7 @@ impl App {
     fn permits(&self, request: &Request) -> bool {
         match request {
             Request::Decide(_) => self.snapshot.access == Access::Write && !self.is_small(),
+            Request::KeepDraft(..) => self.snapshot.access == Access::Write,
             Request::LoadSessions
             | Request::LoadEvents { .. }
             | Request::Verify
@@ -153,29 +157,12 @@ impl App {
         let mut requests = Vec::new();
         for change in changes {
             match change {
-                Change::Close => self.close(),
+                Change::Close => requests.extend(self.close()),
                 Change::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
                 Change::Ask(request) => requests.push(request),
             }
         }
         requests
-    }
-
-    /// Closes the topmost layer; what was typed in it is kept.
-    fn close(&mut self) {
-        let Some(Layer::Gate(dialog)) = self.layers.pop() else {
-            return;
-        };
-        let gate = dialog.gate().clone();
-        let draft = dialog.into_draft().filter(|_| self.is_held(&gate));
-        match draft {
-            Some(draft) => self.drafts.insert(gate, draft),
-            None => self.drafts.remove(&gate),
-        };
-    }
-
-    fn is_held(&self, gate: &GateId) -> bool {
-        self.snapshot.held.iter().any(|held| held.id == *gate)
     }
 
     fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
@@ -241,11 +228,12 @@ impl App {
         let Some(held) = self.queue.selected(&self.snapshot.held) else {
             return;
         };
-        let draft = self.drafts.get(&held.id).cloned();
+        let draft = self.draft_of(held);
         let mut sessions = self.snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == held.session);
         let held = Arc::clone(held);
-        let dialog = GateDialog::new(held, session, draft, entry, self.around());
+        let mut dialog = GateDialog::new(held, session, draft, entry, self.around());
+        dialog.on_snapshot(&self.snapshot);
         self.layers.push(Layer::Gate(Box::new(dialog)));
     }
 
@@ -265,7 +253,7 @@ impl App {
             None => false,
         };
         if closes {
-            self.close();
+            return self.close().into_iter().collect();
         }
         Vec::new()
     }

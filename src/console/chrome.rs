@@ -7,6 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::app::{App, Tab};
 use super::cells::{clip, counted, fit, span, width};
+use super::dialog::gate::Trouble;
 use super::keymap::{Binding, Scope, footer};
 use super::layer::Layer;
 use super::screen::{queue, trace};
@@ -31,7 +32,7 @@ struct Parts {
 }
 
 fn parts(app: &App, area: Rect) -> Parts {
-    let banner = u16::from(app.trouble().is_some());
+    let banner = u16::from(app.banner().is_some());
     let [header, tabs, banner, content, footer] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -66,13 +67,10 @@ impl App {
         let cells = usize::from(area.width);
         frame.render_widget(header(self, cells, now), parts.header);
         frame.render_widget(tabs(self, cells, now), parts.tabs);
-        if let Some(trouble) = self.trouble() {
-            let text = format!(" ! {}", one_line(trouble.text()));
+        if let Some((text, meaning)) = self.banner() {
+            let text = format!(" ! {}", one_line(&text));
             let text = fit(&text, cells, self.look);
-            frame.render_widget(
-                Line::styled(text, self.look.style(Meaning::Banner)),
-                parts.banner,
-            );
+            frame.render_widget(Line::styled(text, self.look.style(meaning)), parts.banner);
         }
         let covered = self
             .layers
@@ -90,7 +88,7 @@ impl App {
     fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
         match self.tab {
             Tab::Queue => {
-                let drafts = self.drafts.keys().cloned().collect();
+                let drafts = self.drafted();
                 let marks = queue::Marks { drafts: &drafts };
                 queue::draw(
                     &self.queue,
@@ -182,35 +180,29 @@ fn clock_text(app: &App, now: Timestamp) -> String {
 }
 
 fn verdict(app: &App) -> (String, Meaning) {
-    let (word, meaning) = verdict_word(app);
+    let broken = ("BROKEN".to_owned(), Meaning::Error);
     let chain = &app.snapshot.chain;
-    let newer = match chain.verdict {
-        ChainVerdict::Verified { events } => chain.events.saturating_sub(events),
-        ChainVerdict::Unchecked | ChainVerdict::Broken { .. } | ChainVerdict::Unreadable { .. } => {
-            0
+    match chain.verdict {
+        ChainVerdict::Unreadable { .. } => ("UNREADABLE".to_owned(), Meaning::Error),
+        ChainVerdict::Broken { .. } => broken,
+        // What the operator's own check found comes before what is known from earlier.
+        ChainVerdict::Unchecked | ChainVerdict::Verified { .. }
+            if matches!(app.trouble(), Some(Trouble::Chain(_))) =>
+        {
+            broken
         }
-    };
-    if newer > 0 && meaning == Meaning::Passed {
-        (format!("{word} +{newer} new"), meaning)
-    } else {
-        (word.to_owned(), meaning)
-    }
-}
-
-fn verdict_word(app: &App) -> (&'static str, Meaning) {
-    if let Some(super::dialog::gate::Trouble::Chain(_)) = app.trouble() {
-        return match app.snapshot.chain.verdict {
-            ChainVerdict::Unreadable { .. } => ("UNREADABLE", Meaning::Error),
-            ChainVerdict::Unchecked
-            | ChainVerdict::Verified { .. }
-            | ChainVerdict::Broken { .. } => ("BROKEN", Meaning::Error),
-        };
-    }
-    match app.snapshot.chain.verdict {
-        ChainVerdict::Unchecked => ("not verified", Meaning::Warning),
-        ChainVerdict::Verified { .. } => ("VERIFIED", Meaning::Passed),
-        ChainVerdict::Broken { .. } => ("BROKEN", Meaning::Error),
-        ChainVerdict::Unreadable { .. } => ("UNREADABLE", Meaning::Error),
+        ChainVerdict::Unchecked => ("not verified".to_owned(), Meaning::Warning),
+        ChainVerdict::Verified { events, unsealed } => {
+            let (words, meaning) = match unsealed {
+                0 => ("SEALED".to_owned(), Meaning::Passed),
+                unsealed => (format!("UNSEALED {unsealed}"), Meaning::Waiting),
+            };
+            let newer = chain.events.saturating_sub(events);
+            match newer {
+                0 => (words, meaning),
+                newer => (format!("{words} +{newer} new"), meaning),
+            }
+        }
     }
 }
 

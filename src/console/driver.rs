@@ -7,12 +7,15 @@ use ratatui::crossterm::event::EventStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use self::outbox::Outbox;
 use super::app::App;
 use super::layer::Repaint;
 use super::request::{Bell, Message, Request};
 use super::terminal::Screen;
 use super::{ConsoleError, Options};
 use crate::runtime::Desk;
+
+mod outbox;
 
 /// Results that may wait for the app. A full queue makes the task that brings one wait.
 const MESSAGE_QUEUE: usize = 64;
@@ -33,6 +36,14 @@ enum Picture {
 
 /// Runs the console until it is over.
 pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleError> {
+    let mut outbox = Outbox::new(desk.clone());
+    let ended = run(desk, options, &mut outbox).await;
+    // The terminal is given back by now. What was typed last outlives the console too.
+    outbox.finish().await;
+    ended
+}
+
+async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), ConsoleError> {
     let mut signals = Signals::new()?;
     let mut snapshots = desk.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
@@ -42,7 +53,7 @@ pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleErr
     let errands = Errands { desk, sender };
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
-    errands.run(vec![app.title(Bell::Silent)], &mut screen)?;
+    errands.run(vec![app.title(Bell::Silent)], &mut screen, outbox)?;
     loop {
         let now = options.clock.now();
         let requests = tokio::select! {
@@ -63,6 +74,8 @@ pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleErr
                 // The terminal is gone; what is held stays held.
                 None => return Ok(()),
             },
+            // Before painting, so that what is on screen is not lost; it changes nothing there.
+            () = outbox.hand_over(), if !outbox.is_empty() => continue,
             // Painting comes last, when nothing above is ready: a burst is painted once. Nothing
             // above can starve it, because keys and results come one at a time from people and
             // from what was asked for.
@@ -78,7 +91,7 @@ pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleErr
             () = options.clock.sleep_until(app.next_change(now)) => Vec::new(),
         };
         picture = Picture::Outdated;
-        if errands.run(requests, &mut screen)? == Flow::Over {
+        if errands.run(requests, &mut screen, outbox)? == Flow::Over {
             return Ok(());
         }
     }
@@ -116,13 +129,19 @@ struct Errands {
 }
 
 impl Errands {
-    fn run(&self, requests: Vec<Request>, screen: &mut Screen) -> Result<Flow, ConsoleError> {
+    fn run(
+        &self,
+        requests: Vec<Request>,
+        screen: &mut Screen,
+        outbox: &mut Outbox,
+    ) -> Result<Flow, ConsoleError> {
         for request in requests {
             match request {
                 Request::Quit => return Ok(Flow::Over),
                 Request::Redraw => screen.clear()?,
                 Request::Suspend => screen.suspend()?,
                 Request::Notify(notice) => screen.notify(&notice)?,
+                Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
                 Request::Decide(_)
                 | Request::LoadSessions
                 | Request::LoadEvents { .. }
@@ -165,6 +184,10 @@ async fn answer(desk: &Desk, request: Request) -> Option<Message> {
             })
         }
         Request::Verify => Some(Message::Verified(desk.verify().await)),
-        Request::Notify(_) | Request::Redraw | Request::Suspend | Request::Quit => None,
+        Request::KeepDraft(..)
+        | Request::Notify(_)
+        | Request::Redraw
+        | Request::Suspend
+        | Request::Quit => None,
     }
 }

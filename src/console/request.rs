@@ -1,5 +1,7 @@
 //! What the screen asks for, and what comes back. The driver stands between the two.
 
+use serde_json::Value;
+
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Decide, Reply};
 use crate::runtime::RecordedSession;
@@ -11,6 +13,8 @@ use crate::trace::verify::Report;
 pub(crate) enum Request {
     /// Decide about a held request.
     Decide(Decide),
+    /// Keep what was typed at a held request, or throw it away.
+    KeepDraft(GateId, Option<Value>),
     /// Read the list of sessions on record.
     LoadSessions,
     /// Read some events of a session.

@@ -1,6 +1,7 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
 mod chrome;
+mod drafts;
 mod fixture;
 mod gate;
 mod gate_ends;

@@ -101,8 +101,11 @@ impl Desk {
     }
 
     /// Keeps what was typed at a held request, or throws it away. Nobody waits for it: what is typed
-    /// next follows soon.
+    /// next follows soon. A console that only looks keeps nothing.
     pub async fn keep_draft(&self, gate: GateId, draft: Option<Value>) {
+        if self.snapshots.borrow().access == Access::ReadOnly {
+            return;
+        }
         // Without an actor there is nothing held, and no draft of use.
         let _ = self.messages.send(Message::Draft(gate, draft)).await;
     }

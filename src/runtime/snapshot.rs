@@ -17,7 +17,7 @@ use crate::engine::Engine;
 use crate::engine::command::Decided;
 use crate::engine::held::Held;
 use crate::engine::session::Session;
-use crate::trace::verify::Report;
+use crate::trace::verify::{Report, Verdict};
 
 /// The picture.
 #[derive(Clone, Debug)]
@@ -243,6 +243,8 @@ pub enum ChainVerdict {
     Verified {
         /// Events that were read. What came later is not checked yet.
         events: u64,
+        /// Those of them that no signed head covered when they were read.
+        unsealed: u64,
     },
     /// A chain does not hold.
     Broken {
@@ -264,12 +266,21 @@ impl ChainVerdict {
         match report.first_fault() {
             None => Self::Verified {
                 events: report.chains.iter().map(|one| one.events).sum(),
+                unsealed: report.chains.iter().map(|one| unsealed(&one.verdict)).sum(),
             },
             Some((session, verdict)) => Self::Broken {
                 session: session.clone(),
                 what: verdict.to_string(),
             },
         }
+    }
+}
+
+/// Events of a chain that no head covers.
+fn unsealed(verdict: &Verdict) -> u64 {
+    match verdict {
+        Verdict::Holds(proven) => proven.tail(),
+        Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => 0,
     }
 }
 

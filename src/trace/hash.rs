@@ -8,7 +8,8 @@
 use crate::base::canon;
 use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
-use crate::base::id::is_restricted;
+use crate::base::id::{are_restricted, is_restricted};
+use crate::base::limits::MAX_ID_LEN;
 
 use super::event::TRACE_VERSION;
 
@@ -155,6 +156,34 @@ impl<'a> Envelope<'a> {
         if !self.parent_span_id.is_empty() {
             check_id("parent_span_id", self.parent_span_id)?;
         }
+        self.check_content()
+    }
+
+    /// The same for an envelope that was just taken apart, with the text it was taken from.
+    pub(super) fn check_taken_apart(&self, text: &str) -> Result<(), String> {
+        let names = [
+            self.event_id,
+            self.trace_id,
+            self.span_id,
+            self.session_id,
+            self.event_type,
+        ];
+        let behind = TimestampText::WIDTH + 2 + self.event_type.len() + 1 + self.payload.len();
+        let before = text.len().checked_sub(behind + HASH_BEHIND);
+        let before = before.and_then(|end| text.get(..end));
+        let parent = self.parent_span_id.len() <= MAX_ID_LEN;
+        let quick = before.is_some_and(|before| {
+            // From the first identifier up to the sequence there is nothing else.
+            parent && are_restricted(before, &names) && are_restricted(self.event_type, &[])
+        });
+        if quick && self.trace_version == TRACE_VERSION {
+            return self.check_content();
+        }
+        // Slowly, to say what is wrong.
+        self.check_names_and_content()
+    }
+
+    fn check_content(&self) -> Result<(), String> {
         if !self.is_pruned() && !canon::is_canonical_object(self.payload) {
             return Err("payload is not a JSON object in canonical form".to_owned());
         }

@@ -117,7 +117,7 @@ impl<'a> Said<'a> {
 /// In words, when it is not one that a writer wrote.
 pub fn check<'t>(text: &'t str, hash: &Digest) -> Result<(Envelope<'t>, Link), String> {
     let envelope = Envelope::take_apart(text)?;
-    envelope.check_names_and_content()?;
+    envelope.check_taken_apart(text)?;
     let link = Link::of(&envelope, *hash)?;
     if !envelope.is_pruned() && Digest::of(text) != *hash {
         return Err("hash does not match the content".to_owned());

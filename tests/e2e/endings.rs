@@ -1,15 +1,19 @@
 //! The program ends, however: what is held stays held, and the terminal is given back.
 
-use super::operator::{leave, open};
+use serde_json::json;
+
+use super::operator::{challenge, leave, open};
 use super::place::{Place, WIDE};
 
 #[test]
-fn a_killed_console_leaves_a_sound_record_and_the_same_gate() {
+fn a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed() {
     let place = Place::new("gates.yaml");
     let mut terminal = place.held_delete();
     open(&mut terminal);
     terminal.keys("underst");
     terminal.wait_for("underst");
+    // What is said to be kept is on disk: from here on nothing can take it away.
+    terminal.wait_for("draft kept");
     let before = place.held_on_disk();
     assert_eq!(before.len(), 1);
     terminal.kill9();
@@ -21,16 +25,74 @@ fn a_killed_console_leaves_a_sound_record_and_the_same_gate() {
     let shown = format!("c-1 · hash {:.4} ", before[0].1);
     terminal.wait_for(&shown);
     assert_eq!(place.held_on_disk(), before);
-    terminal.keys("d");
-    terminal.wait_for("READY");
-    terminal.keys("asked before the crash\t\t\r");
-    terminal.wait_for("c-1 DENIED and recorded");
+    terminal.wait_until("the mark of a draft", |view| {
+        let text = view.text();
+        let row = text.lines().find(|row| row.contains("> c-1 "));
+        row.is_some_and(|row| row.contains(" draft "))
+    });
+    open(&mut terminal);
+    terminal.wait_for("underst");
+    terminal.wait_for("2 answers missing, 1 invalid");
+    place.assert_undecided();
+    // Typing goes on where it was cut off, and every step to a pass is still to be taken.
+    terminal.keys("ood\tthe customer confirmed it in writing\tduplicates of T-0");
+    terminal.wait_without("Pass is disabled");
+    terminal.tabs(3);
+    terminal.enter();
+    let hash = challenge(&terminal);
+    terminal.keys(&hash);
+    terminal.tabs(2);
+    terminal.enter();
+    terminal.wait_for("c-1 PASSED and recorded");
     assert_eq!(place.held_on_disk(), []);
+    assert_eq!(place.kept_on_disk("draft").len(), 0);
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
-    let reason = place.payloads("action_blocked")[0]["reason"].to_string();
-    assert!(reason.contains("asked before the crash"), "{reason}");
-    assert_eq!(place.payloads("checkpoint_blocked")[0]["outcome"], "denied");
+    assert_eq!(
+        place.payloads("checkpoint_response")[0]["answers"],
+        json!({ "confirm-delete": "acknowledged" })
+    );
+    assert_eq!(place.payloads("risk_verified").len(), 1);
+    place.assert_sound();
+}
+
+#[test]
+fn a_draft_outlives_a_console_that_is_left_while_typing() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    open(&mut terminal);
+    // All at once: nothing was painted since, and the console is told to go.
+    terminal.keys("underst\x03\x03");
+    assert_eq!(terminal.wait_exit(), 0);
+    place.assert_undecided();
+    let mut terminal = place.console(WIDE);
+    terminal.wait_for("> c-1 ");
+    open(&mut terminal);
+    terminal.wait_for("underst");
+    terminal.backspace(7);
+    terminal.wait_for("3 answers missing");
+    terminal.esc();
+    terminal.wait_for("> c-1 ");
+    leave(&mut terminal);
+    assert_eq!(place.kept_on_disk("draft").len(), 0);
+    place.assert_undecided();
+    place.assert_sound();
+}
+
+#[test]
+fn the_record_on_screen_lists_sessions_alone_and_proves_them() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    leave(&mut terminal);
+    let count = place.events().len();
+    // Whoever starts again finds everything sealed.
+    let mut terminal = place.console((80, 24));
+    terminal.wait_for("chain SEALED ");
+    terminal.keys("2");
+    terminal.wait_for("triage-bot");
+    terminal.wait_for("─ 1 ╮");
+    terminal.keys("v");
+    terminal.wait_for(&format!("╰ SEALED 0..{} ─", count - 1));
     place.assert_sound();
 }
 

@@ -12,6 +12,7 @@ mod atlases;
 mod cli;
 mod coding_agents;
 mod conformance;
+mod drafts;
 mod events;
 mod examples;
 mod extensions;

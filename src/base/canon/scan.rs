@@ -114,10 +114,12 @@ impl<'t> Scanner<'t> {
         let start = self.at;
         let mut plain = true;
         loop {
-            self.at += ordinary(self.bytes.get(self.at..)?)?;
+            let run = ordinary(self.bytes.get(self.at..)?)?;
+            self.at += run.length;
+            plain &= run.ascii;
             match self.peek()? {
                 b'"' => {
-                    let text = self.text.get(start..self.at)?;
+                    let text = self.bytes.get(start..self.at)?;
                     self.at += 1;
                     return Some(Key { text, plain });
                 }
@@ -174,41 +176,54 @@ impl<'t> Scanner<'t> {
     }
 }
 
-/// How many bytes stand for themselves in a string before one that does not: a control, `"` or `\\`.
-/// Eight at a time: there is hardly anything else in a payload.
-pub(super) fn ordinary(bytes: &[u8]) -> Option<usize> {
+/// Bytes that stand for themselves in a string, before one that does not: a control, `"` or `\`.
+pub(super) struct Run {
+    pub(super) length: usize,
+    /// Whether all of them are ASCII. They may be said not to be because of what follows them.
+    pub(super) ascii: bool,
+}
+
+/// The first run, if something ends it. Eight bytes at a time: there is hardly anything else in a
+/// payload.
+pub(super) fn ordinary(bytes: &[u8]) -> Option<Run> {
     const ONES: u64 = u64::from_ne_bytes([1; 8]);
     const HIGH: u64 = ONES << 7;
     // Bytes that are zero, told by their highest bits; the lowest such bit is right.
     let zeros = |word: u64| word.wrapping_sub(ONES) & !word & HIGH;
-    let mut at = 0;
+    let mut length = 0;
+    let mut seen = 0;
     for eight in bytes.chunks_exact(8) {
         let word = u64::from_le_bytes(eight.try_into().ok()?);
+        seen |= word;
         let control = word.wrapping_sub(ONES * 0x20) & !word & HIGH;
         let quote = zeros(word ^ (ONES * u64::from(b'"')));
         let escape = zeros(word ^ (ONES * u64::from(b'\\')));
         let found = control | quote | escape;
         if found != 0 {
-            return Some(at + found.trailing_zeros() as usize / 8);
+            length += found.trailing_zeros() as usize / 8;
+            let ascii = seen & HIGH == 0;
+            return Some(Run { length, ascii });
         }
-        at += 8;
+        length += 8;
     }
-    let rest = bytes.get(at..)?;
+    let rest = bytes.get(length..)?;
     let special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    Some(at + rest.iter().position(special)?)
+    length += rest.iter().position(special)?;
+    let ascii = seen & HIGH == 0 && rest.is_ascii();
+    Some(Run { length, ascii })
 }
 
-/// A key as it is written, and whether it has no escapes.
+/// A key as it is written, and whether it is meant as it is written, in ASCII.
 #[derive(Clone, Copy)]
 struct Key<'t> {
-    text: &'t str,
+    text: &'t [u8],
     plain: bool,
 }
 
 impl Key<'_> {
     /// The order of RFC 8785: by UTF-16 code units of what is meant.
     fn order(self, other: Key<'_>) -> Ordering {
-        if self.plain && other.plain && self.text.is_ascii() && other.text.is_ascii() {
+        if self.plain && other.plain {
             return self.text.cmp(other.text);
         }
         self.meant()
@@ -217,11 +232,9 @@ impl Key<'_> {
     }
 
     fn meant(self) -> String {
-        if self.plain {
-            return self.text.to_owned();
-        }
         // INVARIANT: the scanner accepted it as a JSON string.
-        serde_json::from_str(&format!("\"{}\"", self.text)).unwrap_or_default()
+        let text = std::str::from_utf8(self.text).unwrap_or_default();
+        serde_json::from_str(&format!("\"{text}\"")).unwrap_or_default()
     }
 }
 

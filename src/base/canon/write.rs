@@ -76,7 +76,8 @@ impl Writer<'_> {
 fn write_text(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    while let Some(at) = ordinary(rest.as_bytes()) {
+    while let Some(run) = ordinary(rest.as_bytes()) {
+        let at = run.length;
         let (plain, behind) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(plain);
         let mut chars = behind.chars();
@@ -141,6 +142,8 @@ struct Object<'o> {
 struct Field {
     /// Its name, without quotes.
     name: (usize, usize),
+    /// Whether the name is written as it is meant, and in ASCII: most are.
+    plain: bool,
     end: usize,
 }
 
@@ -166,14 +169,23 @@ impl Object<'_> {
         if quoted.len() < 2 || !quoted.starts_with('"') {
             return Err(Unwritable);
         }
-        let name = (at + 1, end - 1);
+        let field = Field {
+            name: (at + 1, end - 1),
+            plain: quoted.is_ascii() && !quoted.contains('\\'),
+            end: 0,
+        };
         if let Some(last) = self.fields.last() {
-            let text = |(from, to): (usize, usize)| self.out.get(from..to).unwrap_or_default();
-            let (last, name) = (text(last.name), text(name));
-            self.sorted &= order(&meant(last), &meant(name)) == Ordering::Less;
+            let text = |field: &Field| self.out.get(field.name.0..field.name.1).unwrap_or_default();
+            let (one, other) = (text(last), text(&field));
+            let order = if last.plain && field.plain {
+                one.cmp(other)
+            } else {
+                order(&meant(one), &meant(other))
+            };
+            self.sorted &= order == Ordering::Less;
         }
         self.out.push(':');
-        self.fields.push(Field { name, end: 0 });
+        self.fields.push(field);
         Ok(())
     }
 
@@ -206,27 +218,29 @@ impl Object<'_> {
 
     /// Puts the fields into their order.
     fn sort(&mut self) {
-        let written = self.out.get(self.start..).unwrap_or_default();
-        let place = |at: usize| at - self.start;
-        let mut pieces: SmallVec<[(Cow<'_, str>, &str); 12]> = SmallVec::new();
-        for field in &self.fields {
-            let (from, to) = field.name;
-            let name = written.get(place(from)..place(to)).unwrap_or_default();
-            // With its quotes, up to the end of its value.
-            let piece = written.get(place(from) - 1..place(field.end));
-            pieces.push((meant(name), piece.unwrap_or_default()));
-        }
-        pieces.sort_by(|(one, _), (other, _)| order(one, other));
-        let mut sorted = String::with_capacity(written.len());
-        for (at, (_, piece)) in pieces.iter().enumerate() {
-            if at > 0 {
-                sorted.push(',');
+        let unsorted = self.out.as_bytes().get(self.start..);
+        let scratch: SmallVec<[u8; 512]> = SmallVec::from_slice(unsorted.unwrap_or_default());
+        let written = std::str::from_utf8(&scratch).unwrap_or_default();
+        let piece = |from: usize, to: usize| {
+            let piece = written.get(from - self.start..to - self.start);
+            piece.unwrap_or_default()
+        };
+        let name = |field: &Field| piece(field.name.0, field.name.1);
+        let mut fields = std::mem::take(&mut self.fields);
+        fields.sort_by(|one, other| {
+            if one.plain && other.plain {
+                return name(one).cmp(name(other));
             }
-            sorted.push_str(piece);
-        }
-        drop(pieces);
+            order(&meant(name(one)), &meant(name(other)))
+        });
         self.out.truncate(self.start);
-        self.out.push_str(&sorted);
+        for (at, field) in fields.iter().enumerate() {
+            if at > 0 {
+                self.out.push(',');
+            }
+            // With its quotes, up to the end of its value.
+            self.out.push_str(piece(field.name.0 - 1, field.end));
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use super::App;
 use crate::console::dialog::gate::{Around, Trouble};
 use crate::console::layer::Layer;
-use crate::runtime::snapshot::{ChainVerdict, StoreState};
+use crate::console::theme::Meaning;
+use crate::runtime::snapshot::{ChainVerdict, Elsewhere, StoreState};
 use crate::trace::verify::Report;
 
 impl App {
@@ -41,6 +42,21 @@ impl App {
             ChainVerdict::Unreadable { what } => Some(format!("RECORD UNREADABLE: {what}")),
         };
         chain.map(Trouble::Chain)
+    }
+
+    /// What every screen says over its whole width, the worst first.
+    pub(in crate::console) fn banner(&self) -> Option<(String, Meaning)> {
+        if let Some(trouble) = self.trouble() {
+            return Some((trouble.text().to_owned(), Meaning::Banner));
+        }
+        match &self.snapshot.chain.head.elsewhere {
+            Elsewhere::Nowhere | Elsewhere::Kept => None,
+            // The record goes on and is sealed. Only the copy that proves it to others is missing.
+            Elsewhere::Failed { what } => {
+                let text = format!("HEAD NOT KEPT ELSEWHERE: {what}");
+                Some((text, Meaning::Warning))
+            }
+        }
     }
 }
 

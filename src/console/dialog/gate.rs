@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
+use serde_json::Value;
 
 use self::context::Context;
 use self::field::{edit, edit_line, paste, paste_line};
@@ -31,6 +32,7 @@ use crate::runtime::snapshot::{SessionSummary, Snapshot};
 
 mod bars;
 mod context;
+mod draft;
 mod field;
 mod form;
 mod press;
@@ -61,6 +63,10 @@ pub(crate) struct GateDialog {
     problems: Vec<Problem>,
     /// Rows of the context pane when it was last painted.
     height: usize,
+    /// What was last told to be kept.
+    told: Option<Value>,
+    /// What is kept on disk.
+    kept: Option<Value>,
 }
 
 impl GateDialog {
@@ -81,7 +87,6 @@ impl GateDialog {
         };
         Self {
             context: Context::new(&held, session),
-            form,
             pane: Pane::Form,
             step,
             arming: Arming::Undrawn,
@@ -90,6 +95,9 @@ impl GateDialog {
             stale: None,
             problems: Vec::new(),
             height: 0,
+            told: form.kept(),
+            kept: None,
+            form,
             held,
         }
     }
@@ -97,12 +105,6 @@ impl GateDialog {
     /// The request it is about.
     pub(crate) fn gate(&self) -> &GateId {
         &self.held.id
-    }
-
-    /// What was typed, if there is anything worth keeping.
-    pub(crate) fn into_draft(mut self) -> Option<Form> {
-        self.form.focus = Form::new(&self.held).focus;
-        self.form.is_touched().then_some(self.form)
     }
 
     /// It was painted: from now on the arming time runs, and these rows were on screen.
@@ -311,6 +313,7 @@ impl GateDialog {
 
     /// Takes in what is true now: the request may be settled, or another one.
     pub(crate) fn on_snapshot(&mut self, snapshot: &Snapshot) {
+        self.kept = snapshot.drafts.get(&self.held.id).cloned();
         if matches!(self.step, Step::Settled(_)) {
             return;
         }

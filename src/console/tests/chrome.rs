@@ -6,6 +6,7 @@ use ratatui::crossterm::event::KeyCode;
 use super::fixture::{busy, idle};
 use super::stage::Stage;
 use crate::console::request::Request;
+use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
 
 #[test]
 fn help() {
@@ -62,4 +63,63 @@ fn leaving_is_quick_when_nothing_is_held() {
     let mut stage = Stage::new(idle(), (80, 24));
     assert_eq!(stage.press(KeyCode::Esc), [], "Esc never leaves");
     assert_eq!(stage.press(KeyCode::Char('q')), [Request::Quit]);
+}
+
+/// A picture whose last check found that many events behind the last signed head.
+fn unsealed(unsealed: u64) -> Snapshot {
+    let mut picture = busy();
+    picture.chain.verdict = ChainVerdict::Verified {
+        events: 225,
+        unsealed,
+    };
+    picture
+}
+
+#[test]
+fn the_header_says_what_is_sealed_and_what_is_not() {
+    for (size, sealed, open) in [
+        (
+            (120, 36),
+            "chains 7 SEALED +9 new ",
+            "chains 7 UNSEALED 4096 +9 new ",
+        ),
+        (
+            (80, 24),
+            "chain SEALED +9 new ",
+            "chain UNSEALED 4096 +9 new ",
+        ),
+    ] {
+        Stage::new(unsealed(0), size).shows(sealed);
+        Stage::new(unsealed(4096), size).shows(open);
+    }
+    let mut picture = unsealed(0);
+    picture.chain.events = 225;
+    let mut stage = Stage::new(picture, (80, 24));
+    stage.shows("chain SEALED  ");
+    let mut picture = busy();
+    picture.chain.verdict = ChainVerdict::Unchecked;
+    stage.snapshot(picture);
+    stage.shows("chain not verified ");
+    stage.hides("SEALED");
+}
+
+#[test]
+fn a_head_that_is_not_kept_elsewhere_is_a_warning_and_bars_nothing() {
+    let mut picture = busy();
+    picture.chain.head.elsewhere = Elsewhere::Failed {
+        what: "`/mnt/usb/head`: No such file or directory (os error 2)".to_owned(),
+    };
+    let mut stage = Stage::new(picture.clone(), (80, 24));
+    assert_snapshot!(stage.picture());
+    stage.open_gate("c-121");
+    stage.shows("! HEAD NOT KEPT ELSEWHERE: `/mnt/usb/head`");
+    stage.shows("Pass is disabled: 3 answers missing");
+    picture.store = StoreState::Poisoned {
+        what: "disk full".to_owned(),
+    };
+    stage.snapshot(picture);
+    stage.shows("! NOTHING IS RECORDED ANY MORE: disk full");
+    stage.hides("HEAD NOT KEPT");
+    stage.snapshot(busy());
+    stage.hides("HEAD NOT KEPT");
 }

@@ -263,7 +263,10 @@ pub(super) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
         chain: ChainState {
             sessions: 7,
             events: 234,
-            verdict: ChainVerdict::Verified { events: 225 },
+            verdict: ChainVerdict::Verified {
+                events: 225,
+                unsealed: 0,
+            },
             head: HeadState::default(),
         },
         store: StoreState::Ready,

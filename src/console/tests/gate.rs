@@ -289,7 +289,7 @@ fn a_paste_never_submits() {
     let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
     stage.open();
     let paste = Event::Paste("understood\r\n\r\n\t\r\n".to_owned());
-    assert_eq!(stage.event(&paste), []);
+    assert_eq!(decisions(stage.event(&paste)), []);
     stage.presses(KeyCode::Tab, 3);
     assert_eq!(stage.event(&paste), []);
     assert_eq!(stage.app.layers.len(), 1);

@@ -74,34 +74,70 @@ fn a_long_chain_is_read_in_pages_around_the_view() {
     stage.shows("> 12344");
 }
 
+/// What a check of the chosen session found.
+fn checked(verdict: Verdict, pruned: u64) -> Message {
+    let chains = vec![Checked {
+        session: "s-12".parse().unwrap(),
+        events: 6,
+        pruned,
+        verdict,
+    }];
+    Message::Verified(Ok(Report { log: None, chains }))
+}
+
 #[test]
 fn verifying_says_what_it_found_and_a_break_is_loud_everywhere() {
     let mut stage = opened((120, 36));
     stage.shows("not verified yet: v verifies");
     assert_eq!(stage.press(KeyCode::Char('v')), [Request::Verify]);
     assert_eq!(stage.press(KeyCode::Char('v')), [], "one check at a time");
-    let checked = |verdict| {
-        let chains = vec![Checked {
-            session: "s-12".parse().unwrap(),
-            events: 6,
-            pruned: 0,
-            verdict,
-        }];
-        Message::Verified(Ok(Report { log: None, chains }))
-    };
     let sealed = Proven {
         witnessed: 0,
         sealed: 5,
         count: 5,
     };
-    stage.message(checked(Verdict::Holds(sealed)));
+    stage.message(checked(Verdict::Holds(sealed), 0));
     stage.shows("SEALED 0..4, 1 newer not verified yet");
-    stage.message(checked(Verdict::Broken {
+    let broken = Verdict::Broken {
         sequence: 3,
         what: "the hash differs".to_owned(),
-    }));
+    };
+    stage.message(checked(broken, 0));
     stage.press(KeyCode::Char('1'));
     stage.shows("! CHAIN BROKEN in s-12: BROKEN at 3: the hash differs");
+}
+
+/// The rows of the events' panel, without its borders, as one text.
+fn panel(stage: &Stage) -> String {
+    let text = stage.text();
+    let rows = text.lines().filter_map(|row| row.split("││").nth(1));
+    let rows = rows.map(|row| row.trim_end_matches('│').trim());
+    rows.collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+fn a_verdict_is_whole_at_80_by_24() {
+    let mut stage = opened((80, 24));
+    let sealed = |sealed, count| {
+        Verdict::Holds(Proven {
+            witnessed: 0,
+            sealed,
+            count,
+        })
+    };
+    stage.message(checked(sealed(6, 6), 0));
+    stage.shows("╰ SEALED 0..5 ─");
+    stage.message(checked(sealed(5, 6), 0));
+    stage.shows("╰ SEALED 0..4, UNSEALED tail 1 ─");
+    stage.message(checked(sealed(3, 5), 2));
+    assert_snapshot!(stage.picture());
+    let diverged = Verdict::Diverged {
+        sequence: 2,
+        what: "its hash is not the one that the log has, which is signed".to_owned(),
+    };
+    let words = diverged.to_string();
+    stage.message(checked(diverged, 0));
+    assert!(panel(&stage).contains(&words), "{}", stage.text());
 }
 
 #[test]

@@ -85,6 +85,17 @@ impl Field {
         }
     }
 
+    /// Takes up an answer as [`Self::raw`] told it; nothing when it is none to this question. What an
+    /// operator could not have typed is left out, because the text was outside of this program.
+    pub(crate) fn resume(&mut self, raw: &Value) -> Option<()> {
+        match (&mut self.input, raw) {
+            (Input::Text(_) | Input::Line(_), Value::String(text)) => self.on_paste(text),
+            (Input::Choice(choice), Value::Bool(chosen)) => *choice = Some(*chosen),
+            (Input::Text(_) | Input::Line(_) | Input::Choice(_), _) => return None,
+        }
+        Some(())
+    }
+
     /// What it comes to.
     pub(crate) fn judged(&self) -> Judged {
         judge(&self.question, &self.raw())

@@ -15,7 +15,7 @@ use crate::engine::held::Held;
 #[derive(Clone, Debug)]
 pub(crate) struct Form {
     /// The request they are for, and how many of its gates the agent had answered.
-    request: (Digest, Digest, usize),
+    pub(super) request: (Digest, Digest, usize),
     /// One field per question, gate by gate.
     pub(crate) fields: Vec<Field>,
     /// Why the request is denied, should it be.

@@ -199,9 +199,12 @@ impl GateDialog {
             Step::Writing(_) => " Writing... ",
             Step::Settled(_) => " No longer held ",
         };
-        let mut block = look
-            .panel(focus)
-            .title(Line::styled(title, look.style(Meaning::Title)));
+        let mut title = vec![Span::styled(title, look.style(Meaning::Title))];
+        if let (Step::Editing | Step::Denying(_), Some(words)) = (&self.step, self.draft_words()) {
+            let words = format!("{} {words} ", look.mark(Mark::Bullet));
+            title.push(Span::styled(words, look.style(Meaning::Dim)));
+        }
+        let mut block = look.panel(focus).title(Line::from(title));
         if self.held.invalid_attempts > 0 {
             let attempts = format!(" attempt {} ", self.held.invalid_attempts + 1);
             let attempts = Line::styled(attempts, look.style(Meaning::Warning));

@@ -3,12 +3,12 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Block, Paragraph};
 use serde_json::Value;
 
 use super::{Pane, Trace, Verifying};
 use crate::base::text::{Lines, one_line, visible};
-use crate::console::cells::{break_exactly, clip, counted, fit};
+use crate::console::cells::{break_exactly, clip, coordinate, counted, fit, width, wrap_within};
 use crate::console::json;
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
@@ -17,6 +17,8 @@ use crate::trace::verify::Verdict;
 
 /// From this width on the events show their time; the event itself always does.
 const WITH_TIME: usize = 60;
+/// Most rows of a verdict.
+const VERDICT_ROWS: usize = 4;
 
 struct Areas {
     sessions: Rect,
@@ -128,7 +130,6 @@ fn empty(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
 
 fn draw_events(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     let focus = Focus::from(trace.pane == Pane::Events);
-    let (verdict, meaning) = verdict(trace);
     let mut title = vec![Span::styled(" Events ", look.style(Meaning::Title))];
     if let Some(session) = trace.session() {
         let words = counted(
@@ -138,11 +139,9 @@ fn draw_events(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
         let words = format!("{} {} {words} ", session.session, look.mark(Mark::Bullet));
         title.push(Span::styled(words, look.style(Meaning::Dim)));
     }
-    let mut block = look.panel(focus).title(Line::from(title));
-    let inner = block.inner(area);
+    let block = look.panel(focus).title(Line::from(title));
+    let inner = draw_verdict(trace, block, frame, area, look);
     let cells = usize::from(inner.width);
-    let text = clip(&verdict, cells.saturating_sub(2), look);
-    block = block.title_bottom(Line::styled(format!(" {text} "), look.style(meaning)));
     let time = if cells >= WITH_TIME { "TIME      " } else { "" };
     let head = format!("  {:>5}  {time}{}  SUMMARY", "SEQ", fit("TYPE", 20, look));
     let mut lines = vec![Line::styled(
@@ -167,7 +166,28 @@ fn draw_events(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
             (false, _) => line,
         });
     }
-    frame.render_widget(Paragraph::new(lines).block(block), area);
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// Paints a panel with what is proven of its events, and tells how much of it is left for them.
+fn draw_verdict(trace: &Trace, block: Block, frame: &mut Frame, area: Rect, look: Look) -> Rect {
+    let (verdict, meaning) = verdict(trace);
+    let style = look.style(meaning);
+    let inner = block.inner(area);
+    let cells = usize::from(inner.width);
+    if width(&verdict) + 2 <= cells {
+        let verdict = Line::styled(format!(" {verdict} "), style);
+        frame.render_widget(block.title_bottom(verdict), area);
+        return inner;
+    }
+    // What does not fit into the border stands above it: the end of a verdict is often the news.
+    frame.render_widget(block, area);
+    let rows = wrap_within(&verdict, cells, VERDICT_ROWS, look).into_iter();
+    let rows: Vec<Line> = rows.map(|row| Line::styled(row, style)).collect();
+    let below = Constraint::Length(coordinate(rows.len()));
+    let [events, below] = Layout::vertical([Constraint::Fill(1), below]).areas(inner);
+    frame.render_widget(Paragraph::new(rows), below);
+    events
 }
 
 fn event_line(event: &Event, chosen: Focus, cells: usize, look: Look) -> Line<'static> {

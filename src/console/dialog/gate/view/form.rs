@@ -260,9 +260,17 @@ fn question_head(field: &Field, at: usize, focus: Focus, look: Look) -> Line<'st
         | ResponseType::Number
         | ResponseType::Json) => other.as_str(),
     };
+    let sensitive = if field.question.sensitive() {
+        ", sensitive: only a hash is kept"
+    } else {
+        ""
+    };
     Line::from(vec![
         Span::styled(format!("{mark}Q{} ", at + 1), look.style(Meaning::Key)),
-        Span::styled(format!("{kind}, {needed}"), look.style(Meaning::Dim)),
+        Span::styled(
+            format!("{kind}, {needed}{sensitive}"),
+            look.style(Meaning::Dim),
+        ),
     ])
 }
 

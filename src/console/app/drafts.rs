@@ -1,0 +1,55 @@
+//! What was typed and not yet decided with: in memory while the console runs, and on disk for the next.
+
+use std::collections::BTreeSet;
+
+use super::App;
+use crate::base::id::GateId;
+use crate::console::dialog::gate::Draft;
+use crate::console::layer::Layer;
+use crate::console::request::Request;
+use crate::console::screen::queue::find;
+use crate::engine::held::Held;
+
+impl App {
+    /// Has what was typed into the open dialog kept, when that changed.
+    pub(super) fn keep_typed(&mut self) -> Option<Request> {
+        match self.layers.last_mut() {
+            Some(Layer::Gate(dialog)) => dialog.keep_typed(),
+            Some(Layer::Help(_) | Layer::Quit(_)) | None => None,
+        }
+    }
+
+    /// Closes the topmost layer; what was typed in it is kept.
+    pub(super) fn close(&mut self) -> Option<Request> {
+        let Some(Layer::Gate(dialog)) = self.layers.pop() else {
+            return None;
+        };
+        let gate = dialog.gate().clone();
+        if find(&self.snapshot.held, &gate).is_none() {
+            self.drafts.remove(&gate);
+            return None;
+        }
+        let forget = dialog.outlived_draft();
+        self.drafts.insert(gate.clone(), dialog.into_draft());
+        forget.then_some(Request::KeepDraft(gate, None))
+    }
+
+    /// What was typed at a request: here, or before the console was started.
+    pub(super) fn draft_of(&self, held: &Held) -> Option<Draft> {
+        match self.drafts.get(&held.id) {
+            // What was thrown away here stays so, whatever is still on disk.
+            Some(here) => here.clone(),
+            None => Draft::resume(held, self.snapshot.drafts.get(&held.id)?),
+        }
+    }
+
+    /// The requests with an answer begun.
+    pub(in crate::console) fn drafted(&self) -> BTreeSet<GateId> {
+        let here = self.drafts.iter().filter(|(_, draft)| draft.is_some());
+        let kept = self.snapshot.drafts.keys().filter(|gate| {
+            let held = find(&self.snapshot.held, gate);
+            held.is_some_and(|held| self.draft_of(held).is_some())
+        });
+        here.map(|(gate, _)| gate).chain(kept).cloned().collect()
+    }
+}

@@ -1,0 +1,287 @@
+//! What was typed, through closing the dialog and through the end of the console.
+
+use std::sync::Arc;
+
+use ratatui::crossterm::event::{Event, KeyCode};
+use serde_json::{Value, json};
+
+use super::fixture::{busy, gate, held, onboarding, question, snapshot, ticket_delete};
+use super::gate::{REASON, fill};
+use super::stage::{Stage, decisions};
+use crate::atlas::document::RiskTier;
+use crate::base::digest::Digest;
+use crate::console::request::Request;
+use crate::engine::held::Held;
+use crate::runtime::snapshot::{Access, Drafts, Snapshot};
+
+const WIDE: (u16, u16) = (120, 36);
+
+/// The drafts among requests.
+fn told(requests: Vec<Request>) -> Vec<Option<Value>> {
+    let draft = |request| match request {
+        Request::KeepDraft(_, draft) => Some(draft),
+        _ => None,
+    };
+    requests.into_iter().filter_map(draft).collect()
+}
+
+/// A picture in which a draft of that request is on disk.
+fn with_draft(mut picture: Snapshot, id: &str, draft: Value) -> Snapshot {
+    let drafts = Drafts::from([(id.parse().unwrap(), draft)]);
+    picture.drafts = Arc::new(drafts);
+    picture
+}
+
+/// What is kept of `c-121` when every question is answered and a reason to deny was begun.
+fn full_draft() -> Value {
+    let item = ticket_delete();
+    json!({
+        "request_hash": item.request_hash.to_string(),
+        "atlas_hash": item.atlas_hash.to_string(),
+        "answered": 0,
+        "answers": [
+            { "gate": 0, "question": "justify-risk", "raw": REASON },
+            { "gate": 0, "question": "irreversible", "raw": "understood" },
+            { "gate": 1, "question": "confirm", "raw": true },
+        ],
+        "reason": "wrong\ntenant",
+    })
+}
+
+/// A console that was just started on a disk with that draft.
+fn restarted(draft: Value) -> Stage {
+    Stage::new(with_draft(busy(), "c-121", draft), WIDE)
+}
+
+/// What the queue says about `c-121`.
+fn is_marked(stage: &Stage) -> bool {
+    let text = stage.text();
+    let row = text.lines().find(|row| row.contains("c-121  "));
+    row.unwrap().contains("draft")
+}
+
+/// A request with one sensitive question and one that is not. Of a sensitive answer the record has only
+/// a hash, so that a draft on disk must not have the answer itself.
+fn with_secret() -> Held {
+    let secret = question(json!({
+        "question_id": "pin",
+        "question": "Your PIN",
+        "response_type": "text",
+        "sensitive": true,
+    }));
+    let plain = question(json!({
+        "question_id": "why",
+        "question": "Why?",
+        "response_type": "text",
+    }));
+    let mut item = held("c-1", "x.write", RiskTier::Low, 1, 60);
+    item.gates = vec![gate("g", "action_pre", "it writes", vec![secret, plain])];
+    item
+}
+
+#[test]
+fn every_change_is_told_and_nothing_else() {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    stage.open();
+    let answer = |text: &str| {
+        let item = onboarding();
+        Some(json!({
+            "request_hash": item.request_hash.to_string(),
+            "atlas_hash": item.atlas_hash.to_string(),
+            "answered": 0,
+            "answers": [{ "gate": 0, "question": "irreversible", "raw": text }],
+            "reason": "",
+        }))
+    };
+    assert_eq!(told(stage.type_text("un")), [answer("u"), answer("un")]);
+    for code in [KeyCode::Left, KeyCode::Tab, KeyCode::BackTab, KeyCode::F(6)] {
+        assert_eq!(stage.press(code), [], "{code:?} types nothing");
+    }
+    stage.press(KeyCode::F(6));
+    stage.press(KeyCode::End);
+    let paste = Event::Paste("der".to_owned());
+    assert_eq!(told(stage.event(&paste)), [answer("under")]);
+    let gone = told(stage.presses(KeyCode::Backspace, 6));
+    assert_eq!(gone.len(), 5, "{gone:?}");
+    assert_eq!(gone[4], None, "nothing is worth keeping any more");
+}
+
+#[test]
+fn the_whole_form_is_told_and_taken_up_after_a_restart() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.open_gate("c-121");
+    fill(&mut stage);
+    stage.press(KeyCode::BackTab);
+    stage.press(KeyCode::Enter);
+    stage.type_text("wrong");
+    stage.press(KeyCode::Enter);
+    let requests = stage.type_text("tenant");
+    assert_eq!(told(requests).pop(), Some(Some(full_draft())));
+
+    let mut stage = restarted(full_draft());
+    assert!(is_marked(&stage));
+    stage.open_gate("c-121");
+    stage.shows(REASON);
+    stage.shows("understood");
+    stage.shows("(•) yes");
+    stage.shows("Answer · draft kept");
+    stage.shows("> Q1");
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Char('d'));
+    stage.wait(crate::base::limits::ARMING);
+    stage.shows("wrong");
+    stage.shows("tenant");
+}
+
+#[test]
+fn taking_a_draft_up_decides_nothing_and_begins_every_check_anew() {
+    let mut stage = restarted(full_draft());
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Enter);
+    stage.shows("ARMING");
+    for code in [KeyCode::Tab, KeyCode::Enter, KeyCode::Enter] {
+        assert_eq!(stage.presses(code, 3), [], "keys are dropped while arming");
+    }
+    stage.wait(crate::base::limits::ARMING);
+    stage.hides("Review: what will be written");
+    stage.presses(KeyCode::PageDown, 4);
+    stage.presses(KeyCode::BackTab, 1);
+    assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
+    stage.shows("Review: what will be written");
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("cannot pass: type the hash first");
+}
+
+#[test]
+fn the_characters_of_the_hash_are_never_kept() {
+    let mut stage = restarted(full_draft());
+    stage.open_gate("c-121");
+    stage.presses(KeyCode::PageDown, 4);
+    stage.ctrl('s');
+    stage.shows("Review: what will be written");
+    let hash = ticket_delete().request_hash.short(4);
+    assert_eq!(stage.type_text(&hash), []);
+    assert_eq!(stage.event(&Event::Paste(hash)), []);
+}
+
+#[test]
+fn a_draft_for_another_request_is_not_taken_up() {
+    let other = Digest::of("another").to_string();
+    for (name, value) in [
+        ("request_hash", json!(other)),
+        ("atlas_hash", json!(other)),
+        ("answered", json!(1)),
+    ] {
+        let mut draft = full_draft();
+        draft[name] = value;
+        let mut stage = restarted(draft);
+        assert!(!is_marked(&stage), "{name}");
+        stage.open_gate("c-121");
+        stage.shows("3 answers missing");
+        stage.hides("draft kept");
+        let forgotten = told(stage.press(KeyCode::Esc));
+        assert_eq!(forgotten, [None], "{name}: it is of no use to anyone");
+    }
+}
+
+#[test]
+fn a_draft_that_cannot_be_read_is_ignored() {
+    let changed = |pointer: &str, value: Value| {
+        let mut draft = full_draft();
+        *draft.pointer_mut(pointer).unwrap() = value;
+        draft
+    };
+    let mut more = full_draft();
+    more["passed"] = json!(true);
+    for draft in [
+        json!(null),
+        json!("understood"),
+        json!({}),
+        more,
+        changed("/request_hash", json!("x")),
+        changed("/answers/0/question", json!("another")),
+        changed("/answers/0/gate", json!(7)),
+        changed("/answers/0/raw", json!(true)),
+        changed("/answers/2/raw", json!("yes")),
+        changed("/reason", json!(null)),
+    ] {
+        let mut stage = restarted(draft.clone());
+        assert!(!is_marked(&stage), "{draft}");
+        stage.open_gate("c-121");
+        stage.shows("3 answers missing");
+    }
+}
+
+#[test]
+fn what_nobody_could_have_typed_is_left_out_of_a_draft() {
+    let mut draft = full_draft();
+    draft["answers"][0]["raw"] = json!("a\u{202e}b\u{1b}[2Jc");
+    draft["answers"][1]["raw"] = json!("understood\nand more");
+    let mut stage = restarted(draft);
+    stage.open_gate("c-121");
+    stage.shows("ab[2Jc");
+    stage.hides("and more");
+}
+
+#[test]
+fn sensitive_answers_stay_in_memory() {
+    let mut stage = Stage::new(snapshot([with_secret()]), WIDE);
+    stage.open();
+    stage.shows("text, required, sensitive: only a hash is kept");
+    assert_eq!(stage.type_text("1234"), [], "nothing of it leaves");
+    stage.press(KeyCode::Tab);
+    let kept = told(stage.type_text("moved")).pop().unwrap().unwrap();
+    assert_eq!(
+        kept["answers"],
+        json!([{ "gate": 0, "question": "why", "raw": "moved" }])
+    );
+    stage.snapshot(with_draft(snapshot([with_secret()]), "c-1", kept.clone()));
+    stage.shows("draft kept, without sensitive answers");
+    assert_eq!(stage.press(KeyCode::Esc), []);
+    stage.open();
+    stage.shows("1234");
+    let mut stage = Stage::new(with_draft(snapshot([with_secret()]), "c-1", kept), WIDE);
+    stage.open();
+    stage.shows("moved");
+    stage.shows("1 answer missing");
+}
+
+#[test]
+fn only_what_is_on_disk_is_said_to_be_kept() {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    stage.open();
+    let half = told(stage.type_text("underst")).pop().unwrap().unwrap();
+    stage.hides("draft kept");
+    stage.snapshot(with_draft(snapshot([onboarding()]), "c-119", half));
+    stage.shows("Answer · draft kept");
+    stage.type_text("o");
+    stage.hides("draft kept");
+}
+
+#[test]
+fn what_was_thrown_away_stays_so_while_the_disk_lags_behind() {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    stage.open();
+    let draft = told(stage.type_text("x")).pop().unwrap().unwrap();
+    stage.snapshot(with_draft(snapshot([onboarding()]), "c-119", draft));
+    assert_eq!(told(stage.press(KeyCode::Backspace)), [None]);
+    stage.press(KeyCode::Esc);
+    stage.hides("draft");
+    stage.open();
+    stage.shows("1 answer missing");
+    stage.hides("draft kept");
+}
+
+#[test]
+fn a_read_only_console_keeps_no_drafts() {
+    let mut picture = with_draft(busy(), "c-121", json!({}));
+    picture.access = Access::ReadOnly;
+    let mut stage = Stage::new(picture, WIDE);
+    stage.open_gate("c-121");
+    assert_eq!(stage.type_text("half an answer"), []);
+    assert_eq!(stage.event(&Event::Paste("more".to_owned())), []);
+    stage.presses(KeyCode::Backspace, 30);
+    assert_eq!(stage.press(KeyCode::Esc), []);
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+}

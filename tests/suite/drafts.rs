@@ -1,0 +1,105 @@
+//! What operators typed and have not decided with: kept, given back, and thrown away when it is over.
+
+use std::sync::Arc;
+
+use cra_core::engine::command::Reply;
+use cra_core::runtime::snapshot::{Access, ChainVerdict};
+use cra_core::runtime::{Parts, Runtime};
+use cra_core::store::Store;
+use cra_core::store::memory::MemoryStore;
+use serde_json::{Value, json};
+
+use super::support::{Bench, clock, parts};
+
+/// The drafts that a restart would find.
+async fn on_disk(store: &Arc<dyn Store>) -> Vec<(String, Option<Value>)> {
+    let rows = store.state().await.unwrap().into_iter();
+    let drafts = rows.filter(|row| row.kind == "draft");
+    let body = |body: Option<String>| body.map(|body| serde_json::from_str(&body).unwrap());
+    drafts.map(|row| (row.key, body(row.body))).collect()
+}
+
+#[tokio::test]
+async fn a_draft_comes_back_after_a_restart_and_goes_when_the_request_is_decided() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let clock = clock();
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
+    let desk = bench.runtime.desk();
+    for text in ["underst", "understood"] {
+        let draft = json!({ "text": text });
+        desk.keep_draft(held.id.clone(), Some(draft.clone())).await;
+        bench
+            .until(|s| s.drafts.get(&held.id) == Some(&draft))
+            .await;
+    }
+    bench.runtime.stop().await;
+    let kept = json!({ "text": "understood" });
+    assert_eq!(
+        on_disk(&store).await,
+        [(held.id.to_string(), Some(kept.clone()))]
+    );
+
+    let bench = Bench::start(Arc::clone(&store), clock).await;
+    let picture = bench.until(|s| s.held.len() == 1).await;
+    assert_eq!(picture.drafts.get(&held.id), Some(&kept));
+    assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
+    bench
+        .until(|s| s.held.is_empty() && s.drafts.is_empty())
+        .await;
+    // What comes too late is for nobody.
+    let desk = bench.runtime.desk();
+    desk.keep_draft(held.id.clone(), Some(kept)).await;
+    bench.runtime.stop().await;
+    assert_eq!(on_disk(&store).await, []);
+}
+
+#[tokio::test]
+async fn a_draft_that_is_thrown_away_is_gone() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::start(Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
+    let desk = bench.runtime.desk();
+    desk.keep_draft(held.id.clone(), Some(json!("x"))).await;
+    bench.until(|s| !s.drafts.is_empty()).await;
+    desk.keep_draft(held.id.clone(), None).await;
+    bench.until(|s| s.drafts.is_empty()).await;
+    bench.runtime.stop().await;
+    assert_eq!(on_disk(&store).await, []);
+}
+
+#[tokio::test]
+async fn a_console_that_only_looks_keeps_no_draft() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::start(Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    let held = Arc::clone(&bench.until(|s| s.held.len() == 1).await.held[0]);
+    bench.runtime.stop().await;
+    let looking = Parts {
+        access: Access::ReadOnly,
+        ..parts(Arc::clone(&store)).await
+    };
+    let runtime = Runtime::start(looking).await.unwrap();
+    let desk = runtime.desk();
+    desk.keep_draft(held.id.clone(), Some(json!("x"))).await;
+    runtime.stop().await;
+    assert_eq!(on_disk(&store).await, []);
+}
+
+#[tokio::test]
+async fn what_is_behind_the_last_signed_head_is_counted() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::start(store, clock()).await;
+    let verified = |events, unsealed| ChainVerdict::Verified { events, unsealed };
+    bench.until(|s| s.chain.verdict == verified(0, 0)).await;
+    bench.begin("s-1").await;
+    let events = bench.until(|s| s.held.len() == 1).await.chain.events;
+    assert!(events > 0);
+    // The clock stands still, so that sealing by time never comes.
+    bench.runtime.desk().verify().await.unwrap();
+    bench
+        .until(|s| s.chain.verdict == verified(events, events))
+        .await;
+}
