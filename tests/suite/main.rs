@@ -9,6 +9,7 @@
 )]
 
 mod atlases;
+mod attacks;
 mod cli;
 mod coding_agents;
 mod conformance;

@@ -13,7 +13,8 @@ pub struct Trust {
     log: Option<SessionId>,
     keys: Vec<Verifier>,
     signed: BTreeMap<u64, Signed>,
-    known: BTreeMap<u64, LogHead>,
+    /// All of a size: two that differ cannot both be the log's, and neither is passed over.
+    known: BTreeMap<u64, Vec<LogHead>>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +63,8 @@ impl Trust {
     #[must_use]
     pub fn signed(mut self, heads: impl IntoIterator<Item = (LogHead, Note)>) -> Self {
         for (head, note) in heads {
+            // Lines do not say which log they are of, or that there was one.
+            self.log.get_or_insert_with(|| head.log.clone());
             let size = head.size;
             let decisive = false;
             let signed = Signed {
@@ -86,13 +89,14 @@ impl Trust {
     #[must_use]
     pub fn known(mut self, known: KnownHead) -> Self {
         self.log.get_or_insert_with(|| known.head.log.clone());
-        self.known.insert(known.head.size, known.head);
+        let of_size = self.known.entry(known.head.size).or_default();
+        of_size.push(known.head);
         self
     }
 
-    /// The largest head from elsewhere.
-    pub(super) fn largest_known(&self) -> Option<&LogHead> {
-        self.known.values().next_back()
+    /// All heads from elsewhere, the smallest first.
+    pub(super) fn all_known(&self) -> impl Iterator<Item = &LogHead> {
+        self.known.values().flatten()
     }
 
     /// The signed head of this size, and whether its signature decides anything. After another key
@@ -102,8 +106,8 @@ impl Trust {
         Some((&signed.head, &signed.note, signed.decisive))
     }
 
-    pub(super) fn known_at(&self, size: u64) -> Option<&LogHead> {
-        self.known.get(&size)
+    pub(super) fn known_at(&self, size: u64) -> &[LogHead] {
+        self.known.get(&size).map_or(&[], Vec::as_slice)
     }
 
     /// Signed heads beyond this size.

@@ -3,6 +3,7 @@
 use super::super::trust::agrees;
 use super::super::verdict::Verdict;
 use super::{Behind, LogVerifier};
+use crate::trace::head::LogHead;
 
 impl LogVerifier {
     /// Holds the log as it is now against the heads of its size.
@@ -10,7 +11,7 @@ impl LogVerifier {
         let size = self.tree.size();
         let signed = self.trust.signed_at(size);
         let known = self.trust.known_at(size);
-        if signed.is_none() && known.is_none() {
+        if signed.is_none() && known.is_empty() {
             return;
         }
         let root = self.tree.root();
@@ -21,7 +22,7 @@ impl LogVerifier {
             let what = format!("its first {size} entries are not those of the {whose}");
             Verdict::diverged(size - 1, what)
         };
-        let known = known.map(|head| agrees(head, &log, &root));
+        let known = (!known.is_empty()).then(|| known.iter().all(|head| agrees(head, &log, &root)));
         let signed = signed.map(|(head, note, decisive)| {
             let decisive = decisive || !self.offered.is_empty();
             let agreed = agrees(head, &log, &root);
@@ -79,14 +80,13 @@ impl LogVerifier {
     /// Heads of more entries than there are: the log was longer once.
     pub(super) fn hold_against_larger_heads(&mut self) {
         let found = self.tree.size();
-        let known = self.trust.largest_known();
-        let known = known.map(|head| (head.size, self.trust.log() == Some(&head.log)));
-        if let Some((expected, ours)) = known {
-            if !ours {
-                self.fail_log(Verdict::diverged(0, "the head is one of another log"));
-            } else if expected > found {
-                self.fail_log(Verdict::Truncated { found, expected });
-            }
+        let known = self.trust.all_known().map(|head| head.size).max();
+        let strange = |head: &LogHead| self.trust.log() != Some(&head.log);
+        if self.trust.all_known().any(strange) {
+            self.fail_log(Verdict::diverged(0, "the head is one of another log"));
+        }
+        if let Some(expected) = known.filter(|size| *size > found) {
+            self.fail_log(Verdict::Truncated { found, expected });
         }
         let beyond = self.trust.signed_beyond(found).map(|(head, note)| {
             let expected = head.size;
