@@ -18,6 +18,7 @@ mod examples;
 mod extensions;
 mod hooks;
 mod house;
+mod powercuts;
 mod readme;
 mod runtime;
 mod scenarios;

@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 
 use outside::{Moody, OUTSIDE};
 
-use super::support::{Bench, Dice, acme, clock, decide, good_answers, signer};
+use super::support::{Bench, Dice, acme, clock, decide, good_answers, settle, signer};
 
 mod agents;
 mod outside;
@@ -367,13 +367,6 @@ fn asked(held: &Held) -> Asked {
         Subject::Action(call) => call.params.to_string(),
     };
     (held.session.to_string(), held.action().to_owned(), params)
-}
-
-/// Lets everything that can go on go on. One thread, no real time: the order is always the same.
-async fn settle() {
-    for _ in 0..200 {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[test]

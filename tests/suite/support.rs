@@ -209,3 +209,10 @@ impl Dice {
         (sides > 0).then(|| &items[usize::try_from(self.roll(sides)).unwrap()])
     }
 }
+
+/// Lets everything that can go on go on. One thread, no real time: the order is always the same.
+pub(crate) async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
