@@ -23,5 +23,6 @@ mod readme;
 mod runtime;
 mod scenarios;
 mod simulation;
+mod sqlite;
 mod store;
 mod support;
