@@ -38,9 +38,14 @@ impl LogVerifier {
         match signed {
             Some((true, true, Some(key))) => self.signed(size, key),
             Some((false, _, Some(_))) => self.fail_log(differs("head that was signed")),
-            Some((_, true, None) | (false, _, None)) if self.trust.has_keys() => {
+            Some((agreed, decisive, None)) if self.trust.has_keys() && (decisive || !agreed) => {
                 let what = format!("a head of {size} entries is not signed with the key");
-                self.fail_log(Verdict::broken(size - 1, what));
+                let fault = Verdict::broken(size - 1, what);
+                match agreed {
+                    // It may be of a key before: then a later head of a trusted one covers the same.
+                    true => drop(self.stranger.get_or_insert(fault)),
+                    false => self.fail_log(fault),
+                }
             }
             Some(_) | None => {}
         }
@@ -60,6 +65,7 @@ impl LogVerifier {
         for key in std::mem::take(&mut self.offered) {
             self.trust.add_key(key);
         }
+        self.stranger = None;
         self.key = Some(key);
         self.behind = Behind::default();
     }
@@ -79,6 +85,9 @@ impl LogVerifier {
 
     /// Heads of more entries than there are: the log was longer once.
     pub(super) fn hold_against_larger_heads(&mut self) {
+        if let Some(fault) = self.stranger.take() {
+            self.fail_log(fault);
+        }
         let found = self.tree.size();
         let known = self.trust.all_known().map(|head| head.size).max();
         let strange = |head: &LogHead| self.trust.log() != Some(&head.log);
