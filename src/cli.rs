@@ -20,7 +20,6 @@ mod exit;
 mod run;
 mod settings;
 mod trace;
-mod trace_verify;
 
 use args::{Args, Command, TraceCommand};
 use error::Failure;
@@ -59,8 +58,14 @@ fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Trace { command }) => match command {
             TraceCommand::List(list) => trace::list(&settings, &list),
             TraceCommand::Show(show) => trace::show(&settings, &show),
-            TraceCommand::Verify(verify) => trace_verify::verify(&settings, &verify),
+            TraceCommand::Verify(verify) => trace::verify(&settings, &verify),
+            TraceCommand::Replay(replay) => trace::replay(&settings, &replay),
+            TraceCommand::Diff(diff) => trace::diff(&settings, &diff),
             TraceCommand::Export(export) => trace::export(&settings, &export),
+            TraceCommand::Import(import) => trace::import(&settings, &import),
+            TraceCommand::Prune(prune) => trace::prune(&settings, &prune),
+            TraceCommand::Head(head) => trace::head(&settings, &head),
+            TraceCommand::Key(key) => trace::key(&settings, &key),
         },
         Some(Command::Atlas { command }) => match command {
             args::AtlasCommand::Lint(lint) => atlas::lint(&settings, &lint),

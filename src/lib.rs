@@ -17,7 +17,7 @@
 //! | [`base`] | time, identifiers, digests, canonical JSON, wildcard patterns, limits |
 //! | [`atlas`] | the steward's manifest, from text to a proven [`atlas::Atlas`], and every problem with its place |
 //! | [`engine`] | decisions: `(state, command, now) -> effects`; no I/O, no clock, no dice |
-//! | [`trace`] | event types, the hash chain, its verification, JSON Lines |
+//! | [`trace`] | event types, the hash chain, its verification; replay, comparison and exports |
 //! | [`store`] | where record and state are kept: SQLite, and memory for tests |
 //! | [`runtime`] | the one actor that carries effects out; a way in for agents, another for the operator |
 //! | [`gateway`] | doors for agents |

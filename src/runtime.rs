@@ -9,6 +9,7 @@
 //!
 //! Contract: after a failed write nothing is allowed any more. Whoever waits is told.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -112,7 +113,7 @@ impl Runtime {
     /// # Errors
     /// When what was kept cannot be read or used.
     pub async fn start(parts: Parts) -> Result<Self, StartError> {
-        let mut known = std::collections::BTreeSet::new();
+        let mut known = BTreeSet::new();
         if let Some(twice) = parts.atlases.iter().find(|atlas| !known.insert(&atlas.id)) {
             return Err(StartError::SameAtlas(twice.id.clone()));
         }
@@ -237,12 +238,19 @@ async fn restore(
             body: row.body.map(read),
         });
     }
-    let sessions = store.sessions().await?;
-    let ended = sessions.into_iter().filter(|session| session.ended);
-    let ended = ended
+    // What is on record and not at work is over, also where it was recorded elsewhere and never ended:
+    // nobody goes on with it.
+    let at_work: BTreeSet<_> = kept
+        .iter()
+        .filter(|change| change.kind == StateKind::Session)
+        .map(|change| change.key.clone())
+        .collect();
+    let sessions = store.sessions().await?.into_iter();
+    let over = sessions
+        .filter(|session| session.ended || !at_work.contains(session.session.as_str()))
         .map(|session| session.session)
-        .collect::<std::collections::BTreeSet<SessionId>>();
-    let (engine, effects) = Engine::restore(atlases, ids, kept, ended, now)?;
+        .collect::<BTreeSet<SessionId>>();
+    let (engine, effects) = Engine::restore(atlases, ids, kept, over, now)?;
     let held = engine.held();
     drafts.retain(|gate, _| held.iter().any(|held| held.id == *gate));
     Ok((engine, effects, drafts))

@@ -1,8 +1,10 @@
 //! Canonical JSON (RFC 8785): one text for one value.
 
+use serde::Serialize;
 use serde_json::{Map, Number, Value};
 
 mod scan;
+mod write;
 
 pub use scan::{is_canonical_object, object_length};
 
@@ -18,11 +20,14 @@ const FIRST_EXPONENT: f64 = 1e21;
 /// RFC 8785 passes numbers through doubles. An integer beyond 2^53 would be rounded there, and two
 /// different requests would hash alike: so such an integer becomes the string of its digits first.
 #[must_use]
-pub fn canonical(value: &Value) -> String {
-    let exact = exact(value);
-    // INVARIANT: a `Value` has string keys and finite numbers only, the two things that
-    // canonicalising can refuse; the fallback keeps the text unambiguous all the same.
-    serde_json_canonicalizer::to_string(&exact).unwrap_or_else(|_| exact.to_string())
+pub fn canonical(value: &(impl Serialize + ?Sized)) -> String {
+    let mut text = String::with_capacity(256);
+    // INVARIANT: what is written here has string keys and finite numbers only, the two things that
+    // canonicalising can refuse; a text that is no JSON fits no hash and no reader.
+    if write::write(value, &mut text).is_err() {
+        text.clear();
+    }
+    text
 }
 
 /// `value` with every integer beyond 2^53 as the string of its digits: what `canonical` writes, as

@@ -104,6 +104,17 @@ restricted_id!(
     ExecutionId
 );
 
+impl SessionId {
+    /// What the names of logs begin with. A log is a session of its own, and no agent's.
+    pub const LOG: &str = "log-";
+
+    /// Whether it is the name of a log.
+    #[must_use]
+    pub fn is_log(&self) -> bool {
+        self.0.starts_with(Self::LOG)
+    }
+}
+
 impl GateId {
     /// The `number`th gate of a store.
     #[must_use]

@@ -4,6 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand};
 
+mod trace;
+
+pub(super) use trace::*;
+
 /// A terminal governance console for AI agents.
 ///
 /// Without a command it opens the console: agents ask, gates of the Atlas hold them, you answer, and
@@ -151,77 +155,6 @@ pub(super) struct Run {
     /// Print JSON, a list of steps
     #[arg(long)]
     pub(super) json: bool,
-}
-
-#[derive(Debug, Subcommand)]
-pub(super) enum TraceCommand {
-    /// List the sessions on record, newest first
-    List(List),
-    /// Show the events of a session
-    Show(Show),
-    /// Check that chains hold; exits with 6 when one does not
-    Verify(Verify),
-    /// Write events as JSON Lines, one event a line
-    Export(Export),
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct List {
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct Show {
-    /// The session
-    pub(super) session: String,
-
-    /// First event to show
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    pub(super) from: u64,
-
-    /// Most events to show
-    #[arg(long, value_name = "N", default_value_t = 1000)]
-    pub(super) limit: usize,
-
-    /// Print JSON, one event a line
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct Verify {
-    /// The session; all when absent
-    pub(super) session: Option<String>,
-
-    /// Check an exported file instead of the store; `-` is standard input
-    #[arg(long, value_name = "FILE")]
-    pub(super) file: Option<PathBuf>,
-
-    /// Hold it against a head that was kept elsewhere: a file, or the text of `cra trace head`; may be
-    /// given several times
-    #[arg(long, value_name = "HEAD", action = ArgAction::Append)]
-    pub(super) known_head: Vec<String>,
-
-    /// The public key that signs it, as `cra trace key` prints it, or a file with it (default: the key
-    /// beside the store)
-    #[arg(long, value_name = "KEY")]
-    pub(super) key: Option<String>,
-
-    /// Print JSON
-    #[arg(long)]
-    pub(super) json: bool,
-}
-
-#[derive(Debug, ClapArgs)]
-pub(super) struct Export {
-    /// The session; all when absent
-    pub(super) session: Option<String>,
-
-    /// File to write; standard output when absent. A file that exists is left alone
-    #[arg(long, short, value_name = "FILE")]
-    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

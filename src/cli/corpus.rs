@@ -27,6 +27,7 @@ use crate::trace::verify::{Trust, Verdict};
 use super::run::scenario::Scenario;
 
 mod mutation;
+mod reading;
 
 use mutation::{Dice, mutated, mutated_json};
 

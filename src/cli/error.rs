@@ -8,6 +8,7 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::runtime::StartError;
+use crate::runtime::upkeep::UpkeepError;
 use crate::store::StoreError;
 use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
@@ -27,6 +28,16 @@ pub(super) enum Failure {
     NoHome,
     #[error("no session `{0}` is on record")]
     NoSession(String),
+    #[error("no session `{}` is in `{}`", .1, .0.display())]
+    NoSessionIn(PathBuf, String),
+    #[error("session `{session}` has no event {at}: they are 0 to {last}")]
+    NoEvent { session: String, at: u64, last: u64 },
+    #[error("`{}` has no event in line {line}: {what}", file.display())]
+    NotAnEvent {
+        file: PathBuf,
+        line: u64,
+        what: String,
+    },
     #[error("`{}` has no events, so it proves nothing", .0.display())]
     EmptyExport(PathBuf),
     #[error("`{0}` is no public key: {1}")]
@@ -35,6 +46,14 @@ pub(super) enum Failure {
     Head(String, HeadError),
     #[error(transparent)]
     SigningKey(#[from] KeyError),
+    #[error(transparent)]
+    Upkeep(#[from] UpkeepError),
+    #[error("nothing of the record is signed yet")]
+    Unsigned,
+    #[error("`{}` does not hold, so nothing of it is taken in: {}", .0.display(), .1)]
+    Unsound(PathBuf, String),
+    #[error("no Atlas says how long events are kept, so all are kept")]
+    KeepsAll,
     #[error("there is no record yet: `{}` does not exist", .0.display())]
     NoStore(PathBuf),
     #[error("cannot read `{}`: {}", .0.display(), .1)]
@@ -103,7 +122,7 @@ impl Failure {
             | Self::TwoSessions(_)
             | Self::Key(..)
             | Self::Head(..) => exit::USAGE,
-            Self::EmptyExport(_) => exit::BROKEN,
+            Self::EmptyExport(_) | Self::Unsound(..) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
             Self::SameAtlas { .. } => exit::LINT,
             Self::Atlas(error) if !matches!(error, LoadError::Io { .. }) => exit::LINT,
@@ -112,7 +131,13 @@ impl Failure {
             | Self::Output(_)
             | Self::NoHome
             | Self::SigningKey(_)
+            | Self::Upkeep(_)
+            | Self::Unsigned
+            | Self::KeepsAll
             | Self::NoSession(_)
+            | Self::NoSessionIn(..)
+            | Self::NoEvent { .. }
+            | Self::NotAnEvent { .. }
             | Self::NoStore(_)
             | Self::Read(..)
             | Self::Write(..)
@@ -131,7 +156,7 @@ impl Failure {
         match self {
             Self::NoTerminal => Some(
                 "without a terminal: cra trace list, cra trace show, cra trace verify, \
-                 cra trace export, cra atlas lint, cra run",
+                 cra trace replay, cra trace diff, cra trace export, cra atlas lint, cra run",
             ),
             Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
             Self::Session(_) => {
@@ -142,6 +167,13 @@ impl Failure {
             Self::Key(..) => Some("cra trace key prints it, where the record is kept"),
             Self::Head(..) => Some("cra trace head prints it, and --head-file keeps it"),
             Self::SigningKey(error) => Some(error.help()),
+            Self::Unsigned => Some("open it once with cra, which signs what is there"),
+            Self::Unsound(..) => Some("cra trace verify --file says more about it"),
+            Self::KeepsAll => Some(
+                "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every \
+                 one must have it",
+            ),
+            Self::Upkeep(error) => Some(error.help()),
             Self::Start(StartError::Log(_)) => Some(
                 "nothing was changed; cra trace verify says more; put a backup in its place, or begin a \
                  new record with another --data-dir",
@@ -151,6 +183,10 @@ impl Failure {
             ),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
+            Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),
+            Self::NotAnEvent { .. } => {
+                Some("a file that cra trace export wrote has an event a line")
+            }
             Self::NoStore(_) => {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
@@ -172,6 +208,7 @@ impl Failure {
             ),
             Self::ClosedPipe
             | Self::Output(_)
+            | Self::NoEvent { .. }
             | Self::Read(..)
             | Self::Write(..)
             | Self::Script(..)

@@ -1,11 +1,10 @@
-//! `cra trace`: the record, read and verified without a console.
+//! `cra trace`: the record, read without a console. One file for each command.
 
-use std::fs::OpenOptions;
 use std::io::{self, BufWriter, Write};
 
 use serde_json::Value;
 
-use super::args::{Export, List, Show};
+use super::args::{List, Show};
 use super::error::Failure;
 use super::exit;
 use super::settings::Settings;
@@ -14,8 +13,20 @@ use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::store::RecordedSession;
 use crate::store::sqlite::{FILE_NAME, Reader};
-use crate::trace::event::Event;
 use crate::trace::jsonl;
+
+mod diff;
+mod export;
+mod keep;
+mod record;
+mod replay;
+mod verify;
+
+pub(super) use diff::diff;
+pub(super) use export::export;
+pub(super) use keep::{head, import, key, prune};
+pub(super) use replay::replay;
+pub(super) use verify::verify;
 
 /// Events read at a time, so that memory stays flat.
 const PAGE: usize = 1000;
@@ -30,11 +41,8 @@ pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
     } else if sessions.is_empty() {
         writeln!(out, "No session is on record.")?;
     } else {
-        let width = sessions
-            .iter()
-            .map(|s| s.session.as_str().len())
-            .max()
-            .unwrap_or(0);
+        let names = sessions.iter().map(|s| s.session.as_str().len());
+        let width = names.fold("SESSION".len(), usize::max);
         writeln!(
             out,
             "{:width$}  {:27}  {:>7}  {:6}  AGENT",
@@ -66,88 +74,31 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
     let reader = open(settings)?;
     let session = recorded(&reader, &show.session)?;
     let mut out = BufWriter::new(io::stdout().lock());
-    each_event(&reader, &session, show.from, show.limit, |event| {
-        if show.json {
-            writeln!(out, "{}", jsonl::line(event))
-        } else {
+    let (mut from, mut left) = (show.from, show.limit);
+    while left > 0 {
+        let page = reader.events(&session, from, left.min(PAGE))?;
+        let Some(last) = page.last() else { break };
+        from = last.sequence + 1;
+        left -= page.len();
+        for event in &page {
+            if show.json {
+                writeln!(out, "{}", jsonl::line(event))?;
+                continue;
+            }
             let time = event.timestamp;
             let payload = one_line(&canonical(&Value::from(event.payload.clone())));
             writeln!(
                 out,
                 "{:>6}  {time}  {:22}  {payload}",
                 event.sequence, event.event_type
-            )
+            )?;
         }
-    })?;
+    }
     out.flush()?;
     Ok(exit::OK)
 }
 
-/// Writes events as JSON Lines.
-pub(super) fn export(settings: &Settings, export: &Export) -> Result<u8, Failure> {
-    let reader = open(settings)?;
-    let sessions = match &export.session {
-        Some(name) => vec![recorded(&reader, name)?],
-        None => reader
-            .sessions()?
-            .into_iter()
-            .map(|session| session.session)
-            .collect(),
-    };
-    match &export.output {
-        None => {
-            let mut out = BufWriter::new(io::stdout().lock());
-            write_lines(&reader, &sessions, &mut out)?;
-            out.flush()?;
-        }
-        Some(path) => {
-            let failed = |error| Failure::Write(path.clone(), error);
-            let file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .open(path)
-                .map_err(failed)?;
-            let mut out = BufWriter::new(file);
-            write_lines(&reader, &sessions, &mut out)?;
-            out.flush().map_err(failed)?;
-        }
-    }
-    Ok(exit::OK)
-}
-
-fn write_lines(
-    reader: &Reader,
-    sessions: &[SessionId],
-    out: &mut impl Write,
-) -> Result<(), Failure> {
-    for session in sessions {
-        each_event(reader, session, 0, usize::MAX, |event| {
-            writeln!(out, "{}", jsonl::line(event))
-        })?;
-    }
-    Ok(())
-}
-
-fn each_event(
-    reader: &Reader,
-    session: &SessionId,
-    mut from: u64,
-    mut left: usize,
-    mut take: impl FnMut(&Event) -> io::Result<()>,
-) -> Result<(), Failure> {
-    while left > 0 {
-        let page = reader.events(session, from, left.min(PAGE))?;
-        let Some(last) = page.last() else { break };
-        from = last.sequence + 1;
-        left -= page.len();
-        for event in &page {
-            take(event)?;
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
+fn open(settings: &Settings) -> Result<Reader, Failure> {
     let path = settings.data_dir()?.join(FILE_NAME);
     if !path.exists() {
         return Err(Failure::NoStore(path));
@@ -155,7 +106,7 @@ pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
     Ok(Reader::open(&path)?)
 }
 
-pub(super) fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
+fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
     let known = reader
         .sessions()?
         .into_iter()

@@ -426,6 +426,10 @@ fn for_operator(checkpoint: &mut Checkpoint) {
 }
 
 fn start_fault(start: &StartSession) -> Option<String> {
+    if start.session.is_log() {
+        let log = SessionId::LOG;
+        return Some(format!("names that begin with `{log}` are those of logs"));
+    }
     let names = [Some(&start.agent), start.agent_version.as_ref()];
     if names
         .into_iter()

@@ -15,7 +15,7 @@ use crate::store::{Batch, Prune, Seal, Store, StoreError};
 use crate::trace::event::{KeyRotated, LogStarted, Payload, RetentionApplied, TraceImported};
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
-use crate::trace::verify::{Checked, Remains};
+use crate::trace::verify::Remains;
 
 /// Records that are written, or looked at, together.
 const PAGE: usize = 1024;
@@ -43,6 +43,20 @@ pub enum UpkeepError {
     /// A session of that name is still at work here.
     #[error("the session `{0}` is still open in this store")]
     Live(SessionId),
+}
+
+impl UpkeepError {
+    /// What can be done about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Store(error) => error.help(),
+            Self::Log(_) => "cra trace verify says more about it",
+            Self::Taken(_) | Self::Live(_) => {
+                "nothing was changed; take it into a store of its own with another --data-dir"
+            }
+        }
+    }
 }
 
 impl Upkeep {
@@ -85,7 +99,7 @@ impl Upkeep {
     /// When one is there that is not the beginning of what is to be taken in, or is still at work.
     pub async fn known(
         &self,
-        sessions: &[(Checked, Vec<Digest>)],
+        sessions: &[(SessionId, Vec<Digest>)],
     ) -> Result<BTreeMap<SessionId, u64>, UpkeepError> {
         let live = self.store.state().await?;
         let live: BTreeSet<_> = live
@@ -94,8 +108,7 @@ impl Upkeep {
             .map(|row| row.key)
             .collect();
         let mut known = BTreeMap::new();
-        for (checked, hashes) in sessions {
-            let session = &checked.session;
+        for (session, hashes) in sessions {
             if live.contains(session.as_str()) || session == self.ledger.log() {
                 return Err(UpkeepError::Live(session.clone()));
             }
@@ -123,10 +136,23 @@ impl Upkeep {
     /// When the store fails.
     pub async fn take_in(&mut self, records: Vec<Record>) -> Result<(), UpkeepError> {
         let now = self.clock.now();
+        let mut pruned: BTreeMap<SessionId, Old> = BTreeMap::new();
         for record in &records {
             self.ledger.adopt(record, now);
+            if record.envelope().is_ok_and(|envelope| envelope.is_pruned()) {
+                pruned
+                    .entry(record.session.clone())
+                    .or_default()
+                    .note(record);
+            }
         }
-        self.write(Batch::of(records)).await
+        let mut batch = Batch::of(records);
+        for (session, old) in pruned {
+            // Where it was recorded, this was explained in another log.
+            let entry = old.entry(&session, "pruned before it was taken in");
+            batch.records.push(self.ledger.entry(entry, now));
+        }
+        self.write(batch).await
     }
 
     /// Prunes what is older than its rule allows: the content goes, envelope and hash stay. Returns how
@@ -152,7 +178,8 @@ impl Upkeep {
             if deed == Deed::Tell {
                 continue;
             }
-            let entry = self.ledger.entry(old.entry(&session), now);
+            let reason = "older than the retention of its type";
+            let entry = self.ledger.entry(old.entry(&session, reason), now);
             let mut batch = Batch::of(vec![entry]);
             let ranges = old.ranges;
             batch.prune.push(Prune { session, ranges });
@@ -294,13 +321,13 @@ impl Old {
         self.count += 1;
     }
 
-    fn entry(&self, session: &SessionId) -> RetentionApplied {
+    fn entry(&self, session: &SessionId, reason: &str) -> RetentionApplied {
         RetentionApplied {
             pruned_session: session.to_string(),
             pruned: self.ranges.clone(),
             events: self.count,
             envelopes_hash: self.remains.clone().digest().to_string(),
-            reason: "older than the retention of its type".to_owned(),
+            reason: reason.to_owned(),
         }
     }
 }

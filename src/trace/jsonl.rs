@@ -68,6 +68,21 @@ pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
     Ok((envelope, hash))
 }
 
+/// Reads the event of a line, for showing it. Nothing is proven by that.
+///
+/// # Errors
+/// When it is not an event at all.
+pub fn read_event(line: &[u8]) -> Result<Event, serde_json::Error> {
+    #[derive(serde::Deserialize)]
+    struct Content {
+        payload: Option<serde::de::IgnoredAny>,
+    }
+    let mut event: Event = serde_json::from_slice(line)?;
+    let content: Content = serde_json::from_slice(line)?;
+    event.pruned = content.payload.is_none();
+    Ok(event)
+}
+
 /// Goes over a line once, from field to field, without reading it into values.
 struct Scanner<'a> {
     rest: &'a str,

@@ -1,11 +1,15 @@
 //! The command line without a terminal: exit codes, messages, and files that are left alone.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, SqliteStore};
+use cra_core::store::Store;
+use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::trace::head::LogHead;
+use cra_core::trace::note::Signer;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -13,20 +17,20 @@ use tempfile::TempDir;
 use super::support::{Bench, clock, request, root};
 
 /// What a command came to.
-struct Said {
-    code: i32,
-    out: String,
-    err: String,
+pub(crate) struct Said {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Said {
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("not JSON: {}", self.out))
     }
 
     /// Asserts the exit code, and that the message has all of these.
     #[track_caller]
-    fn fails(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{}{}", self.out, self.err);
         for word in words {
             assert!(self.err.contains(word), "`{word}` is not in:\n{}", self.err);
@@ -35,7 +39,7 @@ impl Said {
     }
 
     #[track_caller]
-    fn succeeds(&self) {
+    pub(crate) fn succeeds(&self) {
         assert_eq!((self.code, self.err.as_str()), (0, ""), "{}", self.out);
     }
 }
@@ -56,20 +60,16 @@ fn said(output: Output) -> Said {
 }
 
 /// A store of its own, closed and in one file.
-struct Desk(TempDir);
+pub(crate) struct Desk(pub(crate) TempDir);
 
 impl Desk {
-    fn empty() -> Self {
+    pub(crate) fn empty() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
     /// With the record of one session: one gate passed, one action allowed.
-    fn recorded() -> Self {
-        let desk = Self::empty();
-        let work = tempfile::tempdir().unwrap();
-        let threads = tokio::runtime::Runtime::new().unwrap();
-        threads.block_on(async {
-            let store = Arc::new(SqliteStore::open(work.path()).unwrap());
+    pub(crate) fn recorded() -> Self {
+        Self::of(|store| async move {
             let bench = Bench::start(store, clock()).await;
             bench.begin("s-1").await;
             let snapshot = bench.until(|s| s.held.len() == 1).await;
@@ -77,26 +77,39 @@ impl Desk {
             let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
             bench.runtime.agents().request_action(get).await.unwrap();
             bench.runtime.stop().await;
-        });
+        })
+    }
+
+    /// With the record of what happens in `life`.
+    pub(crate) fn of<L: Future<Output = ()>>(life: impl FnOnce(Arc<dyn Store>) -> L) -> Self {
+        let desk = Self::empty();
+        let work = tempfile::tempdir().unwrap();
+        let threads = tokio::runtime::Runtime::new().unwrap();
+        threads.block_on(life(Arc::new(SqliteStore::open(work.path()).unwrap())));
         // A copy: the writer's own file is written to until its thread has ended.
         let copy = desk.file();
         Connection::open(work.path().join(FILE_NAME))
             .unwrap()
             .execute("VACUUM INTO ?1", [copy.to_str().unwrap()])
             .unwrap();
+        let log = Reader::open(&copy).unwrap().log().unwrap().log;
+        let signer = Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap();
+        let key = desk.0.path().join(cra_core::store::key::FILE_NAME);
+        fs::write(&key, signer.secret()).unwrap();
+        fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
         desk
     }
 
-    fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         self.0.path().join(FILE_NAME)
     }
 
-    fn sql(&self, sql: &str) {
+    pub(crate) fn sql(&self, sql: &str) {
         let connection = Connection::open(self.file()).unwrap();
         connection.execute_batch(sql).unwrap();
     }
 
-    fn run(&self, args: &[&str]) -> Said {
+    pub(crate) fn run(&self, args: &[&str]) -> Said {
         let mut command = command(self.0.path());
         command.args(args).arg("--data-dir").arg(self.0.path());
         said(command.output().unwrap())
@@ -131,6 +144,7 @@ fn without_a_terminal_the_console_names_what_works_there() {
         "cra trace list",
         "cra trace show",
         "cra trace verify",
+        "cra trace replay",
         "cra trace export",
         "cra atlas lint",
     ];
@@ -369,7 +383,10 @@ fn help_names_every_command_and_the_exit_codes() {
             &["--help"],
             &["demo", "run", "trace", "atlas", "--data-dir", "Exit codes"],
         ),
-        (&["trace", "--help"], &["list", "show", "verify", "export"]),
+        (
+            &["trace", "--help"],
+            &["list", "show", "verify", "replay", "diff", "export"],
+        ),
         (&["atlas", "--help"], &["lint"]),
     ];
     for (args, names) in cases {
@@ -397,7 +414,13 @@ fn run_unread(desk: &Desk, args: &[&str]) -> Said {
 fn a_reader_that_stops_reading_is_nobodys_error() {
     let desk = Desk::recorded();
     let good = example();
-    let commands: [&[&str]; 8] = [
+    let commands: [&[&str]; 14] = [
+        &["trace", "replay", "s-1"],
+        &["trace", "replay", "s-1", "--at", "3"],
+        &["trace", "diff", "s-1", "s-1"],
+        &["trace", "export", "--format", "csv"],
+        &["trace", "export", "--format", "html"],
+        &["trace", "export", "--format", "otlp"],
         &["trace", "list"],
         &["trace", "list", "--json"],
         &["trace", "show", "s-1"],
@@ -418,7 +441,9 @@ fn a_verdict_stands_when_nobody_reads_it_to_the_end() {
     let desk = Desk::recorded();
     desk.sql("UPDATE events SET record = replace(record, 'op-1', 'op-2')");
     let bad = invalid("misspelt-keys.yaml");
-    let commands: [(&[&str], i32); 4] = [
+    let commands: [(&[&str], i32); 6] = [
+        (&["trace", "replay", "s-1"], 6),
+        (&["trace", "diff", "s-1", "s-1"], 6),
         (&["trace", "verify"], 6),
         (&["trace", "verify", "--json"], 6),
         (&["atlas", "lint", &bad], 3),

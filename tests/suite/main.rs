@@ -20,6 +20,7 @@ mod hooks;
 mod house;
 mod logs;
 mod powercuts;
+mod reading;
 mod readme;
 mod runtime;
 mod scenarios;

@@ -24,6 +24,8 @@ use crate::engine::held::{Held, Subject};
 mod agent;
 mod answers;
 mod beside;
+#[cfg(test)]
+mod replayed;
 
 use answers::{answers_for, stray_answer};
 
@@ -49,6 +51,9 @@ pub(super) struct Stage {
     extensions: Answering,
     /// The last resolution of each session.
     resolutions: BTreeMap<SessionId, String>,
+    /// What was recorded, for tests that read it back.
+    #[cfg(test)]
+    drafts: Vec<crate::trace::event::Draft>,
 }
 
 /// What somebody asked for.
@@ -126,6 +131,8 @@ impl Stage {
             wishes: BTreeMap::new(),
             runs: Vec::new(),
             seen: Vec::new(),
+            #[cfg(test)]
+            drafts: Vec::new(),
         }
     }
 
@@ -290,6 +297,8 @@ impl Stage {
             match effect {
                 Effect::Record(draft) => {
                     noted.records.push(draft.payload.event_type().to_owned());
+                    #[cfg(test)]
+                    self.drafts.push(draft);
                 }
                 Effect::Persist(_) => {}
                 Effect::CallOut(call) => calls.push(call),

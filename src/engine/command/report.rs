@@ -82,7 +82,7 @@ impl Wrapper {
         let record = WrapperConstructed::from(self.clone());
         let mut fields = crate::trace::event::Payload::from(record).fields();
         fields.remove("construction_hash");
-        Digest::of(canonical(&fields.into()))
+        Digest::of(canonical(&fields))
     }
 }
 

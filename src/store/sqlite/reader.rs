@@ -1,6 +1,7 @@
 //! Reading the record, from a console or from the command line.
 
 use std::fmt::Display;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -208,7 +209,16 @@ impl Reader {
     /// # Errors
     /// When the file itself cannot be read; faults of the record are verdicts, not errors.
     pub fn verify(&self, trust: Trust) -> Result<Report, StoreError> {
-        super::verify::verify(self, trust)
+        let cores = std::thread::available_parallelism();
+        self.verify_on(trust, cores.unwrap_or(NonZeroUsize::MIN))
+    }
+
+    /// The same, on this many threads.
+    ///
+    /// # Errors
+    /// When the file itself cannot be read.
+    pub fn verify_on(&self, trust: Trust, threads: NonZeroUsize) -> Result<Report, StoreError> {
+        super::verify::verify(self, trust, threads.get())
     }
 
     fn one<T>(

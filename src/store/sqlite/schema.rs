@@ -11,6 +11,7 @@ use uuid::Uuid;
 
 use super::super::StoreError;
 use super::migrate;
+use crate::base::id::SessionId;
 
 /// Marks the file as ours: `CRA1`.
 const APPLICATION_ID: i64 = 0x4352_4131;
@@ -242,7 +243,7 @@ fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<Thing>> {
 /// Makes the tables of this format beside what is there.
 pub(super) fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(TABLES)?;
-    let log = format!("log-{}", Uuid::now_v7().hyphenated());
+    let log = format!("{}{}", SessionId::LOG, Uuid::now_v7().hyphenated());
     transaction.execute("INSERT INTO log (one, log_id) VALUES (1, ?1)", [log])?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", FORMAT)

@@ -30,14 +30,13 @@ const AHEAD: usize = 4;
 const WORTH_SHARING: u64 = 4 * PIECE;
 
 /// Checks the whole record.
-pub(super) fn verify(reader: &Reader, trust: Trust) -> Result<Report, StoreError> {
+pub(super) fn verify(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, StoreError> {
     // One moment of the file: between reading what was acknowledged and the events a console may go
     // on writing, and what it wrote would look like events that nobody acknowledged.
     let moment = reader.connection.unchecked_transaction();
     let _moment = moment.map_err(|error| damaged(&error))?;
-    let cores = thread::available_parallelism().map_or(1, usize::from);
-    let report = on_threads(reader, trust.clone(), cores)?;
-    if report.is_sound() || cores == 1 {
+    let report = on_threads(reader, trust.clone(), threads)?;
+    if report.is_sound() || threads == 1 {
         return Ok(report);
     }
     // Other connections may have seen a later moment. The word that counts is about one moment.

@@ -70,7 +70,10 @@ macro_rules! payloads {
             /// The details as they are hashed.
             #[must_use]
             pub fn canonical(&self) -> String {
-                crate::base::canon::canonical(&Value::Object(self.fields()))
+                match self {
+                    $( Self::$name(payload) => crate::base::canon::canonical(payload), )*
+                    Self::Registered(registered) => crate::base::canon::canonical(registered.fields()),
+                }
             }
 
             /// Reads the details of an event type.

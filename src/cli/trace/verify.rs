@@ -6,11 +6,11 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::args::Verify;
-use super::error::{Failure, verdict};
-use super::exit;
-use super::settings::Settings;
-use super::trace::{open, recorded};
+use super::super::args::Verify;
+use super::super::error::{Failure, verdict};
+use super::super::exit;
+use super::super::settings::Settings;
+use super::{open, recorded};
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
@@ -21,7 +21,7 @@ use crate::trace::note::Verifier;
 use crate::trace::verify::{Report, Trust};
 
 /// Checks the record of the store, or an export of one.
-pub(super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
+pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
     let trust = trust(settings, verify)?;
     let mut report = match &verify.file {
         Some(file) => {
@@ -60,17 +60,16 @@ pub(super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure
 /// What the record is held against: the key that was named or the one beside the store, and heads that
 /// were kept elsewhere.
 fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
-    let mut trust = Trust::nothing();
+    let mut trust = match (&verify.file, &verify.key) {
+        (None, None) => beside(settings),
+        (Some(_), _) | (_, Some(_)) => Trust::nothing(),
+    };
     let named = verify.key.as_deref().map(|key| {
         let text = text_or_file(key, |text| text.contains('+'))?;
         let key = text.trim().parse::<Verifier>();
         key.map_err(|error| Failure::Key(one_line(&text), error))
     });
-    let beside = || match verify.file {
-        Some(_) => None,
-        None => key::verifier(&settings.data_dir().ok()?),
-    };
-    if let Some(key) = named.transpose()?.or_else(beside) {
+    if let Some(key) = named.transpose()? {
         trust = trust.key(key);
     }
     for known in &verify.known_head {
@@ -84,6 +83,16 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
         trust = trust.known(head);
     }
     Ok(trust)
+}
+
+/// Trust in the key beside the store.
+pub(super) fn beside(settings: &Settings) -> Trust {
+    let folder = settings.data_dir().ok();
+    let key = folder.and_then(|folder| key::verifier(&folder));
+    match key {
+        Some(key) => Trust::nothing().key(key),
+        None => Trust::nothing(),
+    }
 }
 
 /// A text that was pasted, or the content of the file that was named; `-` is standard input.
@@ -109,7 +118,11 @@ fn text_or_file(given: &str, is_text: impl Fn(&str) -> bool) -> Result<String, F
         .map_err(|error| Failure::Read(path.to_owned(), error))
 }
 
-fn of_file(file: &Path, trust: Trust, only: Option<SessionId>) -> Result<Report, Failure> {
+pub(super) fn of_file(
+    file: &Path,
+    trust: Trust,
+    only: Option<SessionId>,
+) -> Result<Report, Failure> {
     let failed = |error| Failure::Read(file.to_owned(), error);
     let mut verifier = LinesVerifier::new(trust);
     if let Some(only) = only {

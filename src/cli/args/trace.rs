@@ -1,0 +1,213 @@
+//! What can be typed behind `cra trace`.
+
+use std::path::PathBuf;
+
+use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+
+use crate::trace::replay::Stop;
+
+#[derive(Debug, Subcommand)]
+pub(in crate::cli) enum TraceCommand {
+    /// List the sessions on record, newest first
+    List(List),
+    /// Show the events of a session
+    Show(Show),
+    /// Check that chains hold; exits with 6 when one does not
+    Verify(Verify),
+    /// Tell a session step by step, or what held at one of its events
+    Replay(Replay),
+    /// Hold two sessions against each other: where they part, and what differs
+    Diff(Diff),
+    /// Write the record for others: as lines to verify, as a table, as a report, as spans
+    Export(Export),
+    /// Take in sessions that were recorded elsewhere, from JSON Lines; they are verified first
+    Import(Import),
+    /// Drop the content of events that are older than the Atlases want them kept; their place, time and
+    /// hash stay
+    Prune(Prune),
+    /// Print the newest signed head of the log, to be kept elsewhere
+    Head(Head),
+    /// Print the public key that verifies the record, or change the key
+    Key(Key),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Import {
+    /// The file that `cra trace export` wrote
+    pub(in crate::cli) file: PathBuf,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Prune {
+    /// Atlas whose `trace_config` says how long events are kept, or a folder of them; may be given
+    /// several times (default: every Atlas in the user's cra/atlas configuration folder)
+    #[arg(long, value_name = "PATH")]
+    pub(in crate::cli) atlas: Vec<PathBuf>,
+
+    /// Only say what would go
+    #[arg(long)]
+    pub(in crate::cli) dry_run: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Head {
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Key {
+    /// Hand over to a new key: the old one signs that, and is gone afterwards
+    #[arg(long)]
+    pub(in crate::cli) rotate: bool,
+
+    /// Begin a new key without the old one, because that is lost: who knows the old key cannot verify
+    /// the record by it any more
+    #[arg(long, conflicts_with = "rotate")]
+    pub(in crate::cli) new: bool,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct List {
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Show {
+    /// The session
+    pub(in crate::cli) session: String,
+
+    /// First event to show
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(in crate::cli) from: u64,
+
+    /// Most events to show
+    #[arg(long, value_name = "N", default_value_t = 1000)]
+    pub(in crate::cli) limit: usize,
+
+    /// Print JSON, one event a line
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Verify {
+    /// The session; all when absent
+    pub(in crate::cli) session: Option<String>,
+
+    /// Check an exported file instead of the store; `-` is standard input
+    #[arg(long, value_name = "FILE")]
+    pub(in crate::cli) file: Option<PathBuf>,
+
+    /// Hold it against a head that was kept elsewhere: a file, or the text of `cra trace head`; may be
+    /// given several times
+    #[arg(long, value_name = "HEAD")]
+    pub(in crate::cli) known_head: Vec<String>,
+
+    /// The public key that signs it, as `cra trace key` prints it, or a file with it (default: the key
+    /// beside the store)
+    #[arg(long, value_name = "KEY")]
+    pub(in crate::cli) key: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// What `--stop-on` and `--type` take, and where sessions are.
+const REPLAY: &str = "\
+A session is one of the store, or FILE:SESSION in a file that `cra trace export` wrote.
+
+--type takes a name of an event type, in which * stands for anything: --type 'action_*'. The state
+follows from all events nevertheless; events that are not told do not stop the replay.
+
+--stop-on takes type=PATTERN, checkpoint=PATTERN, action=PATTERN or text=TEXT, and may be given
+several times: the first that is met stops the replay, and what held there is shown.
+
+What held at an event follows from the events up to it alone. Which capabilities a session lacks from
+the start is in its Atlas, and a run leaves no record of its own until it is completed.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_long_help = REPLAY)]
+pub(in crate::cli) struct Replay {
+    /// The session
+    #[arg(value_name = "SESSION")]
+    pub(in crate::cli) session: String,
+
+    /// Show what held after this event, instead of the steps
+    #[arg(long, value_name = "N", conflicts_with_all = ["types", "stop_on"])]
+    pub(in crate::cli) at: Option<u64>,
+
+    /// Tell only events of this type; may be given several times
+    #[arg(long = "type", value_name = "PATTERN")]
+    pub(in crate::cli) types: Vec<String>,
+
+    /// Stop at the first event like this; may be given several times
+    #[arg(long, value_name = "WHAT")]
+    pub(in crate::cli) stop_on: Vec<Stop>,
+
+    /// Do not check the chain first
+    #[arg(long)]
+    pub(in crate::cli) no_verify: bool,
+
+    /// Print JSON: one step a line, or the state
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Diff {
+    /// One session of the store, or `FILE:SESSION` in a file that `cra trace export` wrote
+    #[arg(value_name = "A")]
+    pub(in crate::cli) a: String,
+
+    /// The other
+    #[arg(value_name = "B")]
+    pub(in crate::cli) b: String,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// How an export is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum Format {
+    /// One event a line, in canonical JSON: the one that can be verified
+    Jsonl,
+    /// A table for spreadsheets. A cell that would be run as a formula gets an apostrophe in front
+    Csv,
+    /// A report in one file, for people without this program
+    Html,
+    /// Spans for tools that draw traces: OpenTelemetry's OTLP as JSON
+    Otlp,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Export {
+    /// The session, or `FILE:SESSION` in a file that `cra trace export` wrote; all when absent
+    pub(in crate::cli) session: Option<String>,
+
+    /// How it is written
+    #[arg(long, value_enum, default_value_t = Format::Jsonl)]
+    pub(in crate::cli) format: Format,
+
+    /// File to write; standard output when absent. A file that exists is left alone
+    #[arg(long, short, value_name = "FILE")]
+    pub(in crate::cli) output: Option<PathBuf>,
+}

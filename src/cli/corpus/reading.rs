@@ -1,0 +1,141 @@
+//! Whatever lies in a file of events: it is read or refused with a reason, and what is read is replayed,
+//! compared and exported without a panic and without a loss.
+
+use super::{Dice, folder, mutated, mutated_json};
+use crate::base::id::SessionId;
+use crate::trace::Depths;
+use crate::trace::diff::{Side, diff};
+use crate::trace::event::{Event, Payload};
+use crate::trace::export::tests::assert_exports;
+use crate::trace::replay::{Replay, State, Stop};
+use crate::trace::source::Events;
+use crate::trace::tell::{about, sentence, tone};
+
+/// The events of a file, as a replay of it reads them; the lines that are none are refused with a reason.
+fn events(bytes: &[u8]) -> Vec<Event> {
+    let mut events: Vec<Event> = Vec::new();
+    for line in bytes
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+    {
+        match serde_json::from_slice::<Event>(line) {
+            Ok(event) => events.push(event),
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    // Of two events with one place a replay shows one: a chain that holds has no such two.
+    events.sort_by_key(|event| (event.session_id.clone(), event.sequence));
+    events.dedup_by_key(|event| (event.session_id.clone(), event.sequence));
+    events
+}
+
+/// Reads events back in every way there is.
+fn read_back(events: &[Event]) {
+    let mut sessions: Vec<SessionId> = events.iter().map(|it| it.session_id.clone()).collect();
+    sessions.sort();
+    sessions.dedup();
+    let source = Events::new(events.to_vec());
+    for session in &sessions {
+        let mine = events.iter().filter(|it| it.session_id == *session).count();
+        let mut replay = Replay::load(&source, session.clone()).unwrap().unwrap();
+        let (mut depths, mut state, mut told) = (Depths::default(), State::default(), 0);
+        let stop: Stop = "text=zzz".parse().unwrap();
+        while let Some(event) = replay.forward().unwrap() {
+            assert!(!sentence(event).contains('\n'));
+            assert!(depths.of(event) <= 8);
+            let _ = (tone(event), about(event), stop.stops_at(event));
+            state.apply(event);
+            told += 1;
+            assert!(told <= mine, "an endless replay");
+        }
+        let last = events
+            .iter()
+            .filter(|it| it.session_id == *session)
+            .map(|it| it.sequence)
+            .max();
+        let reachable = mine - usize::from(last == Some(u64::MAX));
+        assert_eq!(told, reachable);
+        assert_eq!(replay.state().unwrap(), state);
+        serde_json::to_string(&state).unwrap();
+        let mut back = told;
+        while replay.back().unwrap().is_some() {
+            back -= 1;
+        }
+        assert!(back <= 1, "{back} of {told} are not met on the way back");
+        for other in &sessions {
+            let of = |session| Side {
+                source: &source,
+                session,
+            };
+            let difference = diff(of(session), of(other)).unwrap();
+            assert!(session != other || difference.first.is_none());
+        }
+    }
+    let reachable: Vec<Event> = events
+        .iter()
+        .filter(|it| it.sequence < u64::MAX)
+        .cloned()
+        .collect();
+    assert_exports(&reachable);
+}
+
+#[test]
+fn no_file_of_events_breaks_what_reads_it_back() {
+    let mut seeds = folder("tests/data/corpus/reading");
+    seeds.extend(folder("tests/data/corpus/trace"));
+    let mut taken = 0;
+    for (_, seed) in &seeds {
+        let events = events(seed);
+        taken += usize::from(!events.is_empty());
+        read_back(&events);
+    }
+    assert!(taken >= 5, "{taken} of {} had events", seeds.len());
+    let bytes: Vec<&[u8]> = seeds.iter().map(|(_, seed)| seed.as_slice()).collect();
+    let mut dice = Dice::new(33);
+    for _ in 0..120 {
+        read_back(&events(&mutated(&bytes, &mut dice)));
+    }
+}
+
+#[test]
+fn no_details_of_an_event_break_what_reads_it_back() {
+    let seeds = folder("tests/data/corpus/reading");
+    let all: Vec<Event> = seeds.iter().flat_map(|(_, seed)| events(seed)).collect();
+    let mut dice = Dice::new(34);
+    for _ in 0..150 {
+        let mut changed: Vec<Event> = Vec::new();
+        for at in 0..12 {
+            let mut event = all[dice.below(all.len())].clone();
+            // Any details under any type: known ones too.
+            if dice.below(3) == 0 {
+                event.event_type = Payload::TYPES[dice.below(Payload::TYPES.len())].to_owned();
+            }
+            let value = mutated_json(&serde_json::Value::Object(event.payload), &mut dice);
+            event.payload = value.as_object().cloned().unwrap_or_default();
+            let parent = &all[dice.below(all.len())];
+            if dice.below(2) == 0 {
+                event.parent_span_id = Some(parent.span_id.clone());
+            }
+            event.session_id = "s-1".parse().unwrap();
+            event.sequence = at;
+            event.pruned = dice.below(10) == 0;
+            changed.push(event);
+        }
+        read_back(&changed);
+    }
+}
+
+#[test]
+fn no_text_breaks_what_says_where_to_stop() {
+    let seeds: Vec<&[u8]> = vec![b"type=a*b", b"checkpoint=g", b"action=**", b"text=\xc3\x84"];
+    let mut dice = Dice::new(35);
+    let mut read = 0;
+    for _ in 0..2_000 {
+        let text = String::from_utf8_lossy(&mutated(&seeds, &mut dice)).into_owned();
+        match text.parse::<Stop>() {
+            Ok(_) => read += 1,
+            Err(error) => assert!(!error.to_string().is_empty()),
+        }
+    }
+    assert!(read > 100, "{read}");
+}

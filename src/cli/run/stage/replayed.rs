@@ -1,0 +1,210 @@
+//! Every shipped scenario, played, and its record folded: after each step the two say the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use super::Stage;
+use crate::atlas::Atlas;
+use crate::base::id::SessionId;
+use crate::cli::atlases::load_all;
+use crate::cli::run::scenario::Scenario;
+use crate::engine::session::{Entry, Session};
+use crate::trace::chain::Chain;
+use crate::trace::replay::State;
+use crate::trace::replay::state::{Phase, Way};
+
+/// The record of a stage, and what follows from it.
+#[derive(Default)]
+struct Record {
+    chains: BTreeMap<SessionId, (Chain, State)>,
+}
+
+impl Record {
+    fn take(&mut self, stage: &mut Stage) {
+        for draft in std::mem::take(&mut stage.drafts) {
+            let session = draft.session_id.clone();
+            let (chain, told) = self
+                .chains
+                .entry(session.clone())
+                .or_insert_with(|| (Chain::new(session), State::default()));
+            let event = chain.seal(&draft).event().unwrap();
+            told.apply(&event);
+        }
+    }
+}
+
+fn scenarios() -> Vec<PathBuf> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/scenarios");
+    let files = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<_> = files.map(|file| file.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    assert!(files.len() >= 15, "{files:?}");
+    files
+}
+
+/// Capabilities that a session was given: those that it lacks at first and has now.
+fn given(session: &Session, atlases: &[Atlas]) -> BTreeSet<String> {
+    let all = atlases
+        .iter()
+        .flat_map(|atlas| atlas.capabilities.iter().map(move |one| (atlas, one)));
+    all.filter(|(atlas, one)| one.starts_locked && !session.lacks(atlas, one))
+        .map(|(_, one)| one.id.clone())
+        .collect()
+}
+
+/// What is held, by span: of each request, and of its gates.
+fn held(stage: &Stage, session: &SessionId) -> BTreeMap<String, BTreeSet<String>> {
+    let held = stage.engine.held();
+    let of_session = held.iter().filter(|held| held.session == *session);
+    of_session
+        .map(|held| {
+            let gates = held.gates.iter().map(|gate| gate.span_id.to_string());
+            (held.span_id.to_string(), gates.collect())
+        })
+        .collect()
+}
+
+fn folded(state: &State) -> BTreeMap<String, BTreeSet<String>> {
+    let held = state.held.iter().map(|held| {
+        let gates = held.gates.iter().map(|gate| gate.span_id.to_string());
+        (held.span_id.as_ref().unwrap().to_string(), gates.collect())
+    });
+    held.collect()
+}
+
+fn is_at(phase: Phase, entry: &Entry) -> bool {
+    match entry {
+        Entry::Open => matches!(phase, Phase::Working | Phase::Held),
+        Entry::Held(_) => phase == Phase::AtStart,
+        Entry::Lapsed { .. } => phase == Phase::StartLapsed,
+        Entry::Refused { .. } => phase == Phase::StartRefused,
+    }
+}
+
+/// Plays a scenario, and holds what its events tell against the engine after every step. How many
+/// sessions were compared, and what the events told of contexts after each step.
+fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
+    let scenario = Scenario::read(path).unwrap();
+    let mut stage = Stage::new(load_all(&scenario.atlases).unwrap(), scenario.extensions);
+    let mut record = Record::default();
+    let (mut compared, mut told) = (0, Vec::new());
+    for (index, step) in scenario.steps.iter().enumerate() {
+        stage.play(&step.deed);
+        record.take(&mut stage);
+        let at = format!("{} step {}", path.display(), index + 1);
+        let live = stage.engine.sessions();
+        for (session, (_, state)) in &record.chains {
+            let Some(known) = live.iter().find(|known| known.id == *session) else {
+                assert_eq!((state.phase, state.held.len()), (Phase::Ended, 0), "{at}");
+                continue;
+            };
+            compared += 1;
+            assert!(is_at(state.phase, &known.entry), "{at}: {:?}", state.phase);
+            assert_eq!(folded(state), held(&stage, session), "{at}");
+            let unlocked = given(known, stage.engine.atlases());
+            assert_eq!(state.unlocked, unlocked, "{at}");
+            assert_eq!(state.locked, known.locked, "{at}");
+            let contexts: BTreeSet<_> = state.contexts.keys().cloned().collect();
+            assert_eq!(contexts, known.context_ids(), "{at}");
+            told.push(contexts);
+            assert_eq!(state.events, known.events, "{at}");
+            assert_eq!(state.agent.name, known.agent, "{at}");
+            let going = &state.actions.going;
+            let free = going.iter().filter(|it| it.way == Way::Open).count();
+            let (runs, all) = (known.running.len(), going.len());
+            // One that was released while its asker was away does not run: the events do not say.
+            let left = path.ends_with("leaving.yaml");
+            let agrees = runs == all || (left && free <= runs && runs <= all);
+            assert!(agrees, "{at}: {runs} runs of {all}");
+        }
+    }
+    (compared, told)
+}
+
+#[test]
+fn what_the_events_tell_is_what_holds_after_every_step_of_every_scenario() {
+    let compared: usize = scenarios().iter().map(|path| played(path).0).sum();
+    assert!(compared > 150, "{compared}");
+}
+
+/// Contexts that come by advice beside gates, and by themselves.
+const ADVISED: &str = r#"
+atlas_version: "1.0"
+atlas_id: "org.cra.tests.advised"
+version: "1.0.0"
+name: "Advice beside gates"
+default_decision: allow
+actions:
+  - { action_id: "mail.send", risk_tier: low }
+context_blocks:
+  - { context_id: "before", content: "a", inject_mode: on_demand }
+  - { context_id: "after", content: "b", inject_mode: on_demand }
+  - { context_id: "on-input", content: "c", inject_mode: on_demand }
+  - { context_id: "by-itself", content: "d", keywords: ["refund"] }
+checkpoints:
+  - checkpoint_id: "advice-before"
+    name: "a"
+    trigger: { type: action_pre, patterns: ["mail.send"] }
+    inject_contexts: ["before"]
+  - checkpoint_id: "gate-before"
+    name: "b"
+    trigger: { type: action_pre, patterns: ["mail.send"] }
+    mode: blocking
+  - checkpoint_id: "advice-after"
+    name: "c"
+    trigger: { type: action_post, patterns: ["mail.send"] }
+    inject_contexts: ["after"]
+  - checkpoint_id: "gate-after"
+    name: "d"
+    trigger: { type: action_post, patterns: ["mail.send"] }
+    mode: blocking
+  - checkpoint_id: "advice-input"
+    name: "e"
+    trigger: { type: keyword, patterns: ["refund"] }
+    inject_contexts: ["on-input"]
+  - checkpoint_id: "gate-input"
+    name: "f"
+    trigger: { type: keyword, patterns: ["refund"] }
+    mode: blocking
+"#;
+
+const REFUSED: &str = r#"
+atlas: atlas.yaml
+steps:
+  - start: { session: s-1, agent: bot }
+  - request: { session: s-1, action: mail.send }
+  - deny: { gate: gate-before, reason: "no" }
+  - input: { session: s-1, text: "a refund" }
+  - deny: { gate: gate-input, reason: "no" }
+  - request: { session: s-1, action: mail.send }
+  - pass: { gate: gate-before, answers: good }
+  - complete: { session: s-1, action: mail.send, result: "sent" }
+  - deny: { gate: gate-after, reason: "no" }
+"#;
+
+#[test]
+fn what_was_given_with_a_request_that_is_refused_was_not_given() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("atlas.yaml"), ADVISED).unwrap();
+    let scenario = folder.path().join("scenario.yaml");
+    std::fs::write(&scenario, REFUSED).unwrap();
+    let (_, told) = played(&scenario);
+    let told: Vec<_> = told
+        .iter()
+        .map(|contexts| contexts.iter().map(String::as_str).collect::<Vec<_>>())
+        .collect();
+    // Refused input is not taken, but what it called for by itself was told.
+    let wanted: [&[&str]; 9] = [
+        &[],
+        &["before"],
+        &[],
+        &["by-itself", "on-input"],
+        &["by-itself"],
+        &["before", "by-itself"],
+        &["before", "by-itself"],
+        &["after", "before", "by-itself"],
+        &["before", "by-itself"],
+    ];
+    assert_eq!(told, wanted);
+}

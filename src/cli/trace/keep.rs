@@ -1,0 +1,241 @@
+//! `cra trace head|key|import|prune`: what proves the record, what comes in, what goes.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader, BufWriter, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::open;
+use super::verify::each_line;
+use crate::atlas::recording;
+use crate::base::clock::SystemClock;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::cli::args::{Head, Import, Key, Prune};
+use crate::cli::atlases::{files_in, load_all};
+use crate::cli::console::signer;
+use crate::cli::error::Failure;
+use crate::cli::exit;
+use crate::cli::settings::Settings;
+use crate::runtime::upkeep::{Deed, Upkeep};
+use crate::store::Store;
+use crate::store::key;
+use crate::store::sqlite::SqliteStore;
+use crate::trace::event::TraceImported;
+use crate::trace::head::KnownHead;
+use crate::trace::jsonl::{self, LinesVerifier};
+use crate::trace::record::Record;
+use crate::trace::verify::{Report, Trust};
+
+/// Records that are taken in together.
+const PAGE: usize = 1024;
+
+/// Prints the newest signed head of the log.
+pub(in crate::cli) fn head(settings: &Settings, head: &Head) -> Result<u8, Failure> {
+    let seal = open(settings)?.log()?.seal.ok_or(Failure::Unsigned)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    if head.json {
+        let known = KnownHead::read(&seal.note);
+        let known = known.map_err(|error| Failure::Head(one_line(&seal.note), error))?;
+        let told = json!({
+            "log": known.head.log, "size": known.head.size, "root": known.head.root,
+            "note": seal.note,
+        });
+        serde_json::to_writer_pretty(&mut out, &told).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", seal.note)?;
+    }
+    out.flush()?;
+    Ok(exit::OK)
+}
+
+/// Prints the public key, or changes it.
+pub(in crate::cli) fn key(settings: &Settings, args: &Key) -> Result<u8, Failure> {
+    let folder = settings.data_dir()?;
+    if args.rotate || args.new {
+        rotate(settings, &folder, args)?;
+    }
+    let public = key::verifier(&folder).ok_or(Failure::Unsigned)?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", json!({ "key": public.to_string() }))?;
+    } else {
+        writeln!(out, "{public}")?;
+    }
+    Ok(exit::OK)
+}
+
+fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure> {
+    open(settings)?;
+    let store = Arc::new(SqliteStore::open(folder)?);
+    in_runtime(async {
+        let log = store.log().await?.log;
+        // Looked for first: a change that was cut short is finished by that, or the key that is in use
+        // would be taken for one that never came into use.
+        let old = signer(folder, &store).await;
+        let next = key::prepare_next(folder, &log)?;
+        // Without the old key there is nobody to hand over: the new one speaks for itself.
+        let current = if args.new { next.clone() } else { old? };
+        let clock = Arc::new(SystemClock);
+        let shared = Arc::clone(&store) as Arc<dyn Store>;
+        let mut upkeep = Upkeep::open(shared, current, clock).await?;
+        upkeep.rotate(next.clone(), &settings.operator).await?;
+        key::finish_rotation(folder, Some(&next.verifier()))?;
+        Ok(())
+    })
+}
+
+/// Takes in sessions that were recorded elsewhere. They are verified first.
+pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8, Failure> {
+    let (report, hashes) = look_at(&import.file)?;
+    if let Some((session, verdict)) = report.first_fault() {
+        let what = format!("{session}: {verdict}");
+        return Err(Failure::Unsound(import.file.clone(), what));
+    }
+    let folder = settings.data_dir()?;
+    let store = Arc::new(SqliteStore::open(&folder)?);
+    let taken = in_runtime(async {
+        let signer = signer(&folder, &store).await?;
+        let clock = Arc::new(SystemClock);
+        let shared = Arc::clone(&store) as Arc<dyn Store>;
+        let mut upkeep = Upkeep::open(shared, signer, clock).await?;
+        let sessions: Vec<_> = hashes.into_iter().collect();
+        let known = upkeep.known(&sessions).await?;
+        for (session, hashes) in &sessions {
+            let there = known.get(session).copied().unwrap_or(0);
+            if there < hashes.len() as u64 {
+                upkeep
+                    .announce(announced(session, hashes, &import.file))
+                    .await?;
+            }
+        }
+        let mut page = Vec::new();
+        let mut taken: BTreeMap<SessionId, u64> = BTreeMap::new();
+        for record in records(&import.file)? {
+            let record = record?;
+            let there = known.get(&record.session).copied().unwrap_or(0);
+            if record.sequence < there {
+                continue;
+            }
+            *taken.entry(record.session.clone()).or_default() += 1;
+            page.push(record);
+            if page.len() >= PAGE {
+                upkeep.take_in(std::mem::take(&mut page)).await?;
+            }
+        }
+        upkeep.take_in(page).await?;
+        upkeep.seal().await?;
+        Ok(taken)
+    })?;
+    tell(&taken, import.json, "taken in")
+}
+
+fn announced(session: &SessionId, hashes: &[Digest], file: &Path) -> TraceImported {
+    TraceImported {
+        imported_session: session.to_string(),
+        events: hashes.len() as u64,
+        head_hash: hashes.last().copied().unwrap_or(Digest::ZERO).to_string(),
+        source: one_line(&file.display().to_string()),
+    }
+}
+
+/// Verifies a file, and notes the hashes of its sessions.
+fn look_at(file: &Path) -> Result<(Report, BTreeMap<SessionId, Vec<Digest>>), Failure> {
+    let mut verifier = LinesVerifier::new(Trust::nothing());
+    let mut hashes: BTreeMap<SessionId, Vec<Digest>> = BTreeMap::new();
+    each_line(open_file(file)?, |line| {
+        verifier.push(line);
+        let text = std::str::from_utf8(line).unwrap_or_default();
+        if let Ok((envelope, hash)) = jsonl::read_line(text)
+            && let Ok(session) = envelope.session_id.parse()
+        {
+            hashes.entry(session).or_default().push(hash);
+        }
+    })
+    .map_err(|error| Failure::Read(file.to_owned(), error))?;
+    if verifier.lines() == 0 {
+        return Err(Failure::EmptyExport(file.to_owned()));
+    }
+    Ok((verifier.finish(), hashes))
+}
+
+/// The records of a file, one at a time.
+fn records(file: &Path) -> Result<impl Iterator<Item = Result<Record, Failure>>, Failure> {
+    let path = file.to_owned();
+    let lines = io::BufRead::lines(open_file(file)?);
+    Ok(lines.map(move |line| {
+        let line = line.map_err(|error| Failure::Read(path.clone(), error))?;
+        let read = jsonl::read_line(&line).and_then(|(envelope, hash)| {
+            let mut text = String::new();
+            envelope.write(&mut text);
+            Record::read(text, hash)
+        });
+        read.map_err(|what| Failure::Unsound(path.clone(), what))
+    }))
+}
+
+fn open_file(file: &Path) -> Result<BufReader<File>, Failure> {
+    let opened = File::open(file).map_err(|error| Failure::Read(file.to_owned(), error))?;
+    Ok(BufReader::with_capacity(1 << 20, opened))
+}
+
+/// Prunes what is older than the Atlases want it kept.
+pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Failure> {
+    let files = if prune.atlas.is_empty() {
+        files_in(&Settings::atlas_dir()?)?
+    } else {
+        prune.atlas.clone()
+    };
+    let retention = recording::retention(&load_all(&files)?);
+    if retention.keeps_all() {
+        return Err(Failure::KeepsAll);
+    }
+    open(settings)?;
+    let folder = settings.data_dir()?;
+    let store = Arc::new(SqliteStore::open(&folder)?);
+    let deed = if prune.dry_run { Deed::Tell } else { Deed::Do };
+    let pruned = in_runtime(async {
+        let signer = signer(&folder, &store).await?;
+        let clock = Arc::new(SystemClock);
+        let shared = Arc::clone(&store) as Arc<dyn Store>;
+        let mut upkeep = Upkeep::open(shared, signer, clock).await?;
+        let days_for = |event_type: &str| retention.days_for(event_type);
+        let pruned = upkeep.prune(&days_for, deed).await?;
+        upkeep.seal().await?;
+        Ok(pruned)
+    })?;
+    let pruned: BTreeMap<_, _> = pruned.into_iter().collect();
+    let done = match deed {
+        Deed::Do => "pruned",
+        Deed::Tell => "would be pruned",
+    };
+    tell(&pruned, prune.json, done)
+}
+
+fn tell(counts: &BTreeMap<SessionId, u64>, as_json: bool, done: &str) -> Result<u8, Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    if as_json {
+        serde_json::to_writer_pretty(&mut out, counts).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else {
+        for (session, count) in counts {
+            writeln!(out, "{session}  {count} events {done}")?;
+        }
+        let events: u64 = counts.values().sum();
+        writeln!(out, "{} sessions, {events} events {done}", counts.len())?;
+    }
+    out.flush()?;
+    Ok(exit::OK)
+}
+
+fn in_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.map_err(Failure::Tokio)?.block_on(work)
+}

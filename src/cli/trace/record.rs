@@ -1,0 +1,240 @@
+//! Where a command reads a session: in the store, or in an exported file.
+
+use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::verify::{beside, of_file};
+use super::{open, recorded};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::cli::error::Failure;
+use crate::cli::settings::Settings;
+use crate::store::sqlite::Reader;
+use crate::trace::event::Event;
+use crate::trace::jsonl;
+use crate::trace::source::Source;
+use crate::trace::verify::{Checked, Report, Trust};
+
+/// A record, and what was found about its chains: checked at most once.
+#[derive(Debug)]
+pub(super) struct Record {
+    place: Place,
+    trust: Trust,
+    checked: OnceCell<Report>,
+    /// Events that were acknowledged of each session of a store.
+    counts: OnceCell<HashMap<SessionId, u64>>,
+}
+
+#[derive(Debug)]
+enum Place {
+    Store(Box<Reader>),
+    File(Exported),
+}
+
+impl Record {
+    pub(super) fn store(settings: &Settings) -> Result<Self, Failure> {
+        Ok(Self::of_store(settings, open(settings)?))
+    }
+
+    /// The record that `name` is in, and the session it means: `SESSION`, or `FILE:SESSION`. A session's
+    /// own name has no colon.
+    pub(super) fn named(settings: &Settings, name: &str) -> Result<(Self, SessionId), Failure> {
+        let Some((file, session)) = name.rsplit_once(':') else {
+            let reader = open(settings)?;
+            let session = recorded(&reader, name)?;
+            return Ok((Self::of_store(settings, reader), session));
+        };
+        let exported = Exported::open(Path::new(file))?;
+        let found = session.parse::<SessionId>().ok();
+        let found = found.filter(|session| exported.places.contains_key(session));
+        let session =
+            found.ok_or_else(|| Failure::NoSessionIn(exported.path.clone(), one_line(session)))?;
+        Ok((Self::at(Place::File(exported)), session))
+    }
+
+    /// Every session of a store, newest first.
+    pub(super) fn sessions(&self) -> Result<Vec<SessionId>, Failure> {
+        match &self.place {
+            Place::Store(reader) => {
+                let sessions = reader.sessions()?.into_iter();
+                Ok(sessions.map(|session| session.session).collect())
+            }
+            Place::File(exported) => Ok(exported.places.keys().cloned().collect()),
+        }
+    }
+
+    /// What was found about the whole of it.
+    pub(super) fn report(&self) -> Result<&Report, Failure> {
+        if let Some(report) = self.checked.get() {
+            return Ok(report);
+        }
+        let report = match &self.place {
+            Place::Store(reader) => reader.verify(self.trust.clone())?,
+            Place::File(exported) => exported.verify()?,
+        };
+        Ok(self.checked.get_or_init(|| report))
+    }
+
+    /// The store that it is, if it is one.
+    pub(super) fn reader(&self) -> Option<&Reader> {
+        match &self.place {
+            Place::Store(reader) => Some(reader),
+            Place::File(_) => None,
+        }
+    }
+
+    fn of_store(settings: &Settings, reader: Reader) -> Self {
+        Self {
+            trust: beside(settings),
+            ..Self::at(Place::Store(Box::new(reader)))
+        }
+    }
+
+    fn at(place: Place) -> Self {
+        Self {
+            place,
+            trust: Trust::nothing(),
+            checked: OnceCell::new(),
+            counts: OnceCell::new(),
+        }
+    }
+
+    fn count(&self, reader: &Reader, session: &SessionId) -> Result<u64, Failure> {
+        if self.counts.get().is_none() {
+            let sessions = reader.sessions()?.into_iter();
+            let counts = sessions.map(|known| (known.session, known.events));
+            let _ = self.counts.set(counts.collect());
+        }
+        let counts = self.counts.get();
+        Ok(counts
+            .and_then(|counts| counts.get(session))
+            .map_or(0, |count| *count))
+    }
+}
+
+impl Source for Record {
+    type Error = Failure;
+
+    fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, Failure> {
+        match &self.place {
+            Place::Store(reader) => Ok(reader.events(session, from, limit)?),
+            Place::File(exported) => exported.events(session, from, limit),
+        }
+    }
+
+    fn end(&self, session: &SessionId) -> Result<u64, Failure> {
+        let reader = match &self.place {
+            Place::Store(reader) => reader,
+            Place::File(exported) => return Ok(exported.end(session)),
+        };
+        let mut end = self.count(reader, session)?;
+        // What lies beyond what was acknowledged is shown as well: it is there.
+        while let Some(last) = reader.events(session, end, super::PAGE)?.last() {
+            match last.sequence.checked_add(1).filter(|next| *next > end) {
+                Some(next) => end = next,
+                None => return Ok(u64::MAX),
+            }
+        }
+        Ok(end)
+    }
+
+    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Failure> {
+        let mut checked = self.report()?.chains.iter();
+        Ok(checked.find(|one| one.session == *session).cloned())
+    }
+}
+
+/// An exported file. Of each event only its place is kept: a long session is read as it is wanted.
+#[derive(Debug)]
+struct Exported {
+    path: PathBuf,
+    file: RefCell<BufReader<File>>,
+    /// Sequence, offset and line of each event, by session.
+    places: HashMap<SessionId, Vec<Line>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Line {
+    sequence: u64,
+    offset: u64,
+    number: u64,
+}
+
+/// What of a line says where it belongs.
+#[derive(Deserialize)]
+struct Belongs {
+    session_id: SessionId,
+    sequence: u64,
+}
+
+impl Exported {
+    fn open(path: &Path) -> Result<Self, Failure> {
+        let failed = |error| Failure::Read(path.to_owned(), error);
+        let mut file = BufReader::new(File::open(path).map_err(failed)?);
+        let mut places: HashMap<SessionId, Vec<Line>> = HashMap::new();
+        let (mut offset, mut number) = (0, 0);
+        let mut bytes = Vec::new();
+        loop {
+            bytes.clear();
+            let read = file.read_until(b'\n', &mut bytes).map_err(failed)?;
+            if read == 0 {
+                break;
+            }
+            number += 1;
+            let belongs: Belongs = serde_json::from_slice(&bytes)
+                .map_err(|error| not_an_event(path, number, &error))?;
+            places.entry(belongs.session_id).or_default().push(Line {
+                sequence: belongs.sequence,
+                offset,
+                number,
+            });
+            offset += read as u64;
+        }
+        for lines in places.values_mut() {
+            lines.sort_by_key(|line| line.sequence);
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file: RefCell::new(file),
+            places,
+        })
+    }
+
+    fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, Failure> {
+        let lines = self.places.get(session).map_or(&[][..], Vec::as_slice);
+        let first = lines.partition_point(|line| line.sequence < from);
+        let wanted = lines.iter().skip(first).take(limit);
+        wanted.map(|line| self.event(*line)).collect()
+    }
+
+    fn event(&self, line: Line) -> Result<Event, Failure> {
+        let failed = |error| Failure::Read(self.path.clone(), error);
+        let mut file = self.file.borrow_mut();
+        file.seek(SeekFrom::Start(line.offset)).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.read_until(b'\n', &mut bytes).map_err(failed)?;
+        jsonl::read_event(&bytes).map_err(|error| not_an_event(&self.path, line.number, &error))
+    }
+
+    fn end(&self, session: &SessionId) -> u64 {
+        let last = self.places.get(session).and_then(|lines| lines.last());
+        last.map_or(0, |last| last.sequence.saturating_add(1))
+    }
+
+    fn verify(&self) -> Result<Report, Failure> {
+        of_file(&self.path, Trust::nothing(), None)
+    }
+}
+
+fn not_an_event(path: &Path, line: u64, error: &serde_json::Error) -> Failure {
+    Failure::NotAnEvent {
+        file: path.to_owned(),
+        line,
+        what: one_line(&error.to_string()),
+    }
+}

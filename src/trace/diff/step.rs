@@ -1,0 +1,167 @@
+//! The steps of a session that another one can be held against.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::base::canon::canonical;
+use crate::trace::details::Details;
+use crate::trace::event::{Event, canonical_type};
+use crate::trace::tell::{quoted, sentence};
+
+/// What kind of step it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The session itself: its start and its end.
+    Session,
+    /// A checkpoint fired.
+    Checkpoint,
+    /// A gate was decided.
+    Outcome,
+    /// A gate was answered.
+    Answer,
+    /// An action was asked for.
+    Action,
+    /// What came of an action.
+    Result,
+    /// Policies, approvals and risks.
+    Policy,
+    /// Contexts, input and output.
+    Exchange,
+    /// Errors.
+    Error,
+    /// Anything else.
+    Other,
+}
+
+/// One step: what it is about, and what it says about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) kind: Kind,
+    /// What steps of two sessions are matched by.
+    pub(super) key: String,
+    /// What must be the same for the two to have done the same. Who did it, and when, is not in it.
+    pub(super) said: String,
+    pub(super) told: Told,
+}
+
+/// A step as it is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Told {
+    /// The event.
+    pub sequence: u64,
+    /// Its type.
+    pub event_type: String,
+    /// What it says.
+    pub summary: String,
+}
+
+impl Step {
+    /// The step that an event is; nothing where another event tells the same.
+    pub(super) fn of(event: &Event) -> Option<Self> {
+        let word = canonical_type(&event.event_type);
+        let (kind, about, said) = parts(word, event)?;
+        // What a gate came to, and what an action came to, is one question with several answers.
+        let word = match kind {
+            Kind::Outcome => "outcome",
+            Kind::Result => "result",
+            Kind::Session
+            | Kind::Checkpoint
+            | Kind::Answer
+            | Kind::Action
+            | Kind::Policy
+            | Kind::Exchange
+            | Kind::Error
+            | Kind::Other => word,
+        };
+        Some(Self {
+            kind,
+            key: format!("{word} {about}"),
+            said,
+            told: Told {
+                sequence: event.sequence,
+                event_type: quoted(&event.event_type),
+                summary: sentence(event),
+            },
+        })
+    }
+
+    pub(super) fn same(&self, other: &Self) -> bool {
+        self.key == other.key && self.said == other.said
+    }
+}
+
+/// What kind of step an event is, what it is about, and what it says about it.
+fn parts(word: &str, event: &Event) -> Option<(Kind, String, String)> {
+    let details = Details::of(event);
+    let named = |name: &str| details.owned(name);
+    Some(match word {
+        "checkpoint_completed" => return None,
+        "session_started" => {
+            let said = format!("{} {}", named("agent_type"), named("intent"));
+            (Kind::Session, String::new(), said)
+        }
+        "session_ended" => (Kind::Session, String::new(), named("final_status")),
+        "checkpoint_triggered" => (Kind::Checkpoint, named("checkpoint_id"), named("mode")),
+        "checkpoint_response" => {
+            let said = format!("{} {}", named("validation_result"), answers(details));
+            (Kind::Answer, named("checkpoint_id"), said)
+        }
+        "checkpoint_passed" => (Kind::Outcome, named("checkpoint_id"), "passed".to_owned()),
+        "checkpoint_blocked" => (Kind::Outcome, named("checkpoint_id"), named("outcome")),
+        "action_attempted" => {
+            let params = details.value("action_params").map(canonical);
+            let params = params.unwrap_or_default();
+            (Kind::Action, named("action_type"), params)
+        }
+        "action_completed" => {
+            let said = match details.flag("success") {
+                Some(true) => "completed",
+                Some(false) | None => "failed",
+            };
+            (Kind::Result, named("action_type"), said.to_owned())
+        }
+        "action_blocked" => {
+            let said = format!("blocked by {}", named("policy_id"));
+            (Kind::Result, named("action_type"), said)
+        }
+        "policy_checked" => {
+            let said = format!("{} {}", named("policy_id"), named("decision"));
+            (Kind::Policy, named("action_type"), said)
+        }
+        "policy_override" | "risk_detected" | "risk_verified" => {
+            let about = format!("{} {}", named("policy_id"), named("action_type"));
+            (Kind::Policy, about, named("risk_tier"))
+        }
+        "context_injected" => (Kind::Exchange, list(details, "context_ids"), String::new()),
+        "context_requested" => (Kind::Exchange, named("request_type"), named("query")),
+        "input_received" => (Kind::Exchange, String::new(), named("input_hash")),
+        "output_produced" => (Kind::Exchange, String::new(), named("output_hash")),
+        "error_occurred" => (Kind::Error, named("error_type"), named("message")),
+        _ => {
+            let payload = Value::Object(event.payload.clone());
+            (Kind::Other, String::new(), canonical(&payload))
+        }
+    })
+}
+
+fn list(details: Details<'_>, name: &str) -> String {
+    let texts: Vec<_> = details.texts(name).collect();
+    texts.join(" ")
+}
+
+/// The answers, as they can be compared: of a sensitive one there is only a hash with a salt of its own.
+fn answers(details: Details<'_>) -> String {
+    let mut answers = details.value("answers").cloned().unwrap_or_default();
+    if let Some(fields) = answers.as_object_mut() {
+        for answer in fields.values_mut() {
+            if answer
+                .as_str()
+                .is_some_and(|text| text.starts_with("sha256:"))
+            {
+                *answer = Value::from("sensitive");
+            }
+        }
+    }
+    canonical(&answers)
+}

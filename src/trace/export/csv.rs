@@ -1,0 +1,107 @@
+//! Comma-separated values (RFC 4180): a row of names, then a row for each event.
+//!
+//! Spreadsheet programs run a cell that begins with `=`, `+`, `-`, `@`, a tab or a carriage return as a
+//! formula. Such a cell gets an apostrophe in front, which they show as text. The columns are therefore
+//! for reading; the record itself is exported as JSON Lines.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write};
+
+use serde_json::Value;
+
+use crate::base::canon::canonical;
+use crate::trace::event::Event;
+use crate::trace::tell::{about, sentence};
+
+/// The columns, in their order.
+pub const COLUMNS: [&str; 14] = [
+    "session_id",
+    "sequence",
+    "timestamp",
+    "event_type",
+    "about",
+    "summary",
+    "trace_id",
+    "span_id",
+    "parent_span_id",
+    "event_id",
+    "pruned",
+    "previous_hash",
+    "hash",
+    "payload",
+];
+
+/// Writes the row of names.
+///
+/// # Errors
+/// When the writer takes no more.
+pub fn header(out: &mut impl Write) -> fmt::Result {
+    row(out, &COLUMNS.map(Cow::Borrowed))
+}
+
+/// Writes the row of an event.
+///
+/// # Errors
+/// When the writer takes no more.
+pub fn event(out: &mut impl Write, event: &Event) -> fmt::Result {
+    let payload = if event.pruned {
+        String::new()
+    } else {
+        canonical(&Value::Object(event.payload.clone()))
+    };
+    let parent = event.parent_span_id.as_ref();
+    let cells = [
+        Cow::Borrowed(event.session_id.as_str()),
+        event.sequence.to_string().into(),
+        event.timestamp.to_string().into(),
+        event.event_type.as_str().into(),
+        about(event).unwrap_or_default().into(),
+        sentence(event).into(),
+        event.trace_id.as_str().into(),
+        event.span_id.as_str().into(),
+        parent.map_or("", |parent| parent.as_str()).into(),
+        event.event_id.as_str().into(),
+        if event.pruned { "true" } else { "false" }.into(),
+        event.previous_hash.to_string().into(),
+        event.hash.to_string().into(),
+        payload.into(),
+    ];
+    row(out, &cells)
+}
+
+fn row(out: &mut impl Write, cells: &[Cow<'_, str>; COLUMNS.len()]) -> fmt::Result {
+    for (index, text) in cells.iter().enumerate() {
+        if index > 0 {
+            out.write_char(',')?;
+        }
+        cell(out, text)?;
+    }
+    out.write_str("\r\n")
+}
+
+fn cell(out: &mut impl Write, text: &str) -> fmt::Result {
+    let guard = if is_formula(text) { "'" } else { "" };
+    if !text.contains(['"', ',', '\r', '\n']) {
+        return write!(out, "{guard}{text}");
+    }
+    write!(out, "\"{guard}")?;
+    for (index, part) in text.split('"').enumerate() {
+        if index > 0 {
+            out.write_str("\"\"")?;
+        }
+        out.write_str(part)?;
+    }
+    out.write_char('"')
+}
+
+/// Whether a spreadsheet program would run this instead of showing it. Some take the full-width forms
+/// too, some pass over blanks in front, and the line feed begins a line of its own in others.
+fn is_formula(text: &str) -> bool {
+    let first = text.trim_start_matches(' ').chars().next();
+    first.is_some_and(|first| {
+        matches!(
+            first,
+            '=' | '+' | '-' | '@' | '\t' | '\r' | '\n' | '＝' | '＋' | '－' | '＠'
+        )
+    })
+}

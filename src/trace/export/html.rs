@@ -1,0 +1,348 @@
+//! A report in one file, for people without this program: what was decided and by whom, what happened,
+//! and what the record proves.
+//!
+//! It needs no script and fetches nothing: its policy forbids both, and lets exactly its own style in.
+//! Everything that came from outside is escaped, and characters that would be hidden are written out.
+//!
+//! Of a session it keeps the span tree and what is held; everything else is written as it is read.
+
+use std::fmt::{self, Write};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use super::{ExportError, visit};
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+use crate::trace::replay::State;
+use crate::trace::source::Source;
+use crate::trace::spans::{Depths, MAX_DEPTH, Spans};
+use crate::trace::tell::cut;
+use crate::trace::verify::Checked;
+
+mod decisions;
+mod proof;
+mod text;
+mod timeline;
+
+use decisions::Decisions;
+use proof::{Standing, meaning};
+use text::{Text, counted, lasting, moment};
+use timeline::Timeline;
+
+/// How the page looks. Bars and levels are added to it: they are many, and all alike.
+const STYLE: &str = include_str!("html/report.css");
+
+/// Longest text of a session's head.
+const MAX_HEAD_CHARS: usize = 400;
+
+/// What a report says beside the record.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// When it is made.
+    pub made_at: Timestamp,
+    /// What else is known about the record: keys, witnesses, where it lies. Each a name and a text.
+    pub facts: Vec<(String, String)>,
+}
+
+/// What is known about a session before its events are told.
+struct Overview {
+    session: SessionId,
+    end: u64,
+    checked: Option<Checked>,
+    state: State,
+}
+
+/// Writes the report of these sessions.
+///
+/// # Errors
+/// When the record cannot be read, or the writer takes no more.
+pub fn write<S: Source>(
+    source: &S,
+    report: &Report,
+    sessions: &[SessionId],
+    out: &mut impl Write,
+) -> Result<(), ExportError<S::Error>> {
+    let mut overviews = Vec::new();
+    for session in sessions {
+        overviews.push(overview(source, session)?);
+    }
+    head(out, report, &overviews)?;
+    for (number, overview) in overviews.iter().enumerate() {
+        write_session(source, number, overview, out)?;
+    }
+    foot(out)?;
+    Ok(())
+}
+
+fn overview<S: Source>(source: &S, session: &SessionId) -> Result<Overview, ExportError<S::Error>> {
+    let checked = source.verify(session).map_err(ExportError::Read)?;
+    let end = source.end(session).map_err(ExportError::Read)?;
+    let mut state = State::default();
+    visit(source, session, end, |event| {
+        state.apply(&event);
+        Ok(())
+    })?;
+    state.drop_lists();
+    Ok(Overview {
+        session: session.clone(),
+        end,
+        checked,
+        state,
+    })
+}
+
+fn head(out: &mut impl Write, report: &Report, overviews: &[Overview]) -> fmt::Result {
+    let style = style();
+    let hash = STANDARD.encode(Sha256::digest(&style));
+    write!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src 'sha256-{hash}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"referrer\" content=\"no-referrer\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>Record of agent sessions</title>\n<style>{style}</style>\n</head>\n<body>\n<main>\n"
+    )?;
+    let made = moment(report.made_at);
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(
+        out,
+        "<header><h1>Record of agent sessions</h1>\n\
+         <p class=\"meta\">made by cra {version} on {made} UTC</p></header>"
+    )?;
+    let standing = overviews
+        .iter()
+        .map(|one| Standing::of(one.checked.as_ref()));
+    let broken = standing
+        .clone()
+        .filter(|one| *one == Standing::Broken)
+        .count();
+    let open = standing.filter(|one| *one == Standing::Open).count();
+    let (class, said) = match (overviews.len(), broken, open) {
+        (0, _, _) => ("care", "Nothing is on record.".to_owned()),
+        (_, 0, 0) => ("good", "Every chain is proven to its end.".to_owned()),
+        (all, 0, open) => (
+            "care",
+            format!("Every chain holds; of {open} of {all} the end is not proven."),
+        ),
+        (all, broken, _) => ("stop", format!("{broken} of {all} chains do NOT hold.")),
+    };
+    writeln!(
+        out,
+        "<p class=\"verdict {class}\"><strong>{said}</strong></p>"
+    )?;
+    figures(out, overviews)?;
+    facts(out, &report.facts)?;
+    contents(out, overviews)
+}
+
+fn figures(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
+    let sum = |of: &dyn Fn(&State) -> u64| overviews.iter().map(|one| of(&one.state)).sum::<u64>();
+    let figures = [
+        ("session", "sessions", overviews.len() as u64),
+        ("event", "events", sum(&|state| state.events)),
+        (
+            "gate passed",
+            "gates passed",
+            sum(&|state| state.passed.count),
+        ),
+        (
+            "gate not passed",
+            "gates not passed",
+            sum(&|state| state.blocked.count),
+        ),
+        (
+            "action asked for",
+            "actions asked for",
+            sum(&|state| state.actions.attempted),
+        ),
+        (
+            "action blocked",
+            "actions blocked",
+            sum(&|state| state.actions.blocked),
+        ),
+        ("override", "overrides", sum(&|state| state.overrides.count)),
+        ("error", "errors", sum(&|state| state.errors.count)),
+    ];
+    out.write_str("<dl class=\"figures\">")?;
+    for (one, many, figure) in figures {
+        let name = if figure == 1 { one } else { many };
+        write!(out, "<div><dt>{name}</dt><dd>{figure}</dd></div>")?;
+    }
+    out.write_str("</dl>\n")
+}
+
+fn facts(out: &mut impl Write, facts: &[(String, String)]) -> fmt::Result {
+    if facts.is_empty() {
+        return Ok(());
+    }
+    out.write_str("<dl class=\"facts\">")?;
+    for (name, fact) in facts {
+        let (name, fact) = (Text(name), Text(fact));
+        write!(out, "<dt>{name}</dt><dd><code>{fact}</code></dd>")?;
+    }
+    out.write_str("</dl>\n")
+}
+
+fn contents(out: &mut impl Write, overviews: &[Overview]) -> fmt::Result {
+    if overviews.len() < 2 {
+        return Ok(());
+    }
+    out.write_str(
+        "<nav><table><thead><tr><th>Session</th><th>Agent</th><th>Began</th><th>Events</th>\
+         <th>State</th><th>Chain</th></tr></thead><tbody>\n",
+    )?;
+    for (number, one) in overviews.iter().enumerate() {
+        let state = &one.state;
+        let class = Standing::of(one.checked.as_ref()).class();
+        let chain = one
+            .checked
+            .as_ref()
+            .map_or("not checked", |it| it.verdict.word());
+        let agent = cut(&state.agent.name, 60);
+        let began = state.agent.started_at.map(moment).unwrap_or_default();
+        writeln!(
+            out,
+            "<tr><td class=\"name\"><a href=\"#s{number}\">{}</a></td><td>{}</td><td class=\"when\">{began}</td><td>{}</td>\
+             <td>{}</td><td><span class=\"tag {class}\">{}</span></td></tr>",
+            Text(one.session.as_str()),
+            Text(&agent),
+            state.events,
+            state.phase.words(),
+            Text(chain),
+        )?;
+    }
+    out.write_str("</tbody></table></nav>\n")
+}
+
+fn write_session<S: Source>(
+    source: &S,
+    number: usize,
+    overview: &Overview,
+    out: &mut impl Write,
+) -> Result<(), ExportError<S::Error>> {
+    session_head(out, number, overview)?;
+    out.write_str("<h3>Decisions</h3>\n")?;
+    let mut spans = Spans::default();
+    let mut decisions = Decisions::default();
+    let mut state = State::default();
+    let mut covered: Option<(Timestamp, Timestamp)> = None;
+    visit(source, &overview.session, overview.end, |event| {
+        spans.add(&event);
+        decisions.tell(out, &state, &event)?;
+        state.apply(&event);
+        let at = event.timestamp;
+        let (start, end) = covered.unwrap_or((at, at));
+        covered = Some((start.min(at), end.max(at)));
+        Ok(())
+    })?;
+    decisions.close(out, &state)?;
+    spans.close();
+    out.write_str("<h3>What happened</h3>\n<div class=\"events\">\n")?;
+    let (start, end) = covered.unwrap_or((Timestamp::from_micros(0), Timestamp::from_micros(0)));
+    let mut timeline = Timeline {
+        spans: &spans,
+        start,
+        end,
+        depths: Depths::default(),
+    };
+    visit(source, &overview.session, overview.end, |event| {
+        timeline.write(out, &event)?;
+        Ok(())
+    })?;
+    out.write_str("</div>\n</section>\n")?;
+    Ok(())
+}
+
+fn session_head(out: &mut impl Write, number: usize, overview: &Overview) -> fmt::Result {
+    let Overview {
+        session,
+        checked,
+        state,
+        ..
+    } = overview;
+    let checked = checked.as_ref();
+    writeln!(
+        out,
+        "<section id=\"s{number}\"><h2>{}</h2>",
+        Text(session.as_str())
+    )?;
+    let agent = &state.agent;
+    let mut name = agent.name.clone();
+    if let Some(version) = &agent.version {
+        name = format!("{name} {version}");
+    }
+    let ended = match &state.ended {
+        Some(ended) => format!("{}: {}", moment(ended.at), cut(&ended.status, 40)),
+        None => format!("not ended; {}", state.phase.words()),
+    };
+    let lasted = match (agent.started_at, state.time) {
+        (Some(began), Some(last)) => lasting(last.since(began)),
+        (None, _) | (_, None) => String::new(),
+    };
+    let hash = state.hash.map(|hash| hash.to_string()).unwrap_or_default();
+    let intent = agent.intent.as_deref().unwrap_or("not stated");
+    let named = [
+        ("agent", name.as_str()),
+        ("intent", intent),
+        ("Atlases", &agent.atlases.join(", ")),
+        ("began", &agent.started_at.map(moment).unwrap_or_default()),
+        ("ended", &ended),
+        ("lasted", &lasted),
+        ("events", &counted(state.events, "event")),
+    ];
+    out.write_str("<dl class=\"head\">")?;
+    for (name, value) in named {
+        let value = cut(value, MAX_HEAD_CHARS);
+        write!(out, "<dt>{name}</dt><dd>{}</dd>", Text(&value))?;
+    }
+    write!(out, "<dt>last hash</dt><dd><code>{hash}</code></dd>")?;
+    out.write_str("</dl>\n")?;
+    let class = Standing::of(checked).class();
+    let said = checked.map_or_else(|| "NOT CHECKED".to_owned(), |it| it.verdict.to_string());
+    writeln!(
+        out,
+        "<p class=\"verdict {class}\"><strong>{}</strong> {}</p>",
+        Text(&said),
+        meaning(checked)
+    )?;
+    match state.pruned {
+        0 => Ok(()),
+        pruned => writeln!(
+            out,
+            "<p class=\"verdict care\">The details of {} were dropped because they were old. Their \
+             place, time and hash are still here.</p>",
+            counted(pruned, "event")
+        ),
+    }
+}
+
+fn foot(out: &mut impl Write) -> fmt::Result {
+    out.write_str(
+        "<footer><h3>How to read this</h3>\n<p>A <em>gate</em> is a checkpoint that stops an agent until \
+         somebody answers. Events are in the order of their chain; each is indented below what caused it, \
+         and the bar at its right shows when that began and how long it lasted within its session. All \
+         times are UTC.</p>\n<p>This page is a copy for reading, and a copy can be changed. The proof is \
+         the record itself: <code>cra trace verify</code> checks it, and the last hash above must be the \
+         one that it, or a witness, names.</p></footer>\n</main>\n</body>\n</html>\n",
+    )
+}
+
+/// The style with its many alike rules: the hundredths of bars, and levels.
+fn style() -> String {
+    let mut style = STYLE.to_owned();
+    for part in 0..=100 {
+        // INVARIANT: writing to a string does not fail.
+        let _ = write!(
+            style,
+            ".l{part}{{margin-left:{part}%}}.w{part}{{width:{part}%}}"
+        );
+    }
+    for depth in 0..=MAX_DEPTH {
+        let _ = write!(style, ".d{depth}{{padding-left:{}em}}", depth * 5 / 4);
+    }
+    style
+}

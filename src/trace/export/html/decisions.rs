@@ -1,0 +1,266 @@
+//! Who decided what, when and why: the first thing a reviewer looks for.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt::{self, Write};
+
+use serde_json::{Map, Value};
+
+use super::text::{Text, lasting, moment};
+use crate::base::clock::Timestamp;
+use crate::base::id::SpanId;
+use crate::trace::details::Details;
+use crate::trace::event::{Event, canonical_type};
+use crate::trace::replay::State;
+use crate::trace::replay::state::{HeldGate, HeldRequest};
+use crate::trace::tell::cut;
+
+/// Longest answer or reason in a decision; the whole of it is in its event.
+const MAX_SAID_CHARS: usize = 2000;
+
+/// Most requests whose parameters, and gates whose answers, are remembered until they are decided.
+const MAX_OPEN: usize = 4096;
+
+/// Tells decisions as their events go by.
+#[derive(Default)]
+pub(super) struct Decisions {
+    count: u64,
+    answers: HashMap<SpanId, Answered>,
+    params: HashMap<SpanId, String>,
+    /// The request that was told last: what it asks for is not said again at its next gate.
+    told: Option<SpanId>,
+}
+
+/// What was answered at a gate.
+#[derive(Default)]
+struct Answered {
+    answers: Map<String, Value>,
+    wrong: u64,
+}
+
+/// A decision, as it is told.
+struct Decision<'d> {
+    event: &'d Event,
+    class: &'static str,
+    outcome: &'d str,
+    checkpoint: &'d str,
+    by: Option<&'d str>,
+    reason: Option<&'d str>,
+}
+
+impl Decisions {
+    /// Takes the next event in, with the state before it, and writes the decision that it is.
+    pub(super) fn tell(
+        &mut self,
+        out: &mut impl Write,
+        before: &State,
+        event: &Event,
+    ) -> fmt::Result {
+        let details = Details::of(event);
+        match canonical_type(&event.event_type) {
+            "action_attempted" if self.params.len() < MAX_OPEN => {
+                let params = details.value("action_params").map(ToString::to_string);
+                let params = params.unwrap_or_default();
+                let params = cut(&params, MAX_SAID_CHARS).into_owned();
+                self.params.insert(event.span_id.clone(), params);
+            }
+            "action_completed" | "action_blocked" => {
+                let parent = event.parent_span_id.as_ref();
+                parent.and_then(|parent| self.params.remove(parent));
+            }
+            "checkpoint_response" => self.answered(event, details),
+            "checkpoint_passed" => {
+                let decision = Decision {
+                    event,
+                    class: "good",
+                    outcome: "passed",
+                    checkpoint: details.text("checkpoint_id").unwrap_or("?"),
+                    by: details.text("passed_by"),
+                    reason: None,
+                };
+                self.write(out, before, &decision)?;
+            }
+            "checkpoint_blocked" => {
+                let decision = Decision {
+                    event,
+                    class: "stop",
+                    outcome: details.text("outcome").unwrap_or("blocked"),
+                    checkpoint: details.text("checkpoint_id").unwrap_or("?"),
+                    by: details.text("decided_by"),
+                    reason: details.text("reason"),
+                };
+                self.write(out, before, &decision)?;
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Writes what is still held at the end.
+    pub(super) fn close(&mut self, out: &mut impl Write, end: &State) -> fmt::Result {
+        for held in &end.held {
+            for gate in &held.gates {
+                self.begin(out)?;
+                self.head(out, ("care", "still held"), &gate.checkpoint, Some(held))?;
+                let since = moment(held.since);
+                write!(out, "<p class=\"meta\">since {since} UTC, event ")?;
+                writeln!(out, "{}</p>", gate.sequence)?;
+                why(out, Some(gate))?;
+                out.write_str("</li>\n")?;
+            }
+        }
+        if self.count == 0 {
+            return out.write_str("<p class=\"none\">No gate was decided in this session.</p>\n");
+        }
+        out.write_str("</ol>\n")
+    }
+
+    fn begin(&mut self, out: &mut impl Write) -> fmt::Result {
+        if self.count == 0 {
+            out.write_str("<ol class=\"decisions\">\n")?;
+        }
+        self.count += 1;
+        Ok(())
+    }
+
+    fn answered(&mut self, event: &Event, details: Details<'_>) {
+        let Some(gate) = &event.parent_span_id else {
+            return;
+        };
+        if self.answers.len() >= MAX_OPEN && !self.answers.contains_key(gate) {
+            return;
+        }
+        let answered = self.answers.entry(gate.clone()).or_default();
+        if details.text("validation_result") == Some("invalid") {
+            answered.wrong += 1;
+        }
+        let given = details.value("answers").and_then(Value::as_object);
+        answered.answers.extend(given.cloned().unwrap_or_default());
+    }
+
+    fn write(
+        &mut self,
+        out: &mut impl Write,
+        before: &State,
+        decision: &Decision<'_>,
+    ) -> fmt::Result {
+        let event = decision.event;
+        let found = before.gate_of(event);
+        let held = found.map(|(held, _)| held);
+        let gate = event.parent_span_id.as_ref();
+        let answered = gate.and_then(|gate| self.answers.remove(gate));
+        self.begin(out)?;
+        let outcome = (decision.class, decision.outcome);
+        self.head(out, outcome, decision.checkpoint, held)?;
+        out.write_str("<p class=\"meta\">")?;
+        match decision.by {
+            Some(by) => write!(out, "by <strong>{}</strong>, ", Text(&said(by)))?,
+            None => out.write_str("by nobody, ")?,
+        }
+        write!(out, "{} UTC", moment(event.timestamp))?;
+        if let Some(held) = held {
+            write!(out, ", after {}", waited(held.since, event.timestamp))?;
+        }
+        writeln!(out, ", event {}</p>", event.sequence)?;
+        why(out, found.map(|(_, gate)| gate))?;
+        if let Some(reason) = decision.reason {
+            writeln!(out, "<p class=\"said\">{}</p>", Text(&said(reason)))?;
+        }
+        if let Some(answered) = answered {
+            answers(out, &answered)?;
+        }
+        out.write_str("</li>\n")
+    }
+
+    fn head(
+        &mut self,
+        out: &mut impl Write,
+        (class, outcome): (&str, &str),
+        checkpoint: &str,
+        held: Option<&HeldRequest>,
+    ) -> fmt::Result {
+        let (outcome, checkpoint) = (said(outcome), said(checkpoint));
+        let span = held.and_then(|held| held.span_id.as_ref());
+        let again = if span.is_some() && self.told.as_ref() == span {
+            " again"
+        } else {
+            ""
+        };
+        write!(
+            out,
+            "<li class=\"{class}{again}\"><h4><span class=\"tag\">{}</span> {}",
+            Text(&outcome),
+            Text(&checkpoint)
+        )?;
+        if let Some(held) = held {
+            write!(
+                out,
+                " <span class=\"for\">for {}</span>",
+                Text(&said(&held.what))
+            )?;
+        }
+        out.write_str("</h4>\n")?;
+        self.told = span.cloned();
+        if !again.is_empty() {
+            return Ok(());
+        }
+        match span.and_then(|span| self.params.get(span)) {
+            Some(params) => writeln!(out, "<p class=\"params\"><code>{}</code></p>", Text(params)),
+            None => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// The held request and gate that an event is about.
+    fn gate_of(&self, event: &Event) -> Option<(&HeldRequest, &HeldGate)> {
+        let parent = event.parent_span_id.as_ref();
+        self.held.iter().find_map(|held| {
+            let mut gates = held.gates.iter();
+            let gate = gates.find(|gate| Some(&gate.span_id) == parent)?;
+            Some((held, gate))
+        })
+    }
+}
+
+fn why(out: &mut impl Write, gate: Option<&HeldGate>) -> fmt::Result {
+    match gate
+        .map(|gate| gate.why.as_str())
+        .filter(|why| !why.is_empty())
+    {
+        Some(why) => writeln!(out, "<p class=\"why\">{}</p>", Text(&said(why))),
+        None => Ok(()),
+    }
+}
+
+fn answers(out: &mut impl Write, answered: &Answered) -> fmt::Result {
+    out.write_str("<dl class=\"answers\">\n")?;
+    for (question, answer) in &answered.answers {
+        let answer = match answer {
+            Value::String(text) if text.starts_with("sha256:") => {
+                Cow::Borrowed("(sensitive: only a salted hash was kept)")
+            }
+            Value::String(text) => said(text),
+            other => said(&other.to_string()).into_owned().into(),
+        };
+        let (question, answer) = (said(question), Text(&answer));
+        writeln!(out, "<dt>{}</dt><dd>{answer}</dd>", Text(&question))?;
+    }
+    out.write_str("</dl>\n")?;
+    match answered.wrong {
+        0 => Ok(()),
+        wrong => writeln!(
+            out,
+            "<p class=\"meta\">answered against the rules {wrong} times before</p>"
+        ),
+    }
+}
+
+/// A text of somebody else's, cut where it is very long.
+fn said(text: &str) -> Cow<'_, str> {
+    cut(text, MAX_SAID_CHARS)
+}
+
+fn waited(since: Timestamp, until: Timestamp) -> String {
+    lasting(until.since(since))
+}

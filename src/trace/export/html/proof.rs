@@ -1,0 +1,73 @@
+//! What a verdict means, for people who have never seen one.
+
+use crate::trace::verify::{Checked, Verdict};
+
+/// How a verdict is coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// All of it is proven.
+    Proven,
+    /// Nothing speaks against it, but not all of it is proven.
+    Open,
+    /// It does not hold.
+    Broken,
+}
+
+impl Standing {
+    pub(super) fn of(checked: Option<&Checked>) -> Self {
+        match checked {
+            Some(checked) => match &checked.verdict {
+                Verdict::Holds(proven) if proven.tail() == 0 => Self::Proven,
+                Verdict::Holds(_) => Self::Open,
+                Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => {
+                    Self::Broken
+                }
+            },
+            None => Self::Open,
+        }
+    }
+
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Self::Proven => "good",
+            Self::Open => "care",
+            Self::Broken => "stop",
+        }
+    }
+}
+
+/// What a verdict means.
+pub(super) fn meaning(checked: Option<&Checked>) -> &'static str {
+    let Some(checked) = checked else {
+        return "Nobody checked this chain when the report was made.";
+    };
+    match &checked.verdict {
+        Verdict::Holds(proven) if proven.tail() == 0 && proven.witnessed >= proven.count => {
+            "Every event follows from the one before, and a head of the log that was kept elsewhere \
+             covers all of them. So none was changed, moved, added or taken out since that head was \
+             made."
+        }
+        Verdict::Holds(proven) if proven.tail() == 0 => {
+            "Every event follows from the one before, and a signed head of the log covers all of them. So \
+             none was changed, moved, added or taken out by anybody who does not have the key. Whether \
+             more events were cut off at the end, with all heads that cover them, only a head that was \
+             kept elsewhere can tell."
+        }
+        Verdict::Holds(_) => {
+            "Every event follows from the one before, and every hash fits its content. The range that is \
+             called sealed or witnessed is proven by a head; the tail behind it is not, or not yet."
+        }
+        Verdict::Diverged { .. } => {
+            "The events fit together, but they are not the ones that were sealed: the record was \
+             rewritten."
+        }
+        Verdict::Truncated { .. } => {
+            "What is there fits together, but more events were there once than are there now: the end is \
+             missing."
+        }
+        Verdict::Broken { .. } => {
+            "From that event on the record is not what was written: something was changed, moved, added \
+             or taken out. What comes before it still fits together."
+        }
+    }
+}

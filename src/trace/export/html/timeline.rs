@@ -1,0 +1,97 @@
+//! Every event of a session, one below the other: how deep it lies, when it was, what it says, and all
+//! of it folded away.
+
+use std::fmt::{self, Write};
+
+use serde_json::Value;
+
+use super::text::{Text, lasting, moment};
+use crate::base::clock::Timestamp;
+use crate::trace::event::Event;
+use crate::trace::spans::{Depths, Spans};
+use crate::trace::tell::{Tone, sentence, tone};
+
+/// The time that a session covers, and what lies in it.
+pub(super) struct Timeline<'t> {
+    pub(super) spans: &'t Spans,
+    pub(super) start: Timestamp,
+    pub(super) end: Timestamp,
+    pub(super) depths: Depths,
+}
+
+impl Timeline<'_> {
+    pub(super) fn write(&mut self, out: &mut impl Write, event: &Event) -> fmt::Result {
+        let depth = self.depths.of(event);
+        let class = match tone(event) {
+            Tone::Plain => "plain",
+            Tone::Good => "good",
+            Tone::Care => "care",
+            Tone::Stop => "stop",
+        };
+        let (left, width) = self.bar(event);
+        let after = lasting(event.timestamp.since(self.start));
+        writeln!(
+            out,
+            "<details class=\"{class}\"><summary><span class=\"seq\">{}</span>\
+             <span class=\"time\">+{after}</span><span class=\"what d{depth}\">\
+             <code>{}</code> {}</span>\
+             <span class=\"lane\"><i class=\"l{left} w{width}\"></i></span></summary>",
+            event.sequence,
+            Text(&event.event_type),
+            Text(&sentence(event)),
+        )?;
+        envelope(out, event)?;
+        content(out, event)?;
+        out.write_str("</details>\n")
+    }
+
+    /// Where a span begins and how long it lasts, in hundredths of the whole.
+    fn bar(&self, event: &Event) -> (u64, u64) {
+        let whole = self.end.since(self.start).as_micros().max(1);
+        let (start, end) = self
+            .spans
+            .of(event)
+            .map_or((event.timestamp, event.timestamp), |span| {
+                (span.start, span.end)
+            });
+        let part = |span: std::time::Duration| {
+            let part = span.as_micros().min(whole) * 100 / whole;
+            u64::try_from(part).unwrap_or(100)
+        };
+        let left = part(start.since(self.start)).min(99);
+        let width = part(end.since(start)).min(100 - left);
+        (left, width)
+    }
+}
+
+fn envelope(out: &mut impl Write, event: &Event) -> fmt::Result {
+    let parent = event.parent_span_id.as_ref();
+    let previous = event.previous_hash.to_string();
+    let hash = event.hash.to_string();
+    let time = format!("{} UTC", moment(event.timestamp));
+    let named = [
+        ("time", time.as_str()),
+        ("event", event.event_id.as_str()),
+        ("operation", event.trace_id.as_str()),
+        ("span", event.span_id.as_str()),
+        ("below", parent.map_or("nothing", |parent| parent.as_str())),
+        ("previous hash", &previous),
+        ("hash", &hash),
+    ];
+    out.write_str("<dl>")?;
+    for (name, value) in named {
+        write!(out, "<dt>{name}</dt><dd><code>{}</code></dd>", Text(value))?;
+    }
+    out.write_str("</dl>\n")
+}
+
+fn content(out: &mut impl Write, event: &Event) -> fmt::Result {
+    if event.pruned {
+        return out.write_str(
+            "<p class=\"none\">The details were dropped because they were old. The hash still covers \
+             them: whoever kept a copy can prove that it is the same.</p>\n",
+        );
+    }
+    let content = Value::Object(event.payload.clone());
+    writeln!(out, "<pre>{}</pre>", Text(&format!("{content:#}")))
+}

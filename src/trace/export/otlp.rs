@@ -1,0 +1,224 @@
+//! Spans as OpenTelemetry tools take them: OTLP in its JSON encoding (`resourceSpans`), one object.
+//!
+//! Every span of the record is one span there, and every event in it a span event, with the details as
+//! canonical JSON. A span lasts from its first event to the last event of anything below it.
+//!
+//! How identifiers become theirs, always the same way:
+//! - `traceId` (32 hexadecimal digits): the `trace_id` without its hyphens where it is a UUID, else the
+//!   first half of its SHA-256;
+//! - `spanId` (16 hexadecimal digits): the first quarter of the SHA-256 of the `span_id`.
+//!
+//! In the record a span may hang below one of another operation (an action below its session). There a
+//! parent is of the same trace, so such a span has no parent but a link to it. Names of ours are under
+//! `cra.`: the identifiers as they are recorded are among the attributes.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{ExportError, visit};
+use crate::base::canon::canonical;
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::{SessionId, SpanId, TraceId};
+use crate::trace::event::Event;
+use crate::trace::source::Source;
+use crate::trace::spans::{Spans, stops};
+use crate::trace::tell::{about, clipped, sentence};
+
+/// Longest name of a span.
+const MAX_NAME_CHARS: usize = 120;
+
+/// `SPAN_KIND_INTERNAL`.
+const INTERNAL: u8 = 1;
+
+/// `STATUS_CODE_ERROR`. What is not stopped has no status: nobody said that it is fine.
+const ERROR: u8 = 2;
+
+/// Writes the spans of these sessions.
+///
+/// # Errors
+/// When the record cannot be read, or the writer takes no more.
+pub fn write<S: Source>(
+    source: &S,
+    sessions: &[SessionId],
+    out: &mut impl Write,
+) -> Result<(), ExportError<S::Error>> {
+    out.write_str("{\"resourceSpans\":[")?;
+    let mut first = true;
+    for session in sessions {
+        let end = source.end(session).map_err(ExportError::Read)?;
+        // An envelope without a span is left out, as the specification asks.
+        if end == 0 {
+            continue;
+        }
+        if !std::mem::take(&mut first) {
+            out.write_char(',')?;
+        }
+        write_session(source, session, end, out)?;
+    }
+    out.write_str("]}\n")?;
+    Ok(())
+}
+
+fn write_session<S: Source>(
+    source: &S,
+    session: &SessionId,
+    end: u64,
+    out: &mut impl Write,
+) -> Result<(), ExportError<S::Error>> {
+    let mut spans = Spans::default();
+    let mut agent = String::new();
+    visit(source, session, end, |event| {
+        if agent.is_empty() && event.event_type == "session_started" {
+            about(&event).unwrap_or_default().clone_into(&mut agent);
+        }
+        spans.add(&event);
+        Ok(())
+    })?;
+    spans.close();
+    let resource = attributes([
+        ("service.name", json!("cra")),
+        ("service.version", json!(env!("CARGO_PKG_VERSION"))),
+        ("cra.session_id", json!(session.as_str())),
+        ("cra.agent", json!(agent)),
+    ]);
+    let scope = json!({ "name": "cra.trace", "version": env!("CARGO_PKG_VERSION") });
+    write!(
+        out,
+        "{{\"resource\":{{\"attributes\":{resource}}},\"scopeSpans\":[{{\"scope\":{scope},\"spans\":["
+    )?;
+    let mut waiting: HashMap<SpanId, Vec<Event>> = HashMap::new();
+    let mut first = true;
+    visit(source, session, end, |event| {
+        let all = spans.of(&event).map_or(1, |span| span.events);
+        let id = event.span_id.clone();
+        let so_far = waiting.entry(id.clone()).or_default();
+        so_far.push(event);
+        if (so_far.len() as u64) < all {
+            return Ok(());
+        }
+        let events = waiting.remove(&id).unwrap_or_default();
+        if !std::mem::take(&mut first) {
+            out.write_char(',')?;
+        }
+        write_span(&events, &spans, out)?;
+        Ok(())
+    })?;
+    out.write_str("]}]}")?;
+    Ok(())
+}
+
+fn write_span(events: &[Event], spans: &Spans, out: &mut impl Write) -> std::fmt::Result {
+    let Some(first) = events.first() else {
+        return Ok(());
+    };
+    let trace = trace_id(&first.trace_id);
+    let (start, end, stopped) = spans
+        .of(first)
+        .map_or((first.timestamp, first.timestamp, false), |span| {
+            (span.start, span.end, span.stopped)
+        });
+    let mut span = json!({
+        "traceId": trace,
+        "spanId": span_id(&first.span_id),
+        "name": name(first),
+        "kind": INTERNAL,
+        "startTimeUnixNano": nanos(start),
+        "endTimeUnixNano": nanos(end),
+        "attributes": attributes([
+            ("cra.trace_id", json!(first.trace_id.as_str())),
+            ("cra.span_id", json!(first.span_id.as_str())),
+            ("cra.session_id", json!(first.session_id.as_str())),
+            ("cra.event_type", json!(first.event_type)),
+            ("cra.sequence", json!(first.sequence)),
+        ]),
+        "events": events.iter().map(event).collect::<Vec<_>>(),
+    });
+    if let (Some(fields), Some(parent)) = (span.as_object_mut(), &first.parent_span_id) {
+        let above = spans.trace(parent);
+        if above.is_none_or(|above| *above == first.trace_id) {
+            fields.insert("parentSpanId".to_owned(), json!(span_id(parent)));
+        } else if let Some(above) = above {
+            let link = json!([{
+                "traceId": trace_id(above),
+                "spanId": span_id(parent),
+                "attributes": attributes([("cra.link", json!("parent"))]),
+            }]);
+            fields.insert("links".to_owned(), link);
+        }
+    }
+    if let (Some(fields), true) = (span.as_object_mut(), stopped) {
+        let why = events.iter().find(|event| stops(event)).map(sentence);
+        let why = why.unwrap_or_else(|| "what hangs below it was stopped".to_owned());
+        let status = json!({ "code": ERROR, "message": why });
+        fields.insert("status".to_owned(), status);
+    }
+    write!(out, "{span}")
+}
+
+fn event(event: &Event) -> Value {
+    let mut told = vec![
+        ("cra.sequence", json!(event.sequence)),
+        ("cra.event_id", json!(event.event_id.as_str())),
+        ("cra.hash", json!(event.hash.to_string())),
+        ("cra.summary", json!(sentence(event))),
+    ];
+    if event.pruned {
+        told.push(("cra.pruned", json!(true)));
+    } else {
+        let payload = canonical(&Value::Object(event.payload.clone()));
+        told.push(("cra.payload", json!(payload)));
+    }
+    json!({
+        "timeUnixNano": nanos(event.timestamp),
+        "name": event.event_type,
+        "attributes": attributes(told),
+    })
+}
+
+fn name(event: &Event) -> String {
+    let about = about(event).unwrap_or_default();
+    let name = format!("{} {about}", event.event_type);
+    clipped(name.trim_end(), MAX_NAME_CHARS)
+}
+
+/// Attributes as the encoding has them: 64-bit integers are texts.
+fn attributes<'a>(named: impl IntoIterator<Item = (&'a str, Value)>) -> Value {
+    let named = named.into_iter().map(|(key, value)| {
+        let value = match value {
+            Value::Bool(flag) => json!({ "boolValue": flag }),
+            Value::Number(number) => json!({ "intValue": number.to_string() }),
+            Value::String(text) => json!({ "stringValue": text }),
+            Value::Null | Value::Array(_) | Value::Object(_) => {
+                json!({ "stringValue": canonical(&value) })
+            }
+        };
+        json!({ "key": key, "value": value })
+    });
+    named.collect()
+}
+
+fn nanos(moment: Timestamp) -> String {
+    let nanos = i128::from(moment.micros()) * 1000;
+    nanos.to_string()
+}
+
+fn trace_id(id: &TraceId) -> String {
+    match Uuid::try_parse(id.as_str()) {
+        // All zeros means "no trace" there.
+        Ok(id) if !id.is_nil() => id.simple().to_string(),
+        Ok(_) | Err(_) => digits(id.as_str(), 32),
+    }
+}
+
+fn span_id(id: &SpanId) -> String {
+    digits(id.as_str(), 16)
+}
+
+fn digits(text: &str, count: usize) -> String {
+    let digest = Digest::of(text).to_string();
+    digest.chars().take(count).collect()
+}

@@ -1,0 +1,386 @@
+//! Exports, read back by readers of their own.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
+
+use super::html::Report;
+use super::{csv, html, otlp};
+use crate::base::canon::canonical;
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+use crate::base::text::is_deceptive;
+use crate::trace::event::Event;
+use crate::trace::replay::tests::event;
+use crate::trace::source::Events;
+
+/// Text that tries to be more than text.
+const HOSTILE: &str = "</pre></details><script>alert(1)</script>\u{202e}\u{1b}[31m\u{0}\u{2028} \" ' & <img src=x onerror=y>";
+
+fn sessions(events: &[Event]) -> Vec<SessionId> {
+    let names: BTreeSet<_> = events
+        .iter()
+        .map(|event| event.session_id.clone())
+        .collect();
+    names.into_iter().collect()
+}
+
+/// Writes all exports of these events, and reads them back: nothing is lost, nothing gets out.
+pub(crate) fn assert_exports(events: &[Event]) {
+    assert_csv(events);
+    assert_otlp(events);
+    assert_html(events);
+}
+
+/// Rows of a CSV file, as RFC 4180 has them.
+fn rows(text: &str) -> Vec<Vec<String>> {
+    let mut rows = vec![vec![String::new()]];
+    let mut quoted = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let row = rows.last_mut().unwrap();
+        match (c, quoted) {
+            ('"', true) if chars.peek() == Some(&'"') => {
+                chars.next();
+                row.last_mut().unwrap().push('"');
+            }
+            ('"', _) => quoted = !quoted,
+            (',', false) => row.push(String::new()),
+            ('\r', false) if chars.peek() == Some(&'\n') => {
+                chars.next();
+                rows.push(vec![String::new()]);
+            }
+            _ => row.last_mut().unwrap().push(c),
+        }
+    }
+    assert_eq!(rows.pop(), Some(vec![String::new()]), "the last row ends");
+    rows
+}
+
+fn assert_csv(events: &[Event]) {
+    let mut text = String::new();
+    csv::header(&mut text).unwrap();
+    for event in events {
+        csv::event(&mut text, event).unwrap();
+    }
+    let rows = rows(&text);
+    assert_eq!(rows.len(), events.len() + 1);
+    assert_eq!(rows[0], csv::COLUMNS);
+    for (row, event) in rows[1..].iter().zip(events) {
+        assert_eq!(row.len(), csv::COLUMNS.len());
+        for cell in row {
+            let first = cell.trim_start_matches(' ').chars().next();
+            let runs = first.is_some_and(|c| "=+-@\t\r\n＝＋－＠".contains(c));
+            assert!(!runs, "{cell:?}");
+        }
+        assert_eq!(row[1], event.sequence.to_string());
+        assert_eq!(
+            row[3].trim_start_matches('\''),
+            event.event_type.trim_start_matches('\'')
+        );
+        let payload = canonical(&Value::Object(event.payload.clone()));
+        assert_eq!(row[13], if event.pruned { "" } else { &payload });
+    }
+}
+
+fn hex(value: &Value, digits: usize) -> &str {
+    let text = value.as_str().unwrap();
+    assert_eq!(text.len(), digits, "{text}");
+    assert!(
+        text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f')),
+        "{text}"
+    );
+    assert!(text.contains(|c| c != '0'), "all zeros is no identifier");
+    text
+}
+
+fn attribute<'v>(of: &'v Value, key: &str) -> &'v Value {
+    let attributes = of["attributes"].as_array().unwrap();
+    let found = attributes.iter().find(|one| one["key"] == key);
+    &found.unwrap_or_else(|| panic!("no {key} in {of}"))["value"]
+}
+
+fn nanos(value: &Value) -> u128 {
+    value.as_str().unwrap().parse().unwrap()
+}
+
+fn assert_otlp(events: &[Event]) {
+    let source = Events::new(events.to_vec());
+    let mut text = String::new();
+    otlp::write(&source, &sessions(events), &mut text).unwrap();
+    let whole: Value = serde_json::from_str(&text).unwrap();
+    let mut told = 0;
+    for resource in whole["resourceSpans"].as_array().unwrap() {
+        assert_eq!(
+            attribute(&resource["resource"], "service.name")["stringValue"],
+            "cra"
+        );
+        let mut seen: BTreeMap<&str, &str> = BTreeMap::new();
+        let spans = resource["scopeSpans"][0]["spans"].as_array().unwrap();
+        assert!(!spans.is_empty(), "an envelope without a span");
+        for span in spans {
+            let trace = hex(&span["traceId"], 32);
+            let id = hex(&span["spanId"], 16);
+            assert_eq!(seen.insert(id, trace), None, "one span each");
+            assert_eq!(span["kind"], 1);
+            assert!(!span["name"].as_str().unwrap().is_empty());
+            let (start, end) = (
+                nanos(&span["startTimeUnixNano"]),
+                nanos(&span["endTimeUnixNano"]),
+            );
+            assert!(start <= end, "{span}");
+            for event in span["events"].as_array().unwrap() {
+                let at = nanos(&event["timeUnixNano"]);
+                assert!(start <= at && at <= end, "{span}");
+                let sequence = attribute(event, "cra.sequence")["intValue"]
+                    .as_str()
+                    .unwrap();
+                let sequence: u64 = sequence.parse().unwrap();
+                let known = events.iter().any(|known| {
+                    known.sequence == sequence && event["name"] == known.event_type.as_str()
+                });
+                assert!(known, "{event}");
+                told += 1;
+            }
+            if let Some(status) = span.get("status") {
+                assert_eq!(status["code"], 2);
+            }
+        }
+        for span in spans {
+            let parent = span.get("parentSpanId").map(|parent| hex(parent, 16));
+            let of_parent = parent.and_then(|parent| seen.get(parent));
+            assert!(
+                of_parent.is_none_or(|trace| span["traceId"] == *trace),
+                "{span}"
+            );
+            for link in span
+                .get("links")
+                .into_iter()
+                .flat_map(|it| it.as_array().unwrap())
+            {
+                hex(&link["traceId"], 32);
+                hex(&link["spanId"], 16);
+            }
+        }
+    }
+    assert_eq!(told, events.len());
+}
+
+/// Elements that the report is made of.
+const ELEMENTS: &str = "!DOCTYPE html head meta title style body main header footer nav section h1 h2 h3 \
+    h4 p dl dt dd div ol li table thead tbody tr th td a span strong em b i code pre details summary";
+
+fn assert_html(events: &[Event]) {
+    let text = report(events, Vec::new());
+    let elements: BTreeSet<_> = ELEMENTS.split_whitespace().collect();
+    let mut open: Vec<&str> = Vec::new();
+    for part in text.split('<').skip(1) {
+        let (tag, _) = part
+            .split_once('>')
+            .unwrap_or_else(|| panic!("not closed: {part}"));
+        let name = tag.trim_start_matches('/').split(' ').next().unwrap();
+        assert!(elements.contains(name), "<{tag}>");
+        // No attribute that could do anything, or that holds a text of somebody else's.
+        for attribute in tag.split(' ').skip(1).filter(|it| it.contains('=')) {
+            let name = attribute.split('=').next().unwrap();
+            let known = [
+                "lang",
+                "charset",
+                "http-equiv",
+                "content",
+                "name",
+                "class",
+                "href",
+                "id",
+            ];
+            assert!(known.contains(&name) || tag.starts_with("meta"), "<{tag}>");
+        }
+        if let Some(name) = tag.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "<{tag}>");
+        } else if !matches!(name, "!DOCTYPE" | "meta") {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "{open:?}");
+    assert!(
+        !text.chars().any(|c| c != '\n' && is_deceptive(c)),
+        "something is hidden"
+    );
+    assert_eq!(text.matches("<details ").count(), events.len());
+    let style = text
+        .split("<style>")
+        .nth(1)
+        .unwrap()
+        .split("</style>")
+        .next()
+        .unwrap();
+    let hash = STANDARD.encode(Sha256::digest(style));
+    let policy = format!("default-src 'none'; style-src 'sha256-{hash}'; base-uri 'none'");
+    assert!(
+        text.contains(&policy),
+        "the policy lets its own style in and nothing else"
+    );
+}
+
+fn report(events: &[Event], facts: Vec<(String, String)>) -> String {
+    let report = Report {
+        made_at: Timestamp::from_micros(0),
+        facts,
+    };
+    let source = Events::new(events.to_vec());
+    let mut text = String::new();
+    html::write(&source, &report, &sessions(events), &mut text).unwrap();
+    text
+}
+
+fn below(parent: &str, mut event: Event) -> Event {
+    event.parent_span_id = Some(parent.parse().unwrap());
+    event
+}
+
+/// A request that is held at a gate, answered and refused; what is said is hostile.
+fn story() -> Vec<Event> {
+    let attempt =
+        json!({"action_type": HOSTILE, "action_params": {HOSTILE: HOSTILE}, "risk_tier": "high"});
+    let gate = json!({"checkpoint_id": "g", "checkpoint_type": "action_pre", "mode": "blocking",
+        "trigger_condition": HOSTILE, "trigger_data": {"action_id": HOSTILE}});
+    let answer = json!({"checkpoint_id": "g", "answers": {"why": HOSTILE, "pin": "sha256:aa:bb"},
+        "validation_result": "invalid", "answered_by": HOSTILE});
+    let blocked =
+        json!({"checkpoint_id": "g", "reason": HOSTILE, "outcome": "denied", "decided_by": "op"});
+    let refused = json!({"action_type": HOSTILE, "policy_id": "g", "reason": HOSTILE});
+    let mut pruned = event(6, "plugin_event", json!({}));
+    pruned.pruned = true;
+    vec![
+        event(
+            0,
+            "session_started",
+            json!({"agent_type": HOSTILE, "intent": HOSTILE, "atlas_ids": [HOSTILE]}),
+        ),
+        event(1, "action_attempted", attempt),
+        below("span-1", event(2, "checkpoint_triggered", gate)),
+        below("span-2", event(3, "checkpoint_response", answer)),
+        below("span-2", event(4, "checkpoint_blocked", blocked)),
+        below("span-1", event(5, "action_blocked", refused)),
+        pruned,
+    ]
+}
+
+#[test]
+fn hostile_texts_stay_texts_in_every_export() {
+    assert_exports(&story());
+    assert_exports(&[]);
+    let mut big = story();
+    let long = format!("={}{HOSTILE}", "x\u{202e}".repeat(300_000));
+    big.push(event(
+        7,
+        "error_occurred",
+        json!({"message": long, "error_type": "x"}),
+    ));
+    assert_exports(&big);
+}
+
+#[test]
+fn cells_that_would_run_are_shown_instead() {
+    for text in [
+        "=1+1", "+1", "-1", "@x", "\tx", "\rx", "\n=1", "  =1", "＝1", "-s.1",
+    ] {
+        let payload = json!({"action_type": text});
+        assert_exports(&[event(0, "action_attempted", payload)]);
+    }
+    let mut text = String::new();
+    csv::event(
+        &mut text,
+        &event(0, "action_attempted", json!({"action_type": "=1+1,\"2\""})),
+    )
+    .unwrap();
+    assert!(text.contains(",\"'=1+1,\"\"2\"\"\","), "{text}");
+    // What runs nowhere is left as it is.
+    let mut text = String::new();
+    csv::event(
+        &mut text,
+        &event(0, "action_attempted", json!({"action_type": "a=b"})),
+    )
+    .unwrap();
+    assert!(text.contains(",a=b,"), "{text}");
+}
+
+#[test]
+fn spans_hang_and_last_and_fail_as_recorded() {
+    let mut events = story();
+    events[1].trace_id = "0192d3b4-0000-7000-8000-00000000abcd".parse().unwrap();
+    let source = Events::new(events.clone());
+    let mut text = String::new();
+    otlp::write(&source, &sessions(&events), &mut text).unwrap();
+    let whole: Value = serde_json::from_str(&text).unwrap();
+    let spans = whole["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        .as_array()
+        .unwrap();
+    let of = |sequence: u64| {
+        let wanted = json!(sequence.to_string());
+        let found = spans
+            .iter()
+            .find(|span| attribute(span, "cra.sequence")["intValue"] == wanted);
+        found.unwrap().clone()
+    };
+    let (root, attempt, gate, refused) = (of(0), of(1), of(2), of(4));
+    // Of another operation: no parent there, but a link.
+    assert_eq!(
+        attempt["traceId"],
+        "0192d3b4000070008000".to_owned() + "00000000abcd"
+    );
+    assert_eq!(attempt.get("parentSpanId"), None);
+    assert_eq!(attempt["links"][0]["spanId"], root["spanId"]);
+    assert_eq!(refused["parentSpanId"], gate["spanId"]);
+    // It lasts until the last of what hangs below it, and what is refused stops it.
+    assert_eq!(attempt["endTimeUnixNano"], "5000000");
+    assert_eq!(gate["endTimeUnixNano"], "4000000");
+    assert_eq!(
+        (&gate["status"]["code"], &attempt["status"]["code"]),
+        (&json!(2), &json!(2))
+    );
+    assert_eq!(root.get("status"), None);
+}
+
+#[test]
+fn a_report_tells_decisions_first_and_explains_itself() {
+    let facts = vec![("witness".to_owned(), "<b>nobody</b>".to_owned())];
+    let text = report(&story(), facts);
+    let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}"));
+    assert!(place("<h3>Decisions</h3>") < place("<h3>What happened</h3>"));
+    assert!(text.contains("<span class=\"tag\">denied</span> g"));
+    assert!(text.contains("by <strong>op</strong>"));
+    assert!(text.contains("answered against the rules 1 times before"));
+    assert!(text.contains("(sensitive: only a salted hash was kept)"));
+    assert!(!text.contains("sha256:aa:bb</dd>"));
+    assert!(text.contains("NOT CHECKED"));
+    assert!(text.contains("&lt;b&gt;nobody&lt;/b&gt;"));
+    assert!(text.contains("<b class=\"x\">\\u{202e}</b>"));
+    for outside in ["http:", "https:", "src=\"", "url(", "@import", "javascript"] {
+        assert!(!text.contains(outside), "{outside}");
+    }
+    // What is not decided is told as well.
+    let held = report(&story()[..3], Vec::new());
+    assert!(held.contains("<span class=\"tag\">still held</span> g"));
+    assert!(report(&story()[..1], Vec::new()).contains("No gate was decided"));
+}
+
+#[test]
+fn rings_and_orphans_in_the_tree_are_drawn_and_come_to_an_end() {
+    let mut events: Vec<Event> = (0..40).map(|at| event(at, "my_type", json!({}))).collect();
+    // Each below the next, the last below the first: a ring. And one below itself, one below nothing.
+    for (at, event) in events.iter_mut().enumerate() {
+        event.parent_span_id = Some(format!("span-{}", (at + 1) % 40).parse().unwrap());
+    }
+    events[7].parent_span_id = Some("span-7".parse().unwrap());
+    events[8].parent_span_id = Some("nowhere".parse().unwrap());
+    events[9].span_id = "span-3".parse().unwrap();
+    events[10].sequence = u64::MAX - 1;
+    events[11].timestamp = Timestamp::from_micros(i64::MAX);
+    events[12].payload = Map::new();
+    events[13].session_id = "-other".parse().unwrap();
+    assert_exports(&events);
+}

@@ -1,0 +1,281 @@
+//! Replay: a session read back, step by step, forward and back, with what held at each step.
+//!
+//! Contract: a replay keeps one window of events and a few states in memory, however long the session
+//! is. To show the event at a sequence it reads that window alone. The state there follows from every
+//! event before, so it takes a pass over them, from the nearest state that was kept; stepping on from
+//! there folds only what lies between.
+
+use crate::base::id::SessionId;
+use crate::base::pattern::Patterns;
+
+use super::event::{Event, canonical_type};
+use super::source::{PAGE, Source};
+use super::verify::Checked;
+
+mod fold;
+mod kept;
+pub mod state;
+mod stop;
+#[cfg(test)]
+pub(crate) mod tests;
+
+pub use state::State;
+pub use stop::{Stop, StopError};
+
+use kept::Kept;
+
+/// A session on replay.
+#[derive(Debug)]
+pub struct Replay<S> {
+    source: S,
+    session: SessionId,
+    end: u64,
+    types: Option<Patterns>,
+    window: Vec<Event>,
+    /// The event it stands at; before the first when absent.
+    at: Option<u64>,
+    kept: Kept,
+}
+
+impl<S: Source> Replay<S> {
+    /// Loads a session. Events that come later are not part of it. Nothing when it has no event.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn load(source: S, session: SessionId) -> Result<Option<Self>, S::Error> {
+        let end = source.end(&session)?;
+        Ok((end > 0).then(|| Self {
+            source,
+            session,
+            end,
+            types: None,
+            window: Vec::new(),
+            at: None,
+            kept: Kept::default(),
+        }))
+    }
+
+    /// What the session's chain proves.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn verify(&self) -> Result<Option<Checked>, S::Error> {
+        self.source.verify(&self.session)
+    }
+
+    /// Steps only over events whose type matches one of these patterns. The state follows from all of
+    /// them nevertheless.
+    #[must_use]
+    pub fn filter(mut self, types: Patterns) -> Self {
+        self.types = (!types.is_empty()).then_some(types);
+        self
+    }
+
+    /// The session.
+    #[must_use]
+    pub fn session(&self) -> &SessionId {
+        &self.session
+    }
+
+    /// The sequence after its last event.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.end
+    }
+
+    /// The sequence of the event it stands at; before the first there is none.
+    #[must_use]
+    pub fn at(&self) -> Option<u64> {
+        self.at
+    }
+
+    /// Goes on to the next event. At the end it stays where it is, and gives nothing.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn forward(&mut self) -> Result<Option<&Event>, S::Error> {
+        self.next_where(|_| true)
+    }
+
+    /// Goes back to the event before. At the first it stays where it is, and gives nothing.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn back(&mut self) -> Result<Option<&Event>, S::Error> {
+        let mut before = self.at.unwrap_or(0);
+        // What is at hand is looked at first: a window holds everything between its ends.
+        let (first, last) = self.ends();
+        if first < before && before <= last.saturating_add(1) {
+            if let Some(found) = self.last_between(first, before)? {
+                self.at = Some(found);
+                return self.here(found);
+            }
+            before = first;
+        }
+        let mut reach = PAGE as u64;
+        while before > 0 {
+            let from = before.saturating_sub(reach);
+            if let Some(found) = self.last_between(from, before)? {
+                self.at = Some(found);
+                return self.here(found);
+            }
+            before = from;
+            // A hole in the numbers is crossed in ever longer strides.
+            reach = reach.saturating_mul(2);
+        }
+        Ok(None)
+    }
+
+    /// Goes to the event with this sequence, or to the first after it that the filter lets through.
+    /// Beyond the last it stays where it is, and gives nothing.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn seek(&mut self, sequence: u64) -> Result<Option<&Event>, S::Error> {
+        self.find_from(sequence, |_| true)
+    }
+
+    /// Hands over every event from here on.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn step(&mut self, mut callback: impl FnMut(&Event)) -> Result<(), S::Error> {
+        while let Some(event) = self.forward()? {
+            callback(event);
+        }
+        Ok(())
+    }
+
+    /// Goes on to the next event at which to stop. When there is none it stays where it is.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn run_to(&mut self, stop: &Stop) -> Result<Option<&Event>, S::Error> {
+        self.next_where(|event| stop.stops_at(event))
+    }
+
+    /// The state after the event it stands at.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn state(&mut self) -> Result<State, S::Error> {
+        let wanted = self.at.map_or(0, |at| at.saturating_add(1));
+        self.state_before(wanted)
+    }
+
+    /// The state after the event with this sequence, wherever it stands itself.
+    ///
+    /// # Errors
+    /// When the record cannot be read.
+    pub fn state_at(&mut self, sequence: u64) -> Result<State, S::Error> {
+        self.state_before(sequence.saturating_add(1))
+    }
+
+    fn state_before(&mut self, wanted: u64) -> Result<State, S::Error> {
+        let wanted = wanted.min(self.end);
+        let (mut from, mut state) = self.kept.nearest(wanted);
+        while from < wanted {
+            let page = self.source.events(&self.session, from, PAGE)?;
+            let Some(last) = page.last() else { break };
+            let next = last.sequence.saturating_add(1);
+            for event in page.iter().filter(|event| event.sequence < wanted) {
+                state.apply(event);
+            }
+            if next <= from || next >= wanted {
+                break;
+            }
+            from = next;
+            self.kept.keep(from, &state);
+        }
+        self.kept.stand(wanted, &state);
+        Ok(state)
+    }
+
+    fn next_where(&mut self, wanted: impl Fn(&Event) -> bool) -> Result<Option<&Event>, S::Error> {
+        let from = match self.at {
+            None => 0,
+            Some(at) => match at.checked_add(1) {
+                Some(next) => next,
+                None => return Ok(None),
+            },
+        };
+        self.find_from(from, wanted)
+    }
+
+    fn find_from(
+        &mut self,
+        mut from: u64,
+        wanted: impl Fn(&Event) -> bool,
+    ) -> Result<Option<&Event>, S::Error> {
+        while from < self.end {
+            self.look_at(from)?;
+            let (end, types) = (self.end, self.types.as_ref());
+            let lets = |event: &&Event| {
+                event.sequence >= from && event.sequence < end && passes(types, event)
+            };
+            let mut found = self.window.iter().filter(lets);
+            if let Some(sequence) = found.find(|event| wanted(event)).map(|it| it.sequence) {
+                self.at = Some(sequence);
+                return self.here(sequence);
+            }
+            match self
+                .window
+                .last()
+                .and_then(|last| last.sequence.checked_add(1))
+            {
+                Some(next) if next > from => from = next,
+                Some(_) | None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    /// The last event that the filter lets through, of those from `from` on and before `before`.
+    fn last_between(&mut self, mut from: u64, before: u64) -> Result<Option<u64>, S::Error> {
+        let mut found = None;
+        while from < before {
+            self.look_at(from)?;
+            let types = self.types.as_ref();
+            let mut inside = self.window.iter().filter(|event| {
+                event.sequence >= from && event.sequence < before && passes(types, event)
+            });
+            found = inside.next_back().map(|event| event.sequence).or(found);
+            match self
+                .window
+                .last()
+                .and_then(|last| last.sequence.checked_add(1))
+            {
+                Some(next) if next > from => from = next,
+                Some(_) | None => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes the window begin at or before the first event from `from` on.
+    fn look_at(&mut self, from: u64) -> Result<(), S::Error> {
+        let (first, last) = self.ends();
+        if self.window.is_empty() || from < first || from > last {
+            self.window = self.source.events(&self.session, from, PAGE)?;
+        }
+        Ok(())
+    }
+
+    /// The first and the last sequence of the window.
+    fn ends(&self) -> (u64, u64) {
+        let sequence = |event: Option<&Event>| event.map_or(0, |event| event.sequence);
+        (sequence(self.window.first()), sequence(self.window.last()))
+    }
+
+    fn here(&mut self, sequence: u64) -> Result<Option<&Event>, S::Error> {
+        self.look_at(sequence)?;
+        let mut window = self.window.iter();
+        Ok(window.find(|event| event.sequence == sequence))
+    }
+}
+
+fn passes(types: Option<&Patterns>, event: &Event) -> bool {
+    types.is_none_or(|types| {
+        types.matches(&event.event_type) || types.matches(canonical_type(&event.event_type))
+    })
+}

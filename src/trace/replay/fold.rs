@@ -1,0 +1,443 @@
+//! How each event changes the state. Nothing is looked up elsewhere, and nothing is believed: what an
+//! event does not say, or says wrongly, changes nothing.
+
+use crate::base::id::SpanId;
+use crate::base::limits::MAX_RUNNING_PER_SESSION;
+use crate::trace::details::Details;
+use crate::trace::event::{Event, canonical_type};
+
+use super::State;
+use super::state::{
+    Asking, Decision, Done, Ended, Entry, Failed, Going, Handed, HeldGate, HeldRequest, Holds,
+    Outcome, Override, Phase, Verification, Way, remember,
+};
+
+/// What an unreadable name is shown as.
+const UNKNOWN: &str = "?";
+
+impl State {
+    /// Takes the next event in.
+    pub fn apply(&mut self, event: &Event) {
+        self.session.get_or_insert_with(|| event.session_id.clone());
+        self.sequence = Some(event.sequence);
+        self.time = Some(event.timestamp);
+        self.operation = Some(event.trace_id.clone());
+        self.hash = Some(event.hash);
+        self.events += 1;
+        self.pruned += u64::from(event.pruned);
+        let details = Details::of(event);
+        match canonical_type(&event.event_type) {
+            "session_started" => self.start(event, details),
+            "session_ended" => self.end(event, details),
+            "atlas_loaded" => self
+                .agent
+                .atlases
+                .extend(details.text("atlas_id").map(str::to_owned)),
+            "action_attempted" => self.attempt(event, details),
+            "action_blocked" => self.block(event, details),
+            "action_completed" => self.complete(event, details),
+            "context_injected" => self.hand_over(event, details),
+            "checkpoint_triggered" => self.trigger(event, details),
+            "checkpoint_response" => self.answer(event, details),
+            "checkpoint_passed" => self.pass(event, details),
+            "checkpoint_blocked" => self.refuse(event, details),
+            "checkpoint_completed" => self.finish(event, details),
+            "policy_override" => self.overrule(event, details),
+            "risk_verified" => self.verify_risk(event, details),
+            "error_occurred" => self.fail(event, details),
+            "error_recovered" => self.recover(details),
+            _ => {}
+        }
+        self.phase = self.phase_now();
+    }
+
+    fn phase_now(&self) -> Phase {
+        if self.ended.is_some() {
+            return Phase::Ended;
+        }
+        match self.ground.entry {
+            Entry::Held => Phase::AtStart,
+            Entry::Lapsed => Phase::StartLapsed,
+            Entry::Refused => Phase::StartRefused,
+            Entry::Open if self.held.is_empty() => Phase::Working,
+            Entry::Open => Phase::Held,
+        }
+    }
+
+    fn start(&mut self, event: &Event, details: Details<'_>) {
+        self.ground.root = Some(event.span_id.clone());
+        self.ground.entered_at = Some(event.timestamp);
+        self.agent.name = details.owned("agent_type");
+        self.agent.version = details.text("agent_version").map(str::to_owned);
+        self.agent.intent = details.text("intent").map(str::to_owned);
+        self.agent.atlases = details.texts("atlas_ids").map(str::to_owned).collect();
+        self.agent.started_at = Some(event.timestamp);
+    }
+
+    fn end(&mut self, event: &Event, details: Details<'_>) {
+        self.ended = Some(Ended {
+            status: details.text("final_status").unwrap_or(UNKNOWN).to_owned(),
+            summary: details.text("summary").map(str::to_owned),
+            at: event.timestamp,
+        });
+    }
+
+    fn attempt(&mut self, event: &Event, details: Details<'_>) {
+        self.actions.attempted += 1;
+        let parent = event.parent_span_id.as_ref();
+        // One that joins a held request hangs below it, and has no fate of its own.
+        let joined = self.held.iter().any(|held| {
+            held.holds == Holds::Action && held.span_id.is_some() && held.span_id.as_ref() == parent
+        });
+        if joined {
+            return;
+        }
+        self.ground.asking = Asking {
+            span: Some(event.span_id.clone()),
+            ..Asking::default()
+        };
+        if self.actions.going.len() >= MAX_RUNNING_PER_SESSION {
+            // The program itself forgets the oldest run that nobody completed.
+            self.actions.going.pop_front();
+        }
+        self.actions.going.push_back(Going {
+            action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
+            tier: details.owned("risk_tier"),
+            span_id: event.span_id.clone(),
+            sequence: event.sequence,
+            since: event.timestamp,
+            way: Way::Open,
+        });
+    }
+
+    fn block(&mut self, event: &Event, details: Details<'_>) {
+        self.actions.blocked += 1;
+        self.done(event, details, Outcome::Blocked);
+    }
+
+    fn complete(&mut self, event: &Event, details: Details<'_>) {
+        let outcome = match details.flag("success") {
+            Some(true) => Outcome::Completed,
+            Some(false) | None => Outcome::Failed,
+        };
+        self.actions.completed += 1;
+        self.actions.failed += u64::from(outcome == Outcome::Failed);
+        self.ground.asking = Asking::default();
+        self.done(event, details, outcome);
+    }
+
+    fn done(&mut self, event: &Event, details: Details<'_>, outcome: Outcome) {
+        let gone = self.take_going(event.parent_span_id.as_ref());
+        let named = details.text("action_type").map(str::to_owned);
+        let done = Done {
+            action: named
+                .or_else(|| gone.map(|it| it.action))
+                .unwrap_or_else(|| UNKNOWN.to_owned()),
+            outcome,
+            sequence: event.sequence,
+            at: event.timestamp,
+            reason: details.text("reason").map(str::to_owned),
+        };
+        remember(&mut self.actions.recent, done);
+    }
+
+    fn take_going(&mut self, span: Option<&SpanId>) -> Option<Going> {
+        let going = &mut self.actions.going;
+        let place = going.iter().position(|it| Some(&it.span_id) == span)?;
+        going.remove(place)
+    }
+
+    fn hand_over(&mut self, event: &Event, details: Details<'_>) {
+        let handed = Handed {
+            at: event.timestamp,
+            sequence: event.sequence,
+        };
+        let asking = &mut self.ground.asking;
+        let parent = event.parent_span_id.as_ref();
+        let for_action = parent.is_some()
+            && asking.span.as_ref() == parent
+            && self
+                .actions
+                .going
+                .iter()
+                .any(|it| Some(&it.span_id) == parent);
+        for id in details.texts("context_ids") {
+            self.contexts.insert(id.to_owned(), handed);
+            if for_action {
+                asking.contexts.push(id.to_owned());
+            }
+        }
+    }
+
+    fn trigger(&mut self, event: &Event, details: Details<'_>) {
+        let place = event.parent_span_id.clone();
+        let starts = place.is_some() && place == self.ground.root;
+        let kind = details.owned("checkpoint_type");
+        if starts && kind == "session_start" {
+            self.enter(event);
+        }
+        if self.ground.asking.span != place {
+            self.ground.asking = Asking {
+                span: place.clone(),
+                ..Asking::default()
+            };
+        }
+        if let Some("advisory" | "observational") = details.text("mode") {
+            self.ground.asking.advice.push(event.span_id.clone());
+            return;
+        }
+        // Also where the mode is not known: what does not stop the agent is completed at once.
+        let gate = HeldGate {
+            span_id: event.span_id.clone(),
+            checkpoint: details.text("checkpoint_id").unwrap_or(UNKNOWN).to_owned(),
+            kind,
+            why: details.owned("trigger_condition"),
+            sequence: event.sequence,
+            wrong_answers: 0,
+        };
+        let same =
+            |held: &&mut HeldRequest| held.span_id == place && held.trace_id == event.trace_id;
+        if let Some(held) = self.held.iter_mut().find(same) {
+            held.gates.push(gate);
+            return;
+        }
+        let going = self.take_going(place.as_ref());
+        let holds = match (&going, starts) {
+            (Some(_), _) => Holds::Action,
+            (None, true) => Holds::Start,
+            (None, false) => holds_by_kind(&gate.kind, details),
+        };
+        if holds == Holds::Start {
+            self.ground.entry = Entry::Held;
+        }
+        let contexts = match holds {
+            // What a session is given at its start it keeps.
+            Holds::Start => Vec::new(),
+            Holds::Session | Holds::Action => std::mem::take(&mut self.ground.asking.contexts),
+        };
+        let what = match (&going, holds) {
+            (Some(going), _) => going.action.clone(),
+            (None, Holds::Start) => "the start of the session".to_owned(),
+            (None, Holds::Session) => gate.kind.clone(),
+            (None, Holds::Action) => trigger_action(details),
+        };
+        self.held.push(HeldRequest {
+            trace_id: event.trace_id.clone(),
+            span_id: place,
+            what,
+            holds,
+            sequence: event.sequence,
+            since: event.timestamp,
+            gates: vec![gate],
+            contexts,
+            going,
+        });
+    }
+
+    /// The checkpoints of the session's start run, for the first time or again.
+    fn enter(&mut self, event: &Event) {
+        let again = self.ground.entered_at != Some(event.timestamp);
+        if again && self.ground.entry == Entry::Open {
+            // Other Atlases are in force: what was decided under those before does not count.
+            self.unlocked.clear();
+        }
+        self.ground.entered_at = Some(event.timestamp);
+    }
+
+    fn answer(&mut self, event: &Event, details: Details<'_>) {
+        if details.text("validation_result") != Some("invalid") {
+            return;
+        }
+        if let Some((request, gate)) = self.held_gate(event, details)
+            && let Some(held) = self.held.get_mut(request)
+            && let Some(gate) = held.gates.get_mut(gate)
+        {
+            gate.wrong_answers += 1;
+        }
+    }
+
+    fn pass(&mut self, event: &Event, details: Details<'_>) {
+        let checkpoint = self.decided_name(event, details);
+        self.take_gate(event, details, Entry::Open);
+        self.take_effects(details);
+        self.passed.add(Decision {
+            checkpoint,
+            outcome: "passed".to_owned(),
+            by: details.text("passed_by").map(str::to_owned),
+            sequence: event.sequence,
+            at: event.timestamp,
+        });
+    }
+
+    fn take_effects(&mut self, details: Details<'_>) {
+        let unlocked = details.texts("unlocked_capabilities");
+        self.unlocked.extend(unlocked.map(str::to_owned));
+        let locked = details.texts("locked_capabilities");
+        self.locked.extend(locked.map(str::to_owned));
+    }
+
+    fn refuse(&mut self, event: &Event, details: Details<'_>) {
+        let checkpoint = self.decided_name(event, details);
+        let outcome = details.text("outcome").unwrap_or(UNKNOWN).to_owned();
+        let entry = match outcome.as_str() {
+            "expired" | "withdrawn" | "voided" => Entry::Lapsed,
+            _ => Entry::Refused,
+        };
+        if let Some((request, _)) = self.held_gate(event, details)
+            && let Some(held) = self.held.get_mut(request)
+        {
+            for context in std::mem::take(&mut held.contexts) {
+                self.contexts.remove(&context);
+            }
+        }
+        self.take_gate(event, details, entry);
+        self.blocked.add(Decision {
+            checkpoint,
+            outcome,
+            by: details.text("decided_by").map(str::to_owned),
+            sequence: event.sequence,
+            at: event.timestamp,
+        });
+    }
+
+    /// A checkpoint is over: one that stops nobody, or whose decision is not on record.
+    fn finish(&mut self, event: &Event, details: Details<'_>) {
+        self.take_effects(details);
+        let asking = &mut self.ground.asking;
+        let parent = event.parent_span_id.as_ref();
+        if parent.is_some_and(|parent| asking.advice.contains(parent)) {
+            let given = details.texts("contexts_injected");
+            asking.contexts.extend(given.map(str::to_owned));
+        }
+        let entry = match details.text("action_taken") {
+            Some("block") => Entry::Refused,
+            Some(_) | None => Entry::Open,
+        };
+        self.take_gate(event, details, entry);
+    }
+
+    fn decided_name(&self, event: &Event, details: Details<'_>) -> String {
+        if let Some(named) = details.text("checkpoint_id") {
+            return named.to_owned();
+        }
+        let found = self.held_gate(event, details);
+        let gate = found.and_then(|(request, gate)| self.held.get(request)?.gates.get(gate));
+        gate.map_or_else(|| UNKNOWN.to_owned(), |gate| gate.checkpoint.clone())
+    }
+
+    /// The gate that an event is about: the one whose span it hangs below, else one of the same
+    /// operation that goes by the same name.
+    fn held_gate(&self, event: &Event, details: Details<'_>) -> Option<(usize, usize)> {
+        let parent = event.parent_span_id.as_ref();
+        let find = |is: &dyn Fn(&HeldRequest, &HeldGate) -> bool| {
+            self.held.iter().enumerate().find_map(|(request, held)| {
+                let gate = held.gates.iter().position(|gate| is(held, gate))?;
+                Some((request, gate))
+            })
+        };
+        find(&|_, gate| Some(&gate.span_id) == parent).or_else(|| {
+            // What follows the decision of a gate is not about another one of the same name.
+            if parent.is_some() && self.ground.decided.as_ref() == parent {
+                return None;
+            }
+            let named = details.text("checkpoint_id").unwrap_or(UNKNOWN);
+            find(&|held, gate| held.trace_id == event.trace_id && gate.checkpoint == named)
+        })
+    }
+
+    /// Takes a gate away that was decided. With the last of them its request goes on, or ends.
+    fn take_gate(&mut self, event: &Event, details: Details<'_>, entry: Entry) {
+        let Some((request, gate)) = self.held_gate(event, details) else {
+            return;
+        };
+        let Some(held) = self.held.get_mut(request) else {
+            return;
+        };
+        let gate = held.gates.remove(gate);
+        self.ground.decided = Some(gate.span_id);
+        if held.holds == Holds::Start {
+            self.ground.entry = match (entry, held.gates.is_empty()) {
+                (Entry::Open | Entry::Held, false) => Entry::Held,
+                (entry, _) => entry,
+            };
+        }
+        if !held.gates.is_empty() {
+            return;
+        }
+        let held = self.held.remove(request);
+        // One that was denied before, and is overruled now, has to be asked for again.
+        if entry == Entry::Open
+            && let Some(going) = held.going
+        {
+            self.actions.going.push_back(Going {
+                since: event.timestamp,
+                way: Way::Released,
+                ..going
+            });
+        }
+    }
+
+    fn overrule(&mut self, event: &Event, details: Details<'_>) {
+        self.overrides.add(Override {
+            policy: details.text("policy_id").unwrap_or(UNKNOWN).to_owned(),
+            action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
+            approver: details.text("approver").unwrap_or(UNKNOWN).to_owned(),
+            justification: details.text("justification").map(str::to_owned),
+            sequence: event.sequence,
+            at: event.timestamp,
+        });
+    }
+
+    fn verify_risk(&mut self, event: &Event, details: Details<'_>) {
+        self.verified.add(Verification {
+            action: details.text("action_type").unwrap_or(UNKNOWN).to_owned(),
+            tier: details.owned("risk_tier"),
+            by: details.text("verified_by").map(str::to_owned),
+            sequence: event.sequence,
+            at: event.timestamp,
+        });
+    }
+
+    fn fail(&mut self, event: &Event, details: Details<'_>) {
+        self.errors.add(Failed {
+            event_id: event.event_id.clone(),
+            kind: details.text("error_type").unwrap_or(UNKNOWN).to_owned(),
+            message: details.owned("message"),
+            recovered: false,
+            sequence: event.sequence,
+            at: event.timestamp,
+        });
+    }
+
+    fn recover(&mut self, details: Details<'_>) {
+        let (Some(id), Some(true)) = (details.text("original_error_id"), details.flag("success"))
+        else {
+            return;
+        };
+        let mut errors = self.errors.recent.iter_mut();
+        if let Some(error) = errors.find(|error| error.event_id.as_str() == id) {
+            error.recovered = true;
+        }
+    }
+}
+
+fn trigger_action(details: Details<'_>) -> String {
+    let data = details.value("trigger_data");
+    let action = data.and_then(|data| data.get("action_id"));
+    let action = action.and_then(serde_json::Value::as_str);
+    action.unwrap_or(UNKNOWN).to_owned()
+}
+
+/// What a gate holds up whose request is not known to be going: one that was denied and may be
+/// overruled is still about its action.
+fn holds_by_kind(kind: &str, details: Details<'_>) -> Holds {
+    let acts = details
+        .value("trigger_data")
+        .and_then(|data| data.get("action_id"))
+        .is_some();
+    if acts && kind != "action_post" {
+        Holds::Action
+    } else {
+        Holds::Session
+    }
+}

@@ -1,0 +1,58 @@
+//! States that are kept on the way, so that going back does not mean starting over.
+
+use std::collections::BTreeMap;
+
+use super::State;
+
+/// Most states that are kept: enough for one in every few pages of a long session.
+const MAX_KEPT: usize = 32;
+
+/// States by the sequence after the last event that is in them.
+#[derive(Debug, Default)]
+pub(super) struct Kept {
+    states: BTreeMap<u64, State>,
+    /// Distance between two of them; it doubles whenever there are too many.
+    stride: u64,
+    /// Where the last question was answered: the next one is likely to be close by.
+    stand: Option<(u64, State)>,
+}
+
+impl Kept {
+    /// The latest state that is known before `wanted`, and where it is.
+    pub(super) fn nearest(&self, wanted: u64) -> (u64, State) {
+        let kept = self.states.range(..=wanted).next_back();
+        let kept = kept.map(|(at, state)| (*at, state));
+        let stand = self.stand.as_ref().map(|(at, state)| (*at, state));
+        let known = kept.into_iter().chain(stand);
+        let best = known
+            .filter(|(at, _)| *at <= wanted)
+            .max_by_key(|(at, _)| *at);
+        best.map_or_else(Default::default, |(at, state)| (at, state.clone()))
+    }
+
+    pub(super) fn stand(&mut self, at: u64, state: &State) {
+        self.stand = Some((at, state.clone()));
+    }
+
+    pub(super) fn keep(&mut self, at: u64, state: &State) {
+        let last = self.states.last_key_value().map_or(0, |(last, _)| *last);
+        if at < last.saturating_add(self.stride.max(1)) {
+            return;
+        }
+        self.states.insert(at, state.clone());
+        if self.states.len() > MAX_KEPT {
+            let mut odd = false;
+            self.states.retain(|_, _| {
+                odd = !odd;
+                odd
+            });
+            self.stride = self.spacing();
+        }
+    }
+
+    /// The distance between the states that are left.
+    fn spacing(&self) -> u64 {
+        let last = self.states.last_key_value().map_or(0, |(last, _)| *last);
+        last / (self.states.len().max(1) as u64)
+    }
+}

@@ -1,0 +1,96 @@
+//! Where a replay stops.
+
+use std::str::FromStr;
+
+use serde_json::Value;
+
+use crate::base::pattern::Pattern;
+use crate::trace::details::Details;
+use crate::trace::event::{Event, canonical_type};
+
+/// What a replay stops at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stop {
+    /// Events of a type.
+    Type(Pattern),
+    /// Events of a checkpoint.
+    Checkpoint(Pattern),
+    /// Events of an action.
+    Action(Pattern),
+    /// Events whose details have this text in a name or in a value, whatever the letter case.
+    Text(String),
+}
+
+/// Why a text does not say where to stop.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` does not say where to stop: type=PATTERN, checkpoint=ID, action=PATTERN or text=TEXT"
+)]
+pub struct StopError {
+    text: String,
+}
+
+impl Stop {
+    /// Whether a replay stops at this event.
+    #[must_use]
+    pub fn stops_at(&self, event: &Event) -> bool {
+        let named = |name: &str, pattern: &Pattern| {
+            let text = Details::of(event).text(name);
+            text.is_some_and(|text| pattern.matches(text))
+        };
+        match self {
+            Self::Type(pattern) => {
+                pattern.matches(&event.event_type)
+                    || pattern.matches(canonical_type(&event.event_type))
+            }
+            Self::Checkpoint(pattern) => named("checkpoint_id", pattern),
+            Self::Action(pattern) => {
+                named("action_type", pattern) || named("blocked_action", pattern)
+            }
+            Self::Text(wanted) => event
+                .payload
+                .iter()
+                .any(|(name, value)| has(name, wanted) || holds(value, wanted)),
+        }
+    }
+}
+
+impl FromStr for Stop {
+    type Err = StopError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let wrong = || StopError {
+            text: crate::base::text::one_line(&text.chars().take(64).collect::<String>()),
+        };
+        let (kind, what) = text.split_once('=').ok_or_else(wrong)?;
+        if what.is_empty() {
+            return Err(wrong());
+        }
+        match kind {
+            "type" => Ok(Self::Type(Pattern::new(what))),
+            "checkpoint" => Ok(Self::Checkpoint(Pattern::new(what))),
+            "action" => Ok(Self::Action(Pattern::new(what))),
+            "text" => Ok(Self::Text(what.to_lowercase())),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Whether a text, or anything inside a value, holds the wanted text. Depth is bounded: what reads JSON
+/// takes no more than 128 levels.
+fn holds(value: &Value, wanted: &str) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Bool(flag) => flag.to_string() == wanted,
+        Value::Number(number) => number.to_string() == wanted,
+        Value::String(text) => has(text, wanted),
+        Value::Array(items) => items.iter().any(|item| holds(item, wanted)),
+        Value::Object(fields) => fields
+            .iter()
+            .any(|(name, field)| has(name, wanted) || holds(field, wanted)),
+    }
+}
+
+fn has(text: &str, wanted: &str) -> bool {
+    text.to_lowercase().contains(wanted)
+}

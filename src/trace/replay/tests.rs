@@ -1,0 +1,396 @@
+//! Replay over sessions that are made up on the spot.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+
+use serde_json::{Map, Value, json};
+
+use super::state::{Holds, Phase, Way};
+use super::{Replay, State, Stop};
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+use crate::base::pattern::Patterns;
+use crate::trace::event::Event;
+use crate::trace::source::{Events, PAGE, Source};
+use crate::trace::verify::Checked;
+
+fn fields(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(fields) => fields,
+        other => panic!("not an object: {other}"),
+    }
+}
+
+/// An event of operation `t`, in a span of its own below the root.
+pub(crate) fn event(sequence: u64, event_type: &str, payload: Value) -> Event {
+    let below = |parent: &str| (sequence > 0).then(|| parent.parse().unwrap());
+    Event {
+        trace_version: "1.0".to_owned(),
+        event_id: format!("e-{sequence}").parse().unwrap(),
+        trace_id: "t".parse().unwrap(),
+        span_id: format!("span-{sequence}").parse().unwrap(),
+        parent_span_id: below("span-0"),
+        session_id: session(),
+        sequence,
+        timestamp: Timestamp::from_micros(i64::try_from(sequence % 1_000_000).unwrap() * 1000),
+        event_type: event_type.to_owned(),
+        payload: fields(payload),
+        pruned: false,
+        previous_hash: Digest::ZERO,
+        hash: Digest::of(sequence.to_string()),
+    }
+}
+
+pub(crate) fn session() -> SessionId {
+    "s-1".parse().unwrap()
+}
+
+/// A long session that is nowhere: its events are made as they are read, and what was read is noted.
+struct Endless {
+    events: u64,
+    read: RefCell<Vec<(u64, usize)>>,
+}
+
+impl Endless {
+    fn new(events: u64) -> Self {
+        Self {
+            events,
+            read: RefCell::new(Vec::new()),
+        }
+    }
+
+    fn event(sequence: u64) -> Event {
+        let action = json!({"action_type": format!("a.{}", sequence / 3)});
+        match sequence % 3 {
+            _ if sequence == 0 => event(0, "session_started", json!({"agent_type": "bot"})),
+            0 => event(sequence, "action_attempted", action),
+            1 => event(sequence, "policy_checked", action),
+            _ => {
+                let mut done = event(sequence, "action_completed", action);
+                done.payload.insert("success".to_owned(), json!(true));
+                done.parent_span_id = Some(format!("span-{}", sequence - 2).parse().unwrap());
+                done
+            }
+        }
+    }
+}
+
+impl Source for Endless {
+    type Error = Infallible;
+
+    fn events(&self, _: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, Infallible> {
+        let to = from.saturating_add(limit as u64).min(self.events);
+        self.read.borrow_mut().push((from, limit));
+        Ok((from..to).map(Self::event).collect())
+    }
+
+    fn end(&self, _: &SessionId) -> Result<u64, Infallible> {
+        Ok(self.events)
+    }
+
+    fn verify(&self, _: &SessionId) -> Result<Option<Checked>, Infallible> {
+        Ok(None)
+    }
+}
+
+fn replay(events: Vec<Event>) -> Replay<Events> {
+    Replay::load(Events::new(events), session())
+        .unwrap()
+        .unwrap()
+}
+
+fn sequence(event: Option<&Event>) -> Option<u64> {
+    event.map(|event| event.sequence)
+}
+
+// covers T32
+#[test]
+fn a_million_events_are_sought_in_without_reading_them() {
+    let source = Endless::new(1_000_000);
+    let mut replay = Replay::load(&source, session()).unwrap().unwrap();
+    for wanted in [999_999, 3, 500_000] {
+        let found = replay.seek(wanted).unwrap().unwrap();
+        assert_eq!(*found, Endless::event(wanted));
+        assert_eq!(replay.at(), Some(wanted));
+    }
+    assert_eq!(sequence(replay.forward().unwrap()), Some(500_001));
+    assert_eq!(sequence(replay.back().unwrap()), Some(500_000));
+    assert_eq!(sequence(replay.back().unwrap()), Some(499_999));
+    let read = source.read.borrow().clone();
+    assert!(read.len() <= 6, "{read:?}");
+    assert!(read.iter().all(|(_, limit)| *limit <= PAGE), "{read:?}");
+}
+
+// covers T32
+#[test]
+fn steps_go_forward_and_back_and_stop_at_the_ends() {
+    let source = Endless::new(2_500);
+    let mut replay = Replay::load(&source, session()).unwrap().unwrap();
+    assert_eq!((replay.at(), replay.end()), (None, 2_500));
+    assert_eq!(replay.back().unwrap(), None);
+    let mut told = Vec::new();
+    replay.step(|event| told.push(event.sequence)).unwrap();
+    assert_eq!(told, (0..2_500).collect::<Vec<_>>());
+    assert_eq!(replay.forward().unwrap(), None);
+    assert_eq!(replay.at(), Some(2_499));
+    for before in (0..2_499).rev() {
+        assert_eq!(sequence(replay.back().unwrap()), Some(before));
+    }
+    assert_eq!(replay.back().unwrap(), None);
+    assert_eq!(replay.at(), Some(0));
+    // Each page once on the way there, and about once on the way back.
+    let pages = source.read.borrow().len();
+    assert!(pages <= 8, "{pages}");
+    assert_eq!(replay.seek(2_500).unwrap(), None);
+    assert_eq!(replay.at(), Some(0));
+}
+
+// covers T32
+#[test]
+fn a_filter_takes_wildcards_and_holds_in_both_directions() {
+    let replay = Replay::load(Endless::new(5_000), session())
+        .unwrap()
+        .unwrap();
+    let mut replay = replay.filter(["*_attempted", "session_*"].into_iter().collect());
+    assert_eq!(sequence(replay.forward().unwrap()), Some(0));
+    assert_eq!(sequence(replay.forward().unwrap()), Some(3));
+    assert_eq!(sequence(replay.seek(1_001).unwrap()), Some(1_002));
+    assert_eq!(sequence(replay.back().unwrap()), Some(999));
+    let none = Replay::load(Endless::new(5_000), session())
+        .unwrap()
+        .unwrap();
+    let mut none = none.filter(["nothing.*"].into_iter().collect());
+    assert_eq!(none.forward().unwrap(), None);
+    // No pattern is no filter.
+    let mut all = replay.filter(Patterns::default());
+    assert_eq!(sequence(all.forward().unwrap()), Some(1_000));
+    // A draft's name for a type is found under both of its names.
+    let old = event(0, "risk_checkpoint", json!({}));
+    let mut old = self::replay(vec![old]).filter(["risk_detected"].into_iter().collect());
+    assert_eq!(sequence(old.forward().unwrap()), Some(0));
+}
+
+#[test]
+fn a_hole_in_the_numbers_is_crossed_both_ways() {
+    let far = u64::MAX - 2;
+    let lone = |sequence| event(sequence, "input_received", json!({}));
+    let mut replay = replay(vec![lone(0), lone(7), lone(far), lone(far + 1)]);
+    let mut there = Vec::new();
+    replay.step(|event| there.push(event.sequence)).unwrap();
+    assert_eq!(there, [0, 7, far, far + 1]);
+    for before in [far, 7, 0] {
+        assert_eq!(sequence(replay.back().unwrap()), Some(before));
+    }
+    assert_eq!(sequence(replay.seek(8).unwrap()), Some(far));
+}
+
+#[test]
+fn it_stops_where_it_is_told_to() {
+    let story = || {
+        let answer = json!({"checkpoint_id": "gate-1", "answers": {"why": {"deep": ["Ünter 42"]}}});
+        replay(vec![
+            event(0, "session_started", json!({"agent_type": "bot"})),
+            event(1, "action_attempted", json!({"action_type": "ticket.get"})),
+            event(2, "checkpoint_response", answer),
+            event(
+                3,
+                "checkpoint_blocked",
+                json!({"blocked_action": "ticket.delete"}),
+            ),
+            event(4, "my.own_type", json!({"action_type": 7})),
+        ])
+    };
+    let cases = [
+        ("type=action_*", Some(1)),
+        ("type=my.own_type", Some(4)),
+        ("checkpoint=gate-*", Some(2)),
+        ("action=ticket.delete", Some(3)),
+        ("action=7", None),
+        ("text=ünter", Some(2)),
+        ("text=WHY", Some(2)),
+        ("text=7", Some(4)),
+        ("text=nowhere", None),
+    ];
+    for (text, wanted) in cases {
+        let stop: Stop = text.parse().unwrap();
+        assert_eq!(sequence(story().run_to(&stop).unwrap()), wanted, "{text}");
+    }
+    for text in ["", "type", "type=", "colour=red", "=x"] {
+        let error = text.parse::<Stop>().unwrap_err().to_string();
+        assert!(error.contains("does not say where to stop"), "{error}");
+    }
+}
+
+// covers T32
+#[test]
+fn the_state_at_a_point_is_the_same_however_one_got_there() {
+    let source = Endless::new(40_000);
+    let mut replay = Replay::load(&source, session()).unwrap().unwrap();
+    let mut fresh = State::default();
+    let mut wanted = Vec::new();
+    for sequence in 0..40_000 {
+        fresh.apply(&Endless::event(sequence));
+        if sequence % 3_333 == 0 {
+            wanted.push((sequence, fresh.clone()));
+        }
+    }
+    for (sequence, state) in wanted.iter().chain(wanted.iter().rev()) {
+        assert_eq!(replay.state_at(*sequence).unwrap(), *state, "{sequence}");
+    }
+    // Beyond the end there is only the end.
+    assert_eq!(replay.state_at(u64::MAX).unwrap(), fresh);
+    // Close to where it was asked last, it reads no more than lies between.
+    replay.state_at(39_000).unwrap();
+    source.read.borrow_mut().clear();
+    replay.seek(38_998).unwrap();
+    replay.state_at(38_998).unwrap();
+    let read = source.read.borrow().len();
+    assert!(read <= 4, "{read} pages");
+}
+
+/// A gate before an action, below the attempt.
+fn gate(sequence: u64, attempt: u64, mode: &Value) -> Event {
+    let triggered = json!({"checkpoint_id": "g", "checkpoint_type": "action_pre", "mode": mode,
+        "trigger_condition": "because", "trigger_data": {"action_id": "ticket.delete"}});
+    let mut gate = event(sequence, "checkpoint_triggered", triggered);
+    gate.parent_span_id = Some(format!("span-{attempt}").parse().unwrap());
+    gate
+}
+
+fn below(parent: u64, mut event: Event) -> Event {
+    event.parent_span_id = Some(format!("span-{parent}").parse().unwrap());
+    event
+}
+
+#[test]
+fn what_is_not_known_counts_as_held() {
+    let mut state = State::default();
+    state.apply(&event(0, "session_started", json!({"agent_type": "bot"})));
+    state.apply(&event(
+        1,
+        "action_attempted",
+        json!({"action_type": "ticket.delete"}),
+    ));
+    assert_eq!(state.actions.going[0].way, Way::Open);
+    let mut pruned = gate(2, 1, &json!(null));
+    pruned.pruned = true;
+    pruned.payload = Map::new();
+    state.apply(&pruned);
+    state.apply(&gate(3, 1, &json!(["blocking"])));
+    assert_eq!((state.phase, state.pruned), (Phase::Held, 1));
+    let held = &state.held[0];
+    assert_eq!((held.holds, held.gates.len()), (Holds::Action, 2));
+    assert_eq!(
+        (held.what.as_str(), held.gates[0].checkpoint.as_str()),
+        ("ticket.delete", "?")
+    );
+    // One of the two is not enough.
+    let passed = json!({"checkpoint_id": "g", "passed_by": "op"});
+    state.apply(&below(2, event(4, "checkpoint_passed", passed.clone())));
+    assert_eq!((state.held.len(), state.actions.going.len()), (1, 0));
+    state.apply(&below(3, event(5, "checkpoint_passed", passed)));
+    assert_eq!((state.phase, state.held.len()), (Phase::Working, 0));
+    assert_eq!(state.actions.going[0].way, Way::Released);
+}
+
+#[test]
+fn the_end_of_one_gate_is_not_the_end_of_another_of_the_same_name() {
+    let mut state = State::default();
+    state.apply(&event(0, "session_started", json!({"agent_type": "bot"})));
+    state.apply(&event(
+        1,
+        "action_attempted",
+        json!({"action_type": "ticket.delete"}),
+    ));
+    state.apply(&gate(2, 1, &json!("blocking")));
+    state.apply(&gate(3, 1, &json!("blocking")));
+    let passed = json!({"checkpoint_id": "g", "passed_by": "op"});
+    state.apply(&below(2, event(4, "checkpoint_passed", passed)));
+    let done = json!({"checkpoint_id": "g", "action_taken": "continue"});
+    state.apply(&below(2, event(5, "checkpoint_completed", done)));
+    assert_eq!(state.held[0].gates.len(), 1);
+    assert_eq!(state.held[0].gates[0].span_id.as_str(), "span-3");
+}
+
+#[test]
+fn locks_that_events_tell_are_known() {
+    let mut state = State::default();
+    let passed = json!({"checkpoint_id": "g", "passed_by": "op", "unlocked_capabilities": ["a", 7],
+        "locked_capabilities": ["b"]});
+    state.apply(&event(0, "checkpoint_passed", passed));
+    let names = |set: &std::collections::BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>();
+    assert_eq!(
+        (names(&state.unlocked), names(&state.locked)),
+        (vec!["a".into()], vec!["b".into()])
+    );
+}
+
+#[test]
+fn other_atlases_take_back_what_was_unlocked() {
+    let start = json!({"checkpoint_id": "onboarding", "checkpoint_type": "session_start",
+        "mode": "blocking"});
+    let mut state = State::default();
+    state.apply(&event(0, "session_started", json!({"agent_type": "bot"})));
+    let mut first = event(1, "checkpoint_triggered", start.clone());
+    first.timestamp = Timestamp::from_micros(0);
+    state.apply(&first);
+    assert_eq!(
+        (state.phase, state.held[0].holds),
+        (Phase::AtStart, Holds::Start)
+    );
+    let passed = json!({"checkpoint_id": "onboarding", "unlocked_capabilities": ["a"]});
+    state.apply(&below(1, event(2, "checkpoint_passed", passed)));
+    assert_eq!((state.phase, state.unlocked.len()), (Phase::Working, 1));
+    state.apply(&event(3, "checkpoint_triggered", start));
+    assert_eq!((state.phase, state.unlocked.len()), (Phase::AtStart, 0));
+    for (outcome, phase) in [
+        ("expired", Phase::StartLapsed),
+        ("denied", Phase::StartRefused),
+    ] {
+        let mut state = state.clone();
+        let blocked = json!({"checkpoint_id": "onboarding", "outcome": outcome});
+        state.apply(&below(3, event(4, "checkpoint_blocked", blocked)));
+        assert_eq!(state.phase, phase);
+    }
+}
+
+#[test]
+fn an_error_is_recovered_by_its_name() {
+    let mut state = State::default();
+    state.apply(&event(
+        0,
+        "error_handled",
+        json!({"error_type": "x", "message": "m"}),
+    ));
+    let wrong = json!({"original_error_id": "e-9", "success": true});
+    state.apply(&event(1, "error_recovered", wrong));
+    assert!(!state.errors.recent[0].recovered);
+    let right = json!({"original_error_id": "e-0", "success": true});
+    state.apply(&event(2, "error_recovered", right));
+    assert!(state.errors.recent[0].recovered);
+}
+
+#[test]
+fn a_state_stays_small_however_long_the_session_is() {
+    let mut state = State::default();
+    for sequence in 0..20_000 {
+        let failed = json!({"error_type": "x", "message": "m", "action_type": "a"});
+        let name = [
+            "error_occurred",
+            "action_attempted",
+            "policy_override",
+            "action_blocked",
+        ];
+        state.apply(&event(
+            sequence,
+            name[usize::try_from(sequence % 4).unwrap()],
+            failed,
+        ));
+    }
+    assert_eq!(
+        (state.events, state.errors.count, state.actions.attempted),
+        (20_000, 5_000, 5_000)
+    );
+    assert!(serde_json::to_string(&state).unwrap().len() < 100_000);
+}

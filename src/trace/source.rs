@@ -1,0 +1,148 @@
+//! Where events are read from: a store, a file, or memory. This room reads none of them itself.
+
+use crate::base::id::SessionId;
+
+use super::event::Event;
+use super::verify::Checked;
+
+/// Events read at a time, so that memory stays flat.
+pub const PAGE: usize = 1000;
+
+/// A record that can be read from any place on.
+pub trait Source {
+    /// Why it cannot be read.
+    type Error;
+
+    /// Events of a session in the order of their sequence, from a sequence number on.
+    ///
+    /// # Errors
+    /// When they cannot be read.
+    fn events(
+        &self,
+        session: &SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, Self::Error>;
+
+    /// The sequence after the last event of a session; 0 when it has none.
+    ///
+    /// # Errors
+    /// When that cannot be read.
+    fn end(&self, session: &SessionId) -> Result<u64, Self::Error>;
+
+    /// What the chain of a session proves; nothing when it has no event.
+    ///
+    /// # Errors
+    /// When it cannot be read. What is wrong with the record itself is a verdict, no error.
+    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error>;
+}
+
+impl<S: Source + ?Sized> Source for &S {
+    type Error = S::Error;
+
+    fn events(
+        &self,
+        session: &SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, Self::Error> {
+        (**self).events(session, from, limit)
+    }
+
+    fn end(&self, session: &SessionId) -> Result<u64, Self::Error> {
+        (**self).end(session)
+    }
+
+    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
+        (**self).verify(session)
+    }
+}
+
+/// Hands over the events of a session with a sequence of at least `from` and below `end`, until `take`
+/// fails.
+///
+/// # Errors
+/// What reading or `take` fails with.
+pub fn each<S, E>(
+    source: &S,
+    session: &SessionId,
+    (mut from, end): (u64, u64),
+    mut take: impl FnMut(Event) -> Result<(), E>,
+) -> Result<(), E>
+where
+    S: Source + ?Sized,
+    E: From<S::Error>,
+{
+    while from < end {
+        let page = source.events(session, from, PAGE)?;
+        let Some(last) = page.last() else { break };
+        // A source that does not get on would be read for ever.
+        let Some(next) = last.sequence.checked_add(1).filter(|next| *next > from) else {
+            let mut rest = page.into_iter().filter(|event| event.sequence < end);
+            return rest.try_for_each(take);
+        };
+        from = next;
+        for event in page {
+            if event.sequence >= end {
+                return Ok(());
+            }
+            take(event)?;
+        }
+    }
+    Ok(())
+}
+
+/// Events in memory: a few that were read as a whole.
+#[derive(Clone, Debug, Default)]
+pub struct Events {
+    events: Vec<Event>,
+    checked: Vec<Checked>,
+}
+
+impl Events {
+    /// These events, of whatever sessions.
+    #[must_use]
+    pub fn new(mut events: Vec<Event>) -> Self {
+        events.sort_by_key(|event| event.sequence);
+        Self {
+            events,
+            checked: Vec::new(),
+        }
+    }
+
+    /// With what was found about their chains.
+    #[must_use]
+    pub fn checked(mut self, checked: Vec<Checked>) -> Self {
+        self.checked = checked;
+        self
+    }
+
+    fn of<'e>(&'e self, session: &'e SessionId) -> impl Iterator<Item = &'e Event> {
+        let events = self.events.iter();
+        events.filter(move |event| event.session_id == *session)
+    }
+}
+
+impl Source for Events {
+    type Error = std::convert::Infallible;
+
+    fn events(
+        &self,
+        session: &SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Event>, Self::Error> {
+        let events = self.of(session).filter(|event| event.sequence >= from);
+        Ok(events.take(limit).cloned().collect())
+    }
+
+    fn end(&self, session: &SessionId) -> Result<u64, Self::Error> {
+        let last = self.of(session).map(|event| event.sequence).max();
+        Ok(last.map_or(0, |last| last.saturating_add(1)))
+    }
+
+    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Self::Error> {
+        let mut checked = self.checked.iter();
+        Ok(checked.find(|one| one.session == *session).cloned())
+    }
+}

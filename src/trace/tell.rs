@@ -1,0 +1,328 @@
+//! What an event says, in one line for people.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::details::Details;
+use super::event::{Event, canonical_type};
+use crate::base::canon::canonical;
+use crate::base::text::one_line;
+
+/// Longest text of somebody else's that stands in a sentence. The whole of it is in the event.
+const MAX_QUOTED_CHARS: usize = 120;
+
+/// How an event reads at a glance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Something happened.
+    Plain,
+    /// Somebody let something pass, or something worked.
+    Good,
+    /// Somebody is waited for, or should look.
+    Care,
+    /// Something was stopped, or failed.
+    Stop,
+}
+
+/// How an event reads at a glance.
+#[must_use]
+pub fn tone(event: &Event) -> Tone {
+    let details = Details::of(event);
+    match canonical_type(&event.event_type) {
+        "checkpoint_passed" | "policy_override" | "risk_verified" | "error_recovered" => Tone::Good,
+        "checkpoint_blocked" | "action_blocked" | "error_occurred" => Tone::Stop,
+        "action_completed" => match details.flag("success") {
+            Some(true) => Tone::Good,
+            Some(false) | None => Tone::Stop,
+        },
+        "wrapper_verified" => match details.flag("verification_passed") {
+            Some(true) => Tone::Good,
+            Some(false) | None => Tone::Stop,
+        },
+        "risk_detected" | "checkpoint_skipped" | "retention_applied" => Tone::Care,
+        "checkpoint_triggered" if details.text("mode") == Some("blocking") => Tone::Care,
+        "checkpoint_response" if details.text("validation_result") == Some("invalid") => Tone::Care,
+        "policy_checked" if details.text("decision") != Some("allow") => Tone::Care,
+        _ => Tone::Plain,
+    }
+}
+
+/// What an event is about: an action, a checkpoint, a policy, or whatever else it names first.
+#[must_use]
+pub fn about(event: &Event) -> Option<&str> {
+    let details = Details::of(event);
+    let names = [
+        "action_type",
+        "checkpoint_id",
+        "policy_id",
+        "agent_type",
+        "context_id",
+        "error_type",
+        "atlas_id",
+        "plugin_name",
+    ];
+    names.into_iter().find_map(|name| details.text(name))
+}
+
+/// What an event says, in one line that is safe to show.
+#[must_use]
+pub fn sentence(event: &Event) -> String {
+    if event.pruned {
+        return "its details were dropped because they were old; the hash still covers them"
+            .to_owned();
+    }
+    let told = Told(Details::of(event));
+    match canonical_type(&event.event_type) {
+        "session_started"
+        | "session_ended"
+        | "wrapper_constructed"
+        | "wrapper_verified"
+        | "atlas_loaded"
+        | "plugin_loaded" => told.session(event),
+        "context_requested" | "context_injected" | "context_feedback" | "input_received"
+        | "output_produced" => told.exchange(event),
+        "action_attempted" | "action_completed" | "action_blocked" | "policy_checked"
+        | "policy_override" | "risk_detected" | "risk_verified" => told.action(event),
+        "checkpoint_triggered"
+        | "checkpoint_completed"
+        | "checkpoint_skipped"
+        | "checkpoint_response"
+        | "checkpoint_passed"
+        | "checkpoint_blocked" => told.checkpoint(event),
+        "error_occurred" | "error_recovered" => told.error(event),
+        _ => json(&Value::Object(event.payload.clone())),
+    }
+}
+
+/// The details of an event as parts of a sentence.
+#[derive(Clone, Copy)]
+struct Told<'e>(Details<'e>);
+
+impl Told<'_> {
+    /// A text, cut where it is long; `?` where there is none.
+    fn text(self, name: &str) -> String {
+        self.0.text(name).map_or_else(|| "?".to_owned(), quoted)
+    }
+
+    /// A text behind words of ours, if it is there.
+    fn and(self, before: &str, name: &str) -> String {
+        let text = self.0.text(name).filter(|text| !text.is_empty());
+        text.map_or_else(String::new, |text| format!("{before}{}", quoted(text)))
+    }
+
+    fn number(self, name: &str) -> String {
+        let number = self.0.number(name);
+        number.map_or_else(|| "?".to_owned(), |number| number.to_string())
+    }
+
+    fn list(self, name: &str) -> String {
+        let listed: Vec<_> = self.0.texts(name).collect();
+        quoted(&listed.join(", "))
+    }
+
+    fn json(self, name: &str) -> String {
+        self.0.value(name).map(json).unwrap_or_default()
+    }
+
+    fn session(self, event: &Event) -> String {
+        match canonical_type(&event.event_type) {
+            "session_started" => format!(
+                "a session of {} begins{}",
+                self.text("agent_type"),
+                self.and(", for: ", "intent")
+            ),
+            "session_ended" => format!(
+                "the session ends: {}, {} actions{}",
+                self.text("final_status"),
+                self.number("actions_taken"),
+                self.and(", ", "summary")
+            ),
+            "wrapper_constructed" => format!("a wrapper is built, over {}", self.text("transport")),
+            "wrapper_verified" => match self.0.flag("verification_passed") {
+                Some(true) => "the wrapper is sound".to_owned(),
+                Some(false) | None => {
+                    format!("the wrapper is NOT sound: {}", self.list("failures"))
+                }
+            },
+            "atlas_loaded" => format!(
+                "Atlas {} {} is in force",
+                self.text("atlas_id"),
+                self.text("version")
+            ),
+            _ => format!(
+                "plugin {} {} is loaded",
+                self.text("plugin_name"),
+                self.text("plugin_version")
+            ),
+        }
+    }
+
+    fn exchange(self, event: &Event) -> String {
+        match canonical_type(&event.event_type) {
+            "context_requested" => format!(
+                "context is asked for ({}){}",
+                self.text("request_type"),
+                self.and(": ", "query")
+            ),
+            "context_injected" => format!(
+                "handed over: {} ({} bytes, {})",
+                self.list("context_ids"),
+                self.number("total_size_bytes"),
+                self.text("trigger")
+            ),
+            "context_feedback" => format!(
+                "{} {}{}",
+                self.text("context_id"),
+                match self.0.flag("helpful") {
+                    Some(true) => "helped",
+                    Some(false) => "did not help",
+                    None => "was looked at",
+                },
+                self.and(": ", "reason")
+            ),
+            "input_received" => format!(
+                "input of {} bytes from {}",
+                self.number("input_size_bytes"),
+                self.text("source")
+            ),
+            _ => format!(
+                "output of {} bytes ({})",
+                self.number("output_size_bytes"),
+                self.text("output_type")
+            ),
+        }
+    }
+
+    fn action(self, event: &Event) -> String {
+        let action = self.text("action_type");
+        match canonical_type(&event.event_type) {
+            "action_attempted" => format!(
+                "wants {action} {} (risk {})",
+                self.json("action_params"),
+                self.text("risk_tier")
+            ),
+            "action_completed" => {
+                let took = self.number("duration_ms");
+                let error = self.0.value("error").map(json);
+                match (self.0.flag("success"), error) {
+                    (Some(true), _) => {
+                        let came = self.and(": ", "result_summary");
+                        format!("{action} ran in {took} ms{came}")
+                    }
+                    (_, Some(error)) => format!("{action} FAILED after {took} ms: {error}"),
+                    (_, None) => format!("{action} FAILED after {took} ms"),
+                }
+            }
+            "action_blocked" => format!(
+                "{action} is BLOCKED by {}: {}",
+                self.text("policy_id"),
+                self.text("reason")
+            ),
+            "policy_checked" => format!(
+                "policy {} says {} to {action}",
+                self.text("policy_id"),
+                self.text("decision")
+            ),
+            "policy_override" => format!(
+                "{} approves {action} under {} ({}){}",
+                self.text("approver"),
+                self.text("policy_id"),
+                self.text("approval_method"),
+                self.and(": ", "justification")
+            ),
+            "risk_detected" => format!(
+                "risk {} {}: {}",
+                self.text("risk_tier"),
+                self.and("of ", "action_type"),
+                self.text("trigger")
+            ),
+            _ => format!(
+                "{} verified the risk ({}) of {action}",
+                self.text("verified_by"),
+                self.text("risk_tier")
+            ),
+        }
+    }
+
+    fn checkpoint(self, event: &Event) -> String {
+        let id = self.text("checkpoint_id");
+        match canonical_type(&event.event_type) {
+            "checkpoint_triggered" => {
+                let what = match self.0.text("mode") {
+                    Some("blocking") => "gate",
+                    Some("advisory") => "advice",
+                    Some("observational") => "observation",
+                    Some(_) | None => "checkpoint",
+                };
+                format!("{what} {id}: {}", self.text("trigger_condition"))
+            }
+            "checkpoint_completed" => {
+                let done = self.0.text("action_taken").unwrap_or("continue");
+                format!(
+                    "{id} is done: {}{}",
+                    quoted(done),
+                    self.and(", ", "block_reason")
+                )
+            }
+            "checkpoint_skipped" => format!("{id} is left out: {}", self.text("reason")),
+            "checkpoint_response" => {
+                let by = self.text("answered_by");
+                let answers = self.json("answers");
+                match self.0.text("validation_result") {
+                    Some("valid") => format!("{by} answers {id}: {answers}"),
+                    _ => format!(
+                        "{by} answers {id} against its rules: {answers} ({})",
+                        self.list("problems")
+                    ),
+                }
+            }
+            "checkpoint_passed" => {
+                let unlocked = self.list("unlocked_capabilities");
+                let unlocks = if unlocked.is_empty() {
+                    String::new()
+                } else {
+                    format!(", which unlocks {unlocked}")
+                };
+                format!("{id} is passed by {}{unlocks}", self.text("passed_by"))
+            }
+            _ => format!(
+                "{id} is NOT passed ({}): {}",
+                self.text("outcome"),
+                self.text("reason")
+            ),
+        }
+    }
+
+    fn error(self, event: &Event) -> String {
+        match canonical_type(&event.event_type) {
+            "error_occurred" => format!("{}: {}", self.text("error_type"), self.text("message")),
+            _ => match self.0.flag("success") {
+                Some(true) => format!("recovered by {}", self.text("recovery_method")),
+                Some(false) | None => format!("not recovered by {}", self.text("recovery_method")),
+            },
+        }
+    }
+}
+
+fn json(value: &Value) -> String {
+    quoted(&canonical(value))
+}
+
+/// A text of somebody else's: one line, cut where it is long.
+pub(super) fn quoted(text: &str) -> String {
+    clipped(text, MAX_QUOTED_CHARS)
+}
+
+/// One line of a text, of at most so many characters before hidden ones are written out.
+pub(super) fn clipped(text: &str, most: usize) -> String {
+    one_line(&cut(text, most))
+}
+
+/// A text as it is, of at most so many characters.
+pub(super) fn cut(text: &str, most: usize) -> Cow<'_, str> {
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()).into(),
+        None => text.into(),
+    }
+}
