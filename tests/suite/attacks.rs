@@ -202,8 +202,11 @@ fn middle(copy: &Copy) -> usize {
     copy.places("s-1")[3]
 }
 
+/// Something that is done to a record.
+type Attack = fn(&mut Copy);
+
 /// Attacks after which nothing is computed again.
-fn crude() -> Vec<(&'static str, fn(&mut Copy))> {
+fn crude() -> Vec<(&'static str, Attack)> {
     vec![
         ("flip a bit", |copy| {
             let place = middle(copy);
@@ -241,8 +244,7 @@ fn crude() -> Vec<(&'static str, fn(&mut Copy))> {
         ("add a field that no hash covers", |copy| {
             let place = middle(copy);
             copy.records[place].extra = Some(("verified_by".to_owned(), "auditor".to_owned()));
-            copy.sql =
-                "ALTER TABLE events ADD COLUMN verified_by TEXT DEFAULT 'auditor'".to_owned();
+            copy.sql += "ALTER TABLE events ADD COLUMN verified_by TEXT DEFAULT 'auditor'";
         }),
     ]
 }
@@ -467,18 +469,20 @@ add to the end, and start cra    | UNSEALED / UNSEALED    | SEALED / SEALED     
 #[tokio::test]
 async fn what_an_insider_can_do_and_who_notices() {
     let scene = Scene::new().await;
-    let mut table = format!(
-        "{:32} | {:22} | {:22} | known head\n",
-        "attack", "nothing known", "public key"
-    );
+    let row = |name: &str, [nothing, key, head]: [String; 3]| {
+        format!("{name:32} | {nothing:22} | {key:22} | {head}\n")
+    };
+    let titles = ["nothing known", "public key", "known head"].map(str::to_owned);
+    let mut table = vec![row("attack", titles)];
     for (name, ways) in attacks(&scene).await {
         let cell = |knows| {
             let database = best(&scene, &ways, Scene::in_database, knows);
             let export = best(&scene, &ways, Scene::in_export, knows);
             format!("{database} / {export}")
         };
-        let [nothing, key, head] = [Knows::Nothing, Knows::Key, Knows::Head].map(cell);
-        table += &format!("{name:32} | {nothing:22} | {key:22} | {head}\n");
+        let cells = [Knows::Nothing, Knows::Key, Knows::Head].map(cell);
+        table.push(row(name, cells));
     }
+    let table = table.concat();
     assert_eq!(table, TABLE, "\n{table}");
 }

@@ -14,7 +14,7 @@ const CUTS: usize = 8;
 /// Most batches that a run hands over.
 const BATCHES: usize = 4;
 
-/// A small generator of its own, so that a seed means the same run for ever: SplitMix64.
+/// A small generator of its own, so that a seed means the same run for ever: `SplitMix64`.
 struct Dice(u64);
 
 impl Dice {
@@ -202,10 +202,13 @@ fn an_acknowledgement_before_the_disk_has_it_is_found() {
     assert!(wrong[0].1.contains("were acknowledged"), "{wrong:?}");
 }
 
+/// Something that a disk does.
+type Fault = fn(&mut Disk);
+
 #[test]
 fn a_full_disk_and_a_failed_sync_poison_the_writer_for_good() {
     let material = material(true);
-    let faults: [(&str, fn(&mut Disk)); 2] = [
+    let faults: [(&str, Fault); 2] = [
         ("no space left on device", |disk| disk.full_after(2)),
         ("input/output error", |disk| disk.fail_sync_after(2)),
     ];

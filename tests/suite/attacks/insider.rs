@@ -73,27 +73,30 @@ impl Kept {
         let (version, event, trace, span) = (next(), next(), next(), next());
         let (parent, session, sequence, rest) = (next(), next(), next(), next());
         let (time, rest) = rest.split_at(27);
-        let (kind, rest) = rest[1..].split_once(':').unwrap();
+        let (kind, rest) = rest.trim_start_matches(':').split_once(':').unwrap();
         let (payload, previous) = rest.split_at(rest.len() - 65);
-        let mut line = format!("{{\"event_id\":\"{event}\",\"event_type\":\"{kind}\"");
-        line += &format!(",\"hash\":\"{}\"", self.hash);
-        if !parent.is_empty() {
-            line += &format!(",\"parent_span_id\":\"{parent}\"");
-        }
-        if !payload.is_empty() {
-            line += &format!(",\"payload\":{payload}");
-        }
-        line += &format!(
-            ",\"previous_hash\":\"{}\",\"sequence\":{sequence}",
-            &previous[1..]
-        );
-        line += &format!(",\"session_id\":\"{session}\",\"span_id\":\"{span}\"");
-        line += &format!(",\"timestamp\":\"{time}\",\"trace_id\":\"{trace}\"");
-        line += &format!(",\"trace_version\":\"{version}\"");
-        if let Some((name, value)) = &self.extra {
-            line += &format!(",\"{name}\":\"{value}\"");
-        }
-        line + "}"
+        let previous = previous.trim_start_matches(':');
+        let hash = self.hash.to_string();
+        let text = |name: &str, value: &str| Some(format!("\"{name}\":\"{value}\""));
+        let some = |value: &str, field| Some(field).filter(|_| !value.is_empty()).flatten();
+        let extra = self.extra.as_ref();
+        let fields = [
+            text("event_id", event),
+            text("event_type", kind),
+            text("hash", &hash),
+            some(parent, text("parent_span_id", parent)),
+            some(payload, Some(format!("\"payload\":{payload}"))),
+            text("previous_hash", previous),
+            Some(format!("\"sequence\":{sequence}")),
+            text("session_id", session),
+            text("span_id", span),
+            text("timestamp", time),
+            text("trace_id", trace),
+            text("trace_version", version),
+            extra.and_then(|(name, value)| text(name, value)),
+        ];
+        let fields: Vec<_> = fields.into_iter().flatten().collect();
+        format!("{{{}}}", fields.join(","))
     }
 }
 
@@ -242,7 +245,7 @@ impl Copy {
         };
         let (first, last) = (own[0], own[own.len() - 1]);
         let payload = first.text.split_once('{').map_or("", |(_, rest)| rest);
-        let payload = &payload[..payload.len().saturating_sub(65)];
+        let (payload, _) = payload.split_at(payload.len().saturating_sub(65));
         let payload: Value = serde_json::from_str(&format!("{{{payload}")).unwrap_or_default();
         let ended = own.iter().any(|it| it.text.contains(":session_ended:{"));
         store

@@ -178,8 +178,8 @@ async fn pages_that_are_damaged_give_an_error_or_a_verdict() {
             0 => bytes[one..one + page].fill(0),
             1 => bytes.copy_within(other..other + page, one),
             2 => {
-                for place in one..one + 64 {
-                    bytes[place] = u8::try_from(dice.roll(256)).unwrap();
+                for byte in &mut bytes[one..one + 64] {
+                    *byte = u8::try_from(dice.roll(256)).unwrap();
                 }
             }
             _ => {

@@ -41,10 +41,11 @@ impl LogVerifier {
             Some((agreed, decisive, None)) if self.trust.has_keys() && (decisive || !agreed) => {
                 let what = format!("a head of {size} entries is not signed with the key");
                 let fault = Verdict::broken(size - 1, what);
-                match agreed {
+                if agreed {
                     // It may be of a key before: then a later head of a trusted one covers the same.
-                    true => drop(self.stranger.get_or_insert(fault)),
-                    false => self.fail_log(fault),
+                    self.stranger.get_or_insert(fault);
+                } else {
+                    self.fail_log(fault);
                 }
             }
             Some(_) | None => {}
