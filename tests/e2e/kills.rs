@@ -60,7 +60,7 @@ fn kill_often(thread: u64) {
     for round in 0..KILLS {
         let before = observe(&place, &mut seen);
         // Any number from a few to many, the same in every run of the test.
-        let more = 4 + (round * 37 + thread * 11) % 120;
+        let more = 4 + (round * 37 + thread * 11) % 50;
         let mut terminal = place.demo(&script(), WIDE);
         let deadline = Instant::now() + DEADLINE;
         while observe(&place, &mut seen) < before + more {
