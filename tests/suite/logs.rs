@@ -230,6 +230,21 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     let signed = Trust::nothing().key(key()).signed([(larger, note)]);
     assert_eq!(with(signed), "TRUNCATED: 2 of 5 events are there");
 
+    let root = Digest::ZERO;
+    let wrong = LogHead {
+        root,
+        ..hand.head()
+    };
+    let note = key_of(&id(LOG), 7)
+        .sign(&wrong.to_string())
+        .parse()
+        .unwrap();
+    let told = with(Trust::nothing().key(key()).signed([(wrong, note)]));
+    assert_eq!(
+        told,
+        "DIVERGED at 1: its first 2 entries are not those of the head that was signed"
+    );
+
     // Two that differ: the one that agrees does not hide the other, whichever was named first.
     let forked = LogHead {
         root: Digest::ZERO,
