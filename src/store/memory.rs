@@ -1,7 +1,7 @@
 //! A store in memory, for tests: a journal on a disk that can lose what was not synced, tear what was
 //! being written, run out of space and fail to sync.
 //!
-//! It keeps the same promises as the real one and is written through the same [`Writer`]: what was
+//! It keeps the same promises as the real one and is written through the same writer: what was
 //! acknowledged is there after a power cut, and what was not may be gone, whole batches at a time.
 
 use std::collections::BTreeMap;
