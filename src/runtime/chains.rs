@@ -24,7 +24,8 @@ impl Chains {
         let mut events = 0;
         for head in heads {
             if head.session != log {
-                events += head.count;
+                // What a list claims is not believed to be a number of events that can be.
+                events = head.count.saturating_add(events);
             }
             let chain = Chain::resume(head.session.clone(), head.count, head.hash, head.last_at);
             ends.insert(head.session, chain);

@@ -80,7 +80,7 @@ impl Ledger {
             heads.push(newest.head);
         }
         let tree = grow(&log, &hashes, &heads)?;
-        let (read_back, unsealed) = ReadBack::resume(store, sealed_records).await?;
+        let (read_back, unsealed) = ReadBack::resume(store, &log, sealed_records).await?;
         let Unsealed { records, sessions } = unsealed;
         let ledger = Self {
             unsealed: records,
@@ -219,7 +219,11 @@ pub(super) struct ReadBack {
 
 impl ReadBack {
     /// Takes up where the signed part of the record ends, and says what lies behind it.
-    async fn resume(store: &dyn Store, records: u64) -> Result<(Self, Unsealed), LogError> {
+    async fn resume(
+        store: &dyn Store,
+        log: &SessionId,
+        records: u64,
+    ) -> Result<(Self, Unsealed), LogError> {
         let heads = store.heads().await?;
         let heads = heads
             .into_iter()
@@ -233,9 +237,15 @@ impl ReadBack {
             let page = store.records(records + unsealed.records, PAGE).await?;
             unsealed.records += page.len() as u64;
             for record in &page {
+                let envelope = record.envelope().map_err(read_back)?;
+                // A key is handed over together with the head that says so. Whoever could write an entry
+                // and let it be signed here would have a key of his own trusted.
+                if record.session == *log && envelope.event_type == "key_rotated" {
+                    let what = "an entry that was never signed names another key";
+                    return Err(diverged(what.to_owned()));
+                }
                 if unsealed.sessions.insert(record.session.clone()) {
                     // Where the signed part ends, the chain stood right before this record.
-                    let envelope = record.envelope().map_err(read_back)?;
                     let previous = envelope.previous_hash.parse();
                     let previous = previous.map_err(|_| read_back("no previous_hash".into()))?;
                     let stood = (record.sequence, previous);

@@ -219,19 +219,33 @@ impl Upkeep {
         }
     }
 
-    /// Hands over to another key. The old one signs the entry that names the new one, and both sign
-    /// the head.
+    /// Hands over to another key. The entry that names it and the head that covers it, which both keys
+    /// sign, are written together: no console finds the one without the other.
     ///
     /// # Errors
-    /// When the store fails.
+    /// When the store fails, or does not give back what was written.
     pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, UpkeepError> {
+        if self.ledger.due().is_some() {
+            self.seal().await?;
+        }
         let rotated = KeyRotated {
             key: next.verifier().to_string(),
             by: by.to_owned(),
         };
-        let entry = self.ledger.entry(rotated, self.clock.now());
-        self.write(Batch::of(vec![entry])).await?;
-        Ok(self.seal_with(Some(next)).await?)
+        let now = self.clock.now();
+        let entry = self.ledger.entry(rotated, now);
+        let (record, head) = self.ledger.seal_all(now);
+        let hash = record.hash;
+        let mut seal = self.ledger.sign(&head);
+        seal.note.push_str(&next.signature(&head.to_string()));
+        let batch = Batch {
+            seals: vec![seal.clone()],
+            ..Batch::of(vec![entry, record])
+        };
+        self.store.append(batch).await?.await?;
+        self.read_up_to(hash).await?;
+        self.ledger.sign_with(next);
+        Ok(seal)
     }
 
     /// Signs what there is and not signed yet. The newest signed head, if there is one.
@@ -242,21 +256,15 @@ impl Upkeep {
         if self.ledger.is_sealed() {
             return Ok(self.store.log().await?.seal);
         }
-        Ok(Some(self.seal_with(None).await?))
+        Ok(Some(self.seal_all().await?))
     }
 
-    async fn seal_with(&mut self, next: Option<Signer>) -> Result<Seal, LogError> {
+    async fn seal_all(&mut self) -> Result<Seal, LogError> {
         let (record, head) = self.ledger.seal_all(self.clock.now());
         let hash = record.hash;
         self.store.append(Batch::of(vec![record])).await?.await?;
-        let read_back = std::mem::take(&mut self.read_back);
-        let (store, log) = (Arc::clone(&self.store), self.ledger.log().clone());
-        self.read_back = read_back.up_to(store, log, hash).await?;
-        let mut seal = self.ledger.sign(&head);
-        if let Some(next) = next {
-            seal.note.push_str(&next.signature(&head.to_string()));
-            self.ledger.sign_with(next);
-        }
+        self.read_up_to(hash).await?;
+        let seal = self.ledger.sign(&head);
         let batch = Batch {
             seals: vec![seal.clone()],
             ..Batch::default()
@@ -265,11 +273,19 @@ impl Upkeep {
         Ok(seal)
     }
 
+    /// Reads back what was written, up to and with the entry that has this hash.
+    async fn read_up_to(&mut self, entry: Digest) -> Result<(), LogError> {
+        let read_back = std::mem::take(&mut self.read_back);
+        let (store, log) = (Arc::clone(&self.store), self.ledger.log().clone());
+        self.read_back = read_back.up_to(store, log, entry).await?;
+        Ok(())
+    }
+
     /// Writes, and signs as often as a console would.
     async fn write(&mut self, batch: Batch) -> Result<(), UpkeepError> {
         self.store.append(batch).await?.await?;
         if self.ledger.is_full() {
-            self.seal_with(None).await?;
+            self.seal().await?;
         }
         Ok(())
     }

@@ -187,3 +187,6 @@ impl Store for MemoryStore {
 
 /// Pieces of state by kind and key.
 type State = BTreeMap<(String, String), String>;
+
+#[cfg(test)]
+mod tests;

@@ -93,3 +93,63 @@ pub(super) fn closed() -> StoreError {
         what: "its writer has stopped".to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use futures_util::FutureExt;
+
+    use super::super::StateRow;
+    use super::*;
+
+    /// Keeps what each commit had in it.
+    #[derive(Clone, Default)]
+    struct Noted(Arc<Mutex<Vec<Vec<String>>>>);
+
+    impl Medium for Noted {
+        fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
+            let keys = batches.iter().map(|batch| batch.state[0].key.clone());
+            self.0.lock().unwrap().push(keys.collect());
+            Ok(())
+        }
+    }
+
+    fn batch(n: usize) -> Batch {
+        let row = StateRow {
+            kind: "usage".to_owned(),
+            key: n.to_string(),
+            body: None,
+        };
+        Batch {
+            state: vec![row],
+            ..Batch::default()
+        }
+    }
+
+    // covers T25
+    #[tokio::test]
+    async fn a_full_queue_makes_whoever_hands_over_wait_and_drops_nothing() {
+        let (queue, jobs) = Queue::new();
+        let mut acks = Vec::new();
+        for n in 0..WRITE_QUEUE {
+            // Nobody writes yet: handing over does not wait for the disk.
+            acks.push(queue.append(batch(n)).await.unwrap());
+        }
+        let mut full = Box::pin(queue.append(batch(WRITE_QUEUE)));
+        assert!(full.as_mut().now_or_never().is_none(), "there was room");
+        let noted = Noted::default();
+        let medium = noted.clone();
+        let writer = std::thread::spawn(move || Writer::new(medium).run(jobs));
+        acks.push(full.await.unwrap());
+        for ack in acks {
+            ack.await.unwrap();
+        }
+        drop(queue);
+        writer.join().unwrap();
+        let commits = noted.0.lock().unwrap();
+        let all: Vec<_> = (0..=WRITE_QUEUE).map(|n| n.to_string()).collect();
+        assert_eq!(commits.concat(), all, "in the order they were handed over");
+        assert!(commits.len() < 10, "what waits is written together");
+    }
+}

@@ -264,6 +264,11 @@ impl LinesVerifier {
         }
     }
 
+    /// Holds the lines against what a console does: see [`LogVerifier::demand_seals`].
+    pub fn demand_seals(&mut self) {
+        self.log.demand_seals();
+    }
+
     /// Lines that were read.
     #[must_use]
     pub fn lines(&self) -> u64 {

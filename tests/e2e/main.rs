@@ -14,6 +14,7 @@ mod decisions;
 mod endings;
 mod hostile;
 mod keys;
+mod kills;
 mod operator;
 mod place;
 mod size;

@@ -9,6 +9,7 @@
 )]
 
 mod atlases;
+mod attacks;
 mod cli;
 mod coding_agents;
 mod conformance;
@@ -19,10 +20,13 @@ mod extensions;
 mod hooks;
 mod house;
 mod keeping;
+mod logs;
+mod powercuts;
 mod reading;
 mod readme;
 mod runtime;
 mod scenarios;
 mod simulation;
+mod sqlite;
 mod store;
 mod support;

@@ -25,7 +25,7 @@ use tokio::task::JoinHandle;
 
 use outside::{Moody, OUTSIDE};
 
-use super::support::{Bench, acme, clock, decide, good_answers, signer};
+use super::support::{Bench, Dice, acme, clock, decide, good_answers, settle, signer};
 
 mod agents;
 mod outside;
@@ -52,25 +52,6 @@ fn atlases() -> Vec<Atlas> {
         atlases.push(load_str("beside.yaml", text).unwrap().atlas);
     }
     atlases
-}
-
-/// A small generator of its own, so that a seed means the same run for ever.
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        // SplitMix64.
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % sides
-    }
-
-    fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        let sides = items.len() as u64;
-        (sides > 0).then(|| &items[usize::try_from(self.roll(sides)).unwrap()])
-    }
 }
 
 /// A request: session, action, parameters.
@@ -386,13 +367,6 @@ fn asked(held: &Held) -> Asked {
         Subject::Action(call) => call.params.to_string(),
     };
     (held.session.to_string(), held.action().to_owned(), params)
-}
-
-/// Lets everything that can go on go on. One thread, no real time: the order is always the same.
-async fn settle() {
-    for _ in 0..200 {
-        tokio::task::yield_now().await;
-    }
 }
 
 #[test]

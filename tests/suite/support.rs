@@ -9,7 +9,7 @@ use cra_core::atlas::compiled::Question;
 use cra_core::atlas::document::ResponseType;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock, Timestamp};
-use cra_core::base::id::CountedIds;
+use cra_core::base::id::{CountedIds, SessionId};
 use cra_core::engine::command::{ActionRequest, Decide, Reply, Ruling, StartSession};
 use cra_core::engine::held::Held;
 use cra_core::runtime::extension::Registry;
@@ -76,6 +76,16 @@ impl Bench {
         clock: Arc<ManualClock>,
     ) -> Self {
         let signer = signer(store.as_ref()).await;
+        Self::signing(signer, atlases, extensions, store, clock).await
+    }
+
+    pub(crate) async fn signing(
+        signer: Signer,
+        atlases: Vec<Atlas>,
+        extensions: Registry,
+        store: Arc<dyn Store>,
+        clock: Arc<ManualClock>,
+    ) -> Self {
         let runtime = Runtime::start(Parts {
             store,
             atlases,
@@ -143,8 +153,12 @@ pub(crate) async fn parts(store: Arc<dyn Store>) -> Parts {
 
 /// The key that signs the logs of all tests.
 pub(crate) async fn signer(store: &dyn Store) -> Signer {
-    let log = store.log().await.unwrap().log;
-    Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap()
+    key_of(&store.log().await.unwrap().log, 7)
+}
+
+/// A key for a log, made of one number.
+pub(crate) fn key_of(log: &SessionId, number: u8) -> Signer {
+    Signer::new(&LogHead::origin(log), &[number; 32]).unwrap()
 }
 
 pub(crate) fn clock() -> Arc<ManualClock> {
@@ -190,4 +204,30 @@ pub(crate) fn good_answers(held: &Held) -> Vec<BTreeMap<String, Value>> {
         .iter()
         .map(|gate| of_gate(&gate.questions))
         .collect()
+}
+
+/// A small generator of its own, so that a seed means the same run for ever.
+pub(crate) struct Dice(pub(crate) u64);
+
+impl Dice {
+    pub(crate) fn roll(&mut self, sides: u64) -> u64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % sides
+    }
+
+    pub(crate) fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        let sides = items.len() as u64;
+        (sides > 0).then(|| &items[usize::try_from(self.roll(sides)).unwrap()])
+    }
+}
+
+/// Lets everything that can go on go on. One thread, no real time: the order is always the same.
+pub(crate) async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
 }

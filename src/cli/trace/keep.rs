@@ -77,13 +77,12 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
     let store = Arc::new(SqliteStore::open(folder)?);
     in_runtime(async {
         let log = store.log().await?.log;
+        // Looked for first: a change that was cut short is finished by that, or the key that is in use
+        // would be taken for one that never came into use.
+        let old = signer(folder, &store).await;
         let next = key::prepare_next(folder, &log)?;
         // Without the old key there is nobody to hand over: the new one speaks for itself.
-        let current = if args.new {
-            next.clone()
-        } else {
-            signer(folder, &store).await?
-        };
+        let current = if args.new { next.clone() } else { old? };
         let mut upkeep = take_up(settings, &store, current).await?;
         let seal = upkeep.rotate(next.clone(), &settings.operator).await?;
         key::finish_rotation(folder, Some(&next.verifier()))?;

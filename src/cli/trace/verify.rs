@@ -81,7 +81,7 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
         let head = head.map_err(|error| Failure::Head(one_line(known), error))?;
         // In an export there is no other place for a signature.
         if let (Some(note), Some(_)) = (&head.note, &verify.file) {
-            trust = trust.signed([(head.head.clone(), note.clone())]);
+            trust = trust.handed_over(head.head.clone(), note.clone());
         }
         trust = trust.known(head);
     }

@@ -77,9 +77,9 @@ impl Disk {
 
     /// Takes what lies behind this many bytes away.
     pub(super) fn truncate(&mut self, length: usize) {
-        let mut bytes = self.bytes();
-        bytes.truncate(length);
-        *self = Self::with(bytes);
+        self.synced = self.bytes();
+        self.synced.truncate(length);
+        self.pending.clear();
     }
 
     pub(super) fn write(&mut self, bytes: &[u8]) -> Result<(), String> {

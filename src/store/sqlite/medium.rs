@@ -241,3 +241,50 @@ fn take_content(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::StoreError;
+    use super::super::super::writer::Writer;
+    use super::super::{FILE_NAME, connect, schema};
+    use super::*;
+
+    fn row(n: usize) -> Batch {
+        let row = StateRow {
+            kind: "usage".to_owned(),
+            key: n.to_string(),
+            body: Some("x".repeat(5000)),
+        };
+        Batch {
+            state: vec![row],
+            ..Batch::default()
+        }
+    }
+
+    #[test]
+    fn a_disk_that_is_full_poisons_the_store_and_keeps_what_was_acknowledged() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        let mut connection = connect(&path).unwrap();
+        schema::prepare(&mut connection, &path).unwrap();
+        connection
+            .pragma_update(None, "max_page_count", 20)
+            .unwrap();
+        let mut writer = Writer::new(SqliteMedium::new(connection).unwrap());
+        let written = (0..1000).find_map(|n| Some((n, writer.write(&[&row(n)]).err()?)));
+        let (acknowledged, failed) = written.unwrap();
+        let what = "database or disk is full".to_owned();
+        assert_eq!(failed, StoreError::Poisoned { what });
+        assert!(acknowledged > 5, "{acknowledged}");
+        // There is room again, and still nobody knows what is on the disk.
+        let room = writer
+            .medium()
+            .connection
+            .pragma_update(None, "max_page_count", 1000);
+        room.unwrap();
+        assert_eq!(writer.write(&[&row(1001)]), Err(failed));
+        drop(writer);
+        let reader = super::super::Reader::open(&path).unwrap();
+        assert_eq!(reader.state().unwrap().len(), acknowledged);
+    }
+}

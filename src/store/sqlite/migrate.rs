@@ -49,9 +49,8 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreErro
 fn check_heads(transaction: &Transaction<'_>) -> Result<(), StoreError> {
     let odd: i64 = transaction
         .query_row(
-            "SELECT (SELECT count(*) FROM heads_1) - (SELECT count(*) FROM sessions)
-             + (SELECT count(*) FROM heads_1 old JOIN sessions new USING (session_id)
-                WHERE old.count <> new.count OR old.hash <> lower(hex(new.hash)))",
+            "SELECT count(*) FROM heads_1 old FULL JOIN sessions new USING (session_id)
+             WHERE old.count IS NOT new.count OR old.hash IS NOT lower(hex(new.hash))",
             params![],
             |row| row.get(0),
         )

@@ -1,8 +1,10 @@
 //! The tables, whether a file has them, and how older ones become these.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use rusqlite::{Connection, ErrorCode, Transaction};
 use uuid::Uuid;
@@ -138,7 +140,7 @@ pub(super) fn inspect(connection: &Connection, path: &Path) -> Result<Found, Sto
         (APPLICATION_ID, 1..=FORMAT, _) if cut => Err(StoreError::Damaged {
             what: format!("the end of `{}` is missing", path()),
         }),
-        (APPLICATION_ID, FORMAT, _) => Ok(Found::Ours),
+        (APPLICATION_ID, FORMAT, _) => check_shape(connection).map(|()| Found::Ours),
         (APPLICATION_ID, found @ 1..FORMAT, _) => Ok(Found::Older(found)),
         (APPLICATION_ID, found, _) => Err(StoreError::Version {
             path: path(),
@@ -169,6 +171,12 @@ pub(super) fn prepare(
             .pragma_update(None, name, value)
             .map_err(failed)?;
     }
+    // What a crash left of an unfinished write goes, or it would be found there again and again. A reader
+    // may stand in the way: then it goes the next time.
+    let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+    connection
+        .query_row(truncate, [], |_| Ok(()))
+        .map_err(failed)?;
     match found {
         Found::Ours => Ok(None),
         Found::Empty => {
@@ -181,12 +189,50 @@ pub(super) fn prepare(
         Found::Older(format) => {
             let transaction = connection.transaction().map_err(failed)?;
             let moved = migrate::from_first(&transaction)?;
+            check_shape(&transaction)?;
             transaction.commit().map_err(failed)?;
             Ok(Some(format!(
                 "the store was brought from format {format} to format {FORMAT}: {moved} events moved"
             )))
         }
     }
+}
+
+/// Something in a file: what it is, its name, and the statement that made it.
+type Thing = (String, String, String);
+
+/// Refuses a file that has something beside our tables, or instead of one. No hash would cover it, a
+/// trigger would change what is written, and a view can be without end.
+fn check_shape(connection: &Connection) -> Result<(), StoreError> {
+    static OURS: OnceLock<BTreeSet<Thing>> = OnceLock::new();
+    let ours = OURS.get_or_init(|| {
+        let made = Connection::open_in_memory().and_then(|made| {
+            made.execute_batch(STATE)?;
+            made.execute_batch(TABLES)?;
+            things(&made)
+        });
+        // INVARIANT: the statements are constants that every store was made with.
+        made.unwrap_or_default()
+    });
+    let found = things(connection).map_err(|error| super::damaged(&error))?;
+    let missing = ours.difference(&found).map(|thing| (thing, "is missing"));
+    let odd = found.difference(ours).map(|thing| (thing, "is not ours"));
+    let mut odd = odd.chain(missing);
+    odd.next().map_or(Ok(()), |((kind, name, _), what)| {
+        let name = crate::base::text::one_line(name);
+        Err(StoreError::Damaged {
+            what: format!("the {kind} `{name}` {what}, or has another shape"),
+        })
+    })
+}
+
+/// Everything that was made in a file, but for what SQLite itself notes about how to search it.
+fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<Thing>> {
+    let query = "SELECT type, name, sql FROM sqlite_schema
+                 WHERE sql IS NOT NULL AND NOT (type = 'table' AND name IN ('sqlite_stat1', 'sqlite_stat4'))";
+    let mut statement = connection.prepare(query)?;
+    let things = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    things.collect()
 }
 
 /// Makes the tables of this format beside what is there.

@@ -4,6 +4,7 @@
 //! with a connection of its own; one puts the pieces together in order and looks at how they fit.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
@@ -60,10 +61,13 @@ fn on_threads(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, S
     if rows.outside {
         faults.push("there are events outside of the order of writing".to_owned());
     }
-    if threads > 1 && rows.end > WORTH_SHARING {
-        shared(reader, &rows, &mut verifier, threads)?;
+    let marks = if threads > 1 && rows.end > WORTH_SHARING {
+        shared(reader, &rows, &mut verifier, threads)?
     } else {
-        alone(reader, &rows, &mut verifier)?;
+        alone(reader, &rows, &mut verifier)?
+    };
+    if rows.marks_in_index(reader)? != marks || !rows.are_found(reader)? {
+        faults.push("the index does not lead to the events that are there".to_owned());
     }
     for listed in &rows.listed {
         let (head, agent, started_at, ended) = listed;
@@ -74,6 +78,17 @@ fn on_threads(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, S
     }
     verifier.demand_seals();
     Ok(verifier.finish())
+}
+
+/// Two numbers as one in which every bit of both counts: the product, folded.
+fn mixed(one: u64, other: u64) -> u64 {
+    let product = u128::from(one) * u128::from(other);
+    let bytes = product.to_le_bytes();
+    let half = |at: usize| {
+        let half = bytes.get(at..at + 8).and_then(|half| half.try_into().ok());
+        u64::from_le_bytes(half.unwrap_or_default())
+    };
+    half(0) ^ half(8)
 }
 
 type Listed = (Head, String, crate::base::clock::Timestamp, Ended);
@@ -88,6 +103,8 @@ struct Rows {
     sessions: Vec<Option<Known>>,
     odd: HashMap<i64, Known>,
     listed: Vec<Listed>,
+    /// Makes marks that nobody can foresee.
+    marks: [u64; 3],
 }
 
 /// A session as events name it.
@@ -138,11 +155,12 @@ impl Rows {
         })?;
         let (first, last) = ends.first().copied().unwrap_or((0, -1));
         Ok(Self {
-            end: u64::try_from(last + 1).unwrap_or(0),
+            end: u64::try_from(last).map_or(0, |last| last + 1),
             outside: first < 0,
             sessions,
             odd,
             listed,
+            marks: [(); 3].map(|()| RandomState::new().hash_one(0)),
         })
     }
 
@@ -152,6 +170,52 @@ impl Rows {
         known
             .and_then(Option::as_ref)
             .or_else(|| self.odd.get(&number))
+    }
+
+    /// A number for a row and its place, to be added up. Whoever looks for events of a session finds
+    /// them by an index, and one that leads elsewhere would hide them.
+    fn mark(&self, row: &Row<'_>) -> u64 {
+        let number = |index| match row.get_ref(index) {
+            Ok(ValueRef::Integer(number)) => number.cast_unsigned(),
+            Ok(_) | Err(_) => u64::MAX,
+        };
+        let [first, second, third] = self.marks;
+        let of_session = mixed(number(1) ^ first, number(2) ^ second);
+        mixed(number(0) ^ third, of_session)
+    }
+
+    fn marks_in_index(&self, reader: &Reader) -> Result<u64, StoreError> {
+        let query =
+            "SELECT position, session, sequence FROM events INDEXED BY sqlite_autoindex_events_1";
+        let read = || {
+            let mut statement = reader.connection.prepare_cached(query)?;
+            let mut rows = statement.query([])?;
+            let mut marks: u64 = 0;
+            while let Some(row) = rows.next()? {
+                marks = marks.wrapping_add(self.mark(row));
+            }
+            Ok(marks)
+        };
+        read().map_err(|error| damaged(&error))
+    }
+
+    /// Whether every session is found by its name.
+    fn are_found(&self, reader: &Reader) -> Result<bool, StoreError> {
+        let query = "SELECT number FROM sessions WHERE session_id = ?1";
+        let numbered = self.sessions.iter().enumerate();
+        let numbered = numbered.filter_map(|(number, known)| Some((number, known.as_ref()?)));
+        let numbered = numbered.map(|(number, known)| (i64::try_from(number).ok(), known));
+        let odd = self
+            .odd
+            .iter()
+            .map(|(number, known)| (Some(*number), known));
+        for (number, known) in numbered.chain(odd) {
+            let found = reader.rows(query, [known.id.as_str()], |row| row.get::<_, i64>(0))?;
+            if found.len() != 1 || found.first().copied() != number {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     /// Checks one row by itself.
@@ -205,16 +269,19 @@ fn each_row(
     Ok(())
 }
 
-fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<(), StoreError> {
+/// Says what the marks of all rows add up to.
+fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<u64, StoreError> {
     let mut expected = 0;
+    let mut marks: u64 = 0;
     let read = each_row(reader, 0..rows.end, |row| {
+        marks = marks.wrapping_add(rows.mark(row));
         match rows.check(row, expected) {
             Ok((known, link, said)) => verifier.link(known.place, &link, &said),
             Err((place, what)) => verifier.unreadable(place, &what),
         }
         expected = count(row, 0).unwrap_or(expected) + 1;
     });
-    read.map_err(|error| damaged(&error))
+    read.map(|()| marks).map_err(|error| damaged(&error))
 }
 
 /// A row that was checked by itself, by another thread.
@@ -245,14 +312,14 @@ impl Done {
     }
 }
 
-type Piece = (u64, rusqlite::Result<Vec<Done>>);
+type Piece = (u64, rusqlite::Result<Work>);
 
 fn shared(
     reader: &Reader,
     rows: &Rows,
     verifier: &mut LogVerifier,
     threads: usize,
-) -> Result<(), StoreError> {
+) -> Result<u64, StoreError> {
     let readers: Vec<_> = (0..threads)
         .map(|_| Reader::open(&reader.path))
         .collect::<Result<_, _>>()?;
@@ -265,9 +332,15 @@ fn shared(
             scope.spawn(move || {
                 loop {
                     let piece = next.fetch_add(1, Ordering::Relaxed);
-                    let sent =
-                        piece < pieces && done.send((piece, work(&reader, rows, piece))).is_ok();
-                    if !sent {
+                    if piece >= pieces {
+                        return;
+                    }
+                    let work = work(&reader, rows, piece);
+                    // A gap is a fault already, and one of a forged position can be without end.
+                    if work.as_ref().is_ok_and(|work| work.gap) {
+                        next.store(pieces, Ordering::Relaxed);
+                    }
+                    if done.send((piece, work)).is_err() {
                         return;
                     }
                 }
@@ -279,27 +352,42 @@ fn shared(
     .map_err(|error| damaged(&error))
 }
 
-fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Vec<Done>> {
+/// A piece that was checked, the marks of its rows, and whether some are missing.
+struct Work {
+    done: Vec<Done>,
+    marks: u64,
+    gap: bool,
+}
+
+fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Work> {
     let start = piece * PIECE;
     let end = (start + PIECE).min(rows.end);
     let mut expected = start;
     let mut done = Vec::with_capacity(usize::try_from(end - start).unwrap_or(0));
+    let mut marks: u64 = 0;
     each_row(reader, start..end, |row| {
+        marks = marks.wrapping_add(rows.mark(row));
         done.push(Done::of(rows.check(row, expected)));
         expected = count(row, 0).unwrap_or(expected) + 1;
     })?;
-    if expected < end {
+    let gap = expected < end;
+    if gap {
         done.push(Done::Bad(None, "events are missing".to_owned()));
     }
-    Ok(done)
+    Ok(Work { done, marks, gap })
 }
 
 /// Takes pieces in their order, whichever is done first.
-fn put_together(pile: &mpsc::Receiver<Piece>, verifier: &mut LogVerifier) -> rusqlite::Result<()> {
+fn put_together(pile: &mpsc::Receiver<Piece>, verifier: &mut LogVerifier) -> rusqlite::Result<u64> {
     let mut early = HashMap::new();
     let mut wanted = 0;
-    for (piece, done) in pile {
-        early.insert(piece, done?);
+    let mut marks: u64 = 0;
+    for (piece, work) in pile {
+        let Work {
+            done, marks: more, ..
+        } = work?;
+        marks = marks.wrapping_add(more);
+        early.insert(piece, done);
         while let Some(done) = early.remove(&wanted) {
             for row in &done {
                 row.hand_to(verifier);
@@ -307,5 +395,5 @@ fn put_together(pile: &mpsc::Receiver<Piece>, verifier: &mut LogVerifier) -> rus
             wanted += 1;
         }
     }
-    Ok(())
+    Ok(marks)
 }

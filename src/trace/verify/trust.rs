@@ -13,7 +13,8 @@ pub struct Trust {
     log: Option<SessionId>,
     keys: Vec<Verifier>,
     signed: BTreeMap<u64, Signed>,
-    known: BTreeMap<u64, LogHead>,
+    /// All of a size: two that differ cannot both be the log's, and neither is passed over.
+    known: BTreeMap<u64, Vec<LogHead>>,
 }
 
 #[derive(Clone, Debug)]
@@ -23,6 +24,8 @@ struct Signed {
     /// Whether its signature is looked at. Not of every one: the newest of a key proves what the
     /// older ones do.
     decisive: bool,
+    /// Whether it was handed over as proof: then a signature of a stranger is a fault.
+    demanded: bool,
 }
 
 impl Trust {
@@ -62,12 +65,14 @@ impl Trust {
     #[must_use]
     pub fn signed(mut self, heads: impl IntoIterator<Item = (LogHead, Note)>) -> Self {
         for (head, note) in heads {
+            // Lines do not say which log they are of, or that there was one.
+            self.log.get_or_insert_with(|| head.log.clone());
             let size = head.size;
-            let decisive = false;
             let signed = Signed {
                 head,
                 note,
-                decisive,
+                decisive: false,
+                demanded: false,
             };
             self.signed.insert(size, signed);
         }
@@ -82,28 +87,45 @@ impl Trust {
         self
     }
 
+    /// A head that somebody hands over with its signature: it must be one of a trusted key.
+    #[must_use]
+    pub fn handed_over(self, head: LogHead, note: Note) -> Self {
+        let size = head.size;
+        let mut trust = self.signed([(head, note)]);
+        if let Some(signed) = trust.signed.get_mut(&size) {
+            signed.demanded = true;
+        }
+        trust
+    }
+
     /// A head that was kept elsewhere.
     #[must_use]
     pub fn known(mut self, known: KnownHead) -> Self {
         self.log.get_or_insert_with(|| known.head.log.clone());
-        self.known.insert(known.head.size, known.head);
+        let of_size = self.known.entry(known.head.size).or_default();
+        of_size.push(known.head);
         self
     }
 
-    /// The largest head from elsewhere.
-    pub(super) fn largest_known(&self) -> Option<&LogHead> {
-        self.known.values().next_back()
+    /// All heads from elsewhere, the smallest first.
+    pub(super) fn all_known(&self) -> impl Iterator<Item = &LogHead> {
+        self.known.values().flatten()
     }
 
-    /// The signed head of this size, and whether its signature decides anything. After another key
-    /// was named, every signature counts until one proves that naming.
+    /// The signed head of this size, and whether its signature decides anything.
     pub(super) fn signed_at(&self, size: u64) -> Option<(&LogHead, &Note, bool)> {
         let signed = self.signed.get(&size)?;
         Some((&signed.head, &signed.note, signed.decisive))
     }
 
-    pub(super) fn known_at(&self, size: u64) -> Option<&LogHead> {
-        self.known.get(&size)
+    /// Whether a signed head has to be one of a trusted key: it says it is, or was handed over as one.
+    pub(super) fn is_claimed(&self, size: u64) -> bool {
+        let signed = self.signed.get(&size);
+        signed.is_some_and(|signed| signed.demanded || self.is_named_by(&signed.note))
+    }
+
+    pub(super) fn known_at(&self, size: u64) -> &[LogHead] {
+        self.known.get(&size).map_or(&[], Vec::as_slice)
     }
 
     /// Signed heads beyond this size.

@@ -3,6 +3,7 @@
 use super::super::trust::agrees;
 use super::super::verdict::Verdict;
 use super::{Behind, LogVerifier};
+use crate::trace::head::LogHead;
 
 impl LogVerifier {
     /// Holds the log as it is now against the heads of its size.
@@ -10,7 +11,7 @@ impl LogVerifier {
         let size = self.tree.size();
         let signed = self.trust.signed_at(size);
         let known = self.trust.known_at(size);
-        if signed.is_none() && known.is_none() {
+        if signed.is_none() && known.is_empty() {
             return;
         }
         let root = self.tree.root();
@@ -21,13 +22,13 @@ impl LogVerifier {
             let what = format!("its first {size} entries are not those of the {whose}");
             Verdict::diverged(size - 1, what)
         };
-        let known = known.map(|head| agrees(head, &log, &root));
+        let known = (!known.is_empty()).then(|| known.iter().all(|head| agrees(head, &log, &root)));
         let signed = signed.map(|(head, note, decisive)| {
             let decisive = decisive || !self.offered.is_empty();
             let agreed = agrees(head, &log, &root);
             let looked_at = decisive || !agreed;
             let key = looked_at.then(|| self.trust.signer(note)).flatten();
-            let claimed = !agreed || self.trust.is_named_by(note);
+            let claimed = !agreed || self.trust.is_claimed(size);
             (agreed, decisive && claimed, key.map(ToString::to_string))
         });
         match known {
@@ -38,9 +39,15 @@ impl LogVerifier {
         match signed {
             Some((true, true, Some(key))) => self.signed(size, key),
             Some((false, _, Some(_))) => self.fail_log(differs("head that was signed")),
-            Some((_, true, None) | (false, _, None)) if self.trust.has_keys() => {
+            Some((agreed, decisive, None)) if self.trust.has_keys() && (decisive || !agreed) => {
                 let what = format!("a head of {size} entries is not signed with the key");
-                self.fail_log(Verdict::broken(size - 1, what));
+                let fault = Verdict::broken(size - 1, what);
+                if agreed {
+                    // It may be of a key before: then a later head of a trusted one covers the same.
+                    self.stranger.get_or_insert(fault);
+                } else {
+                    self.fail_log(fault);
+                }
             }
             Some(_) | None => {}
         }
@@ -60,6 +67,7 @@ impl LogVerifier {
         for key in std::mem::take(&mut self.offered) {
             self.trust.add_key(key);
         }
+        self.stranger = None;
         self.key = Some(key);
         self.behind = Behind::default();
     }
@@ -79,15 +87,17 @@ impl LogVerifier {
 
     /// Heads of more entries than there are: the log was longer once.
     pub(super) fn hold_against_larger_heads(&mut self) {
+        if let Some(fault) = self.stranger.take() {
+            self.fail_log(fault);
+        }
         let found = self.tree.size();
-        let known = self.trust.largest_known();
-        let known = known.map(|head| (head.size, self.trust.log() == Some(&head.log)));
-        if let Some((expected, ours)) = known {
-            if !ours {
-                self.fail_log(Verdict::diverged(0, "the head is one of another log"));
-            } else if expected > found {
-                self.fail_log(Verdict::Truncated { found, expected });
-            }
+        let known = self.trust.all_known().map(|head| head.size).max();
+        let strange = |head: &LogHead| self.trust.log() != Some(&head.log);
+        if self.trust.all_known().any(strange) {
+            self.fail_log(Verdict::diverged(0, "the head is one of another log"));
+        }
+        if let Some(expected) = known.filter(|size| *size > found) {
+            self.fail_log(Verdict::Truncated { found, expected });
         }
         let beyond = self.trust.signed_beyond(found);
         let beyond = beyond.filter(|(_, note)| self.trust.is_named_by(note));

@@ -1,0 +1,315 @@
+use super::disk::{Disk, Garbled};
+use super::journal::Journal;
+use super::*;
+use crate::base::clock::Timestamp;
+use crate::trace::chain::Chain;
+use crate::trace::event::{Draft, Durability, Payload};
+
+/// Runs on each of two threads.
+const RUNS: u64 = 16_000;
+
+/// What can be left behind by one cut, tried for each run: so there are a quarter of a million cuts.
+const CUTS: usize = 8;
+
+/// Most batches that a run hands over.
+const BATCHES: usize = 4;
+
+/// A small generator of its own, so that a seed means the same run for ever: `SplitMix64`.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        usize::try_from((z ^ (z >> 31)) % sides as u64).unwrap()
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::try_from(self.roll(256)).unwrap()
+    }
+}
+
+/// What is handed over, one batch after the other: state alone, or records as well.
+fn material(with_records: bool) -> Vec<Batch> {
+    let session: SessionId = "s-1".parse().unwrap();
+    let mut chain = Chain::new(session.clone());
+    let fields =
+        serde_json::json!({"original_error_id": "x", "recovery_method": "r", "success": true});
+    let payload = Payload::read("error_recovered", fields.as_object().unwrap().clone()).unwrap();
+    let mut record = |n: usize| {
+        chain.seal(&Draft {
+            session_id: session.clone(),
+            event_id: format!("e-{n}").parse().unwrap(),
+            trace_id: "t".parse().unwrap(),
+            span_id: "p".parse().unwrap(),
+            parent_span_id: None,
+            timestamp: Timestamp::from_micros(i64::try_from(n).unwrap()),
+            payload: payload.clone(),
+            durability: Durability::Sync,
+        })
+    };
+    let row = |kind: &str, n: usize| StateRow {
+        kind: kind.to_owned(),
+        key: format!("{n:03}"),
+        body: Some("{}".to_owned()),
+    };
+    let batch = |n: usize| Batch {
+        records: (0..usize::from(with_records)).map(|_| record(n)).collect(),
+        // Two in each: half of a batch would show.
+        state: vec![row("a", n), row("b", n)],
+        ..Batch::default()
+    };
+    (0..2 * BATCHES).map(batch).collect()
+}
+
+/// How many of the batches are there. Whatever else is there is a fault.
+fn there(tables: &Tables, material: &[Batch]) -> Result<usize, String> {
+    let state = tables.state();
+    let count = state.len() / 2;
+    let handed = &material[..count.min(material.len())];
+    let expected = handed.iter().map(|batch| &batch.state[0]);
+    let expected = expected.chain(handed.iter().map(|batch| &batch.state[1]));
+    if !state.iter().eq(expected) {
+        return Err(format!("a batch is there in part: {state:?}"));
+    }
+    let records = handed.iter().flat_map(|batch| &batch.records);
+    if !tables.records.iter().eq(records) {
+        return Err("the records are not those of the batches".to_owned());
+    }
+    Ok(count)
+}
+
+/// Whether a disk says the truth about what is on it.
+#[derive(Clone, Copy, PartialEq)]
+enum Honesty {
+    Honest,
+    Lying,
+}
+
+/// Hands over batches in groups until the power goes, and looks at what can be left. Says what was lost,
+/// or was there and should not be.
+fn run(dice: &mut Dice, material: &[Batch], honesty: Honesty) -> Result<(), String> {
+    let mut disk = Disk::default();
+    disk.cut_after(dice.roll(2 * BATCHES + 1) as u64);
+    if honesty == Honesty::Lying {
+        disk.lie_about_syncs();
+    }
+    let mut writer = Writer::new(opened(disk)?.0);
+    let (mut acknowledged, mut handed) = (0, 0);
+    while handed < BATCHES {
+        let end = BATCHES.min(handed + 1 + dice.roll(3));
+        let group: Vec<_> = material[handed..end].iter().collect();
+        handed = end;
+        match writer.write(&group) {
+            Ok(()) => acknowledged = end,
+            Err(_) => break,
+        }
+    }
+    let disk = &writer.medium().disk;
+    for cut in 0..CUTS {
+        let kept = dice.roll(disk.at_risk() + 1);
+        let garbled = match dice.roll(3) {
+            0 => Garbled::LastByte(1 << dice.roll(8)),
+            _ => Garbled::No,
+        };
+        let left = disk.after_power_cut(kept, garbled);
+        let (journal, found) = look(left, material, acknowledged..=handed)?;
+        if cut == 0 {
+            go_on(journal, material, found)?;
+        }
+    }
+    Ok(())
+}
+
+fn opened(disk: Disk) -> Result<(Journal, Option<String>), String> {
+    Journal::open(disk).map_err(|error| error.to_string())
+}
+
+/// Opens what a power cut left, and looks at everything about it.
+fn look(
+    left: Disk,
+    material: &[Batch],
+    may: std::ops::RangeInclusive<usize>,
+) -> Result<(Journal, usize), String> {
+    let length = left.bytes().len();
+    let (journal, mended) = opened(left)?;
+    let found = there(&journal.tables, material)?;
+    if !may.contains(&found) {
+        let (acknowledged, handed) = may.into_inner();
+        return Err(format!(
+            "{found} of {handed} are there, {acknowledged} were acknowledged"
+        ));
+    }
+    let torn = journal.disk.bytes().len() < length;
+    if mended.is_some() != torn {
+        return Err(format!("{mended:?}, and torn was {torn}"));
+    }
+    let recorded = !journal.tables.records.is_empty();
+    if recorded && !journal.tables.verify(Trust::nothing()).is_sound() {
+        return Err("the chain does not hold".to_owned());
+    }
+    Ok((journal, found))
+}
+
+/// Writes one more batch after the cut, and opens the disk once more.
+fn go_on(journal: Journal, material: &[Batch], found: usize) -> Result<(), String> {
+    let mut writer = Writer::new(journal);
+    writer
+        .write(&[&material[found]])
+        .map_err(|error| error.to_string())?;
+    let disk = writer.medium().disk.after_power_cut(0, Garbled::No);
+    let (journal, mended) = opened(disk)?;
+    let after = there(&journal.tables, material)?;
+    if (after, &mended) == (found + 1, &None) {
+        return Ok(());
+    }
+    Err(format!(
+        "{after} are there after {found} and one more: {mended:?}"
+    ))
+}
+
+fn run_many(seed: u64, runs: u64, honesty: Honesty) -> Vec<(u64, String)> {
+    let (plain, recorded) = (material(false), material(true));
+    let mut wrong = Vec::new();
+    for n in 0..runs {
+        let seed = seed + n;
+        // Reading records back takes most of the time: not every run has some.
+        let material = if n % 8 == 0 { &recorded } else { &plain };
+        if let Err(what) = run(&mut Dice(seed), material, honesty) {
+            wrong.push((seed, what));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn no_power_cut_loses_what_was_acknowledged_or_leaves_part_of_a_batch() {
+    let halves = std::thread::scope(|scope| {
+        let halves =
+            [0, RUNS].map(|seed| scope.spawn(move || run_many(seed, RUNS, Honesty::Honest)));
+        halves.map(|half| half.join().unwrap())
+    });
+    assert_eq!(halves.concat(), []);
+}
+
+/// The same check finds a store that acknowledges before its disk has it.
+#[test]
+fn an_acknowledgement_before_the_disk_has_it_is_found() {
+    let wrong = run_many(0, 2000, Honesty::Lying);
+    assert!(wrong.len() > 1000, "{} of 2000", wrong.len());
+    assert!(wrong[0].1.contains("were acknowledged"), "{wrong:?}");
+}
+
+/// Something that a disk does.
+type Fault = fn(&mut Disk);
+
+#[test]
+fn a_full_disk_and_a_failed_sync_poison_the_writer_for_good() {
+    let material = material(true);
+    let faults: [(&str, Fault); 2] = [
+        ("no space left on device", |disk| disk.full_after(2)),
+        ("input/output error", |disk| disk.fail_sync_after(2)),
+    ];
+    for (what, fault) in faults {
+        let mut disk = Disk::default();
+        fault(&mut disk);
+        let mut writer = Writer::new(Journal::open(disk).unwrap().0);
+        writer.write(&[&material[0]]).unwrap();
+        writer.write(&[&material[1]]).unwrap();
+        let failed = writer.write(&[&material[2]]);
+        assert_eq!(
+            failed,
+            Err(StoreError::Poisoned {
+                what: what.to_owned()
+            })
+        );
+        // Even where the disk works again: nobody knows what is on it.
+        writer.medium().disk.repair();
+        assert_eq!(writer.write(&[&material[2]]), failed);
+        assert_eq!(writer.write(&[&Batch::default()]), failed);
+        let left = writer.medium().disk.after_power_cut(0, Garbled::No);
+        let count = there(&Journal::open(left).unwrap().0.tables, &material).unwrap();
+        assert!((2..=3).contains(&count), "{count}");
+    }
+}
+
+/// A journal of some commits, and where each of them ends.
+fn journal_of(material: &[Batch], commits: usize) -> (Vec<u8>, Vec<usize>) {
+    let mut writer = Writer::new(Journal::default());
+    let mut ends = Vec::new();
+    for batch in &material[..commits] {
+        writer.write(&[batch]).unwrap();
+        ends.push(writer.medium().disk.bytes().len());
+    }
+    (writer.medium().disk.bytes(), ends)
+}
+
+#[test]
+fn damage_that_whole_commits_follow_is_refused_and_not_repaired() {
+    let material = material(true);
+    let (bytes, ends) = journal_of(&material, 5);
+    let last = ends[3];
+    for place in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[place] ^= 0x10;
+        match Journal::open(Disk::with(damaged)) {
+            Err(StoreError::Damaged { what }) => {
+                assert!(place < last, "byte {place}: {what}");
+                assert!(what.contains("damaged at byte"), "{what}");
+            }
+            Err(other) => panic!("byte {place}: {other}"),
+            Ok((journal, mended)) => {
+                assert!(place >= last, "byte {place} was repaired away");
+                assert!(mended.is_some());
+                assert_eq!(there(&journal.tables, &material), Ok(4));
+            }
+        }
+    }
+}
+
+#[test]
+fn no_bytes_make_a_journal_panic_or_invent_a_batch() {
+    let material = material(true);
+    let (bytes, ends) = journal_of(&material, 3);
+    let first = &bytes[..ends[0]];
+    let mut dice = Dice(7);
+    for round in 0..20_000 {
+        let bytes = match round % 3 {
+            0 => (0..dice.roll(200)).map(|_| dice.byte()).collect(),
+            // A commit whose digest fits what was done to it.
+            1 => {
+                let mut body = first[40..].to_vec();
+                for _ in 0..=dice.roll(4) {
+                    let place = dice.roll(body.len());
+                    body[place] = dice.byte();
+                }
+                let digest = Digest::of(&body);
+                [&first[..8], digest.as_bytes().as_slice(), &body].concat()
+            }
+            _ => {
+                let mut bytes = bytes.clone();
+                let place = dice.roll(bytes.len());
+                bytes[place] ^= 1 << dice.roll(8);
+                bytes
+            }
+        };
+        let Ok((journal, _)) = Journal::open(Disk::with(bytes)) else {
+            continue;
+        };
+        let tables = &journal.tables;
+        // Whatever it has, it can be looked at; and only the forged digest gets anything in.
+        let (heads, _, sound) = (
+            tables.heads(),
+            tables.sessions(),
+            tables.verify(Trust::nothing()),
+        );
+        if round % 3 != 1 {
+            assert!(
+                there(tables, &material).is_ok() && sound.is_sound(),
+                "{heads:?}"
+            );
+        }
+    }
+}

@@ -1,0 +1,488 @@
+//! What an insider can do to the record, and who notices.
+//!
+//! The insider writes the files: the database, and exports of it. He has no key. Each attack is done to
+//! both, as well as it can be done, and the outcome is held against a table: what somebody sees who
+//! knows nothing, who has the public key, who kept a head from before.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cra_core::base::clock::ManualClock;
+use cra_core::engine::command::Ruling;
+use cra_core::runtime::Requested;
+use cra_core::runtime::extension::Registry;
+use cra_core::store::Store;
+use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::trace::head::{KnownHead, LogHead};
+use cra_core::trace::jsonl::LinesVerifier;
+use cra_core::trace::note::{Note, Verifier};
+use cra_core::trace::verify::{Report, Trust};
+use rusqlite::Connection;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::support::{Bench, acme, clock, decide, key_of, request};
+use insider::{Copy, Kept};
+
+mod bits;
+mod insider;
+mod reader;
+
+/// A record as a console left it, and the same one as it was a while before.
+struct Scene {
+    folder: TempDir,
+    old: TempDir,
+    key: Verifier,
+    known: KnownHead,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let (folder, old) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let clock = clock();
+        morning(folder.path(), &clock).await;
+        fs::copy(folder.path().join(FILE_NAME), old.path().join(FILE_NAME)).unwrap();
+        afternoon(folder.path(), &clock, 7).await;
+        let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
+        let log = reader.log().unwrap();
+        Self {
+            key: key_of(&log.log, 7).verifier(),
+            known: KnownHead::read(&log.seal.unwrap().note).unwrap(),
+            folder,
+            old,
+        }
+    }
+
+    fn copy(&self) -> Copy {
+        Copy::of(self.folder.path())
+    }
+
+    /// What somebody sees in the database.
+    fn in_database(&self, copy: &Copy, knows: Knows) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        copy.put(self.folder.path(), folder.path());
+        let trust = self.trust(knows);
+        let report = Reader::open(&folder.path().join(FILE_NAME)).and_then(|it| it.verify(trust));
+        report.map_or("REFUSED".to_owned(), |report| word(&report))
+    }
+
+    /// What somebody sees in an export, which heads are handed over with.
+    fn in_export(&self, copy: &Copy, knows: Knows) -> String {
+        let mut trust = self.trust(knows);
+        if let Knows::Key = knows {
+            let heads = copy.seals.values().filter_map(|note| {
+                let note: Note = note.parse().ok()?;
+                let head: LogHead = note.text.parse().ok()?;
+                Some((head, note))
+            });
+            trust = trust.signed(heads);
+        }
+        let mut verifier = LinesVerifier::new(trust);
+        for line in copy.export().lines() {
+            verifier.push(line.as_bytes());
+        }
+        verifier.demand_seals();
+        word(&verifier.finish())
+    }
+
+    fn trust(&self, knows: Knows) -> Trust {
+        match knows {
+            Knows::Nothing => Trust::nothing(),
+            Knows::Key => Trust::nothing().key(self.key.clone()),
+            Knows::Head => Trust::nothing().known(self.known.clone()),
+        }
+    }
+}
+
+/// What somebody who reads the record knows beforehand.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Knows {
+    Nothing,
+    Key,
+    Head,
+}
+
+/// The worst that is said about any of it.
+fn word(report: &Report) -> String {
+    if let Some((_, fault)) = report.first_fault() {
+        return fault.word().to_owned();
+    }
+    let log = report.log.iter().map(|log| log.verdict.word());
+    let words: Vec<_> = report
+        .chains
+        .iter()
+        .map(|one| one.verdict.word())
+        .chain(log)
+        .collect();
+    let weakest = ["UNSEALED", "SEALED", "WITNESSED"];
+    let weakest = weakest.into_iter().find(|word| words.contains(word));
+    weakest.unwrap_or("EMPTY").to_owned()
+}
+
+/// Two sessions, a gate passed and a gate refused, and signed heads in between.
+async fn morning(folder: &Path, clock: &Arc<ManualClock>) {
+    let store = Arc::new(SqliteStore::open(folder).unwrap());
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(clock)).await;
+    for session in ["s-1", "s-2"] {
+        let_in(&bench, session).await;
+        sealed(&bench, &store, 2).await;
+    }
+    ask_at_a_gate(&bench, "s-1", Verdict::Pass).await;
+    sealed(&bench, &store, 100).await;
+    ask_at_a_gate(&bench, "s-2", Verdict::Deny).await;
+    sealed(&bench, &store, 100).await;
+    bench.runtime.stop().await;
+}
+
+/// The same console goes on: the second session a little, then a third one alone.
+async fn afternoon(folder: &Path, clock: &Arc<ManualClock>, key: u8) {
+    clock.advance(Duration::from_secs(30));
+    let store = Arc::new(SqliteStore::open(folder).unwrap());
+    let signer = key_of(&store.log().await.unwrap().log, key);
+    let kept = Arc::clone(&store) as Arc<dyn Store>;
+    let bench = Bench::signing(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
+    ask_at_a_gate(&bench, "s-2", Verdict::Pass).await;
+    sealed(&bench, &store, 100).await;
+    let_in(&bench, "s-3").await;
+    sealed(&bench, &store, 100).await;
+    let get = request("s-3", "ticket.get", json!({"ticket_id": "T-3"}));
+    bench.runtime.agents().request_action(get).await.unwrap();
+    bench.runtime.stop().await;
+}
+
+async fn let_in(bench: &Bench, session: &str) {
+    bench.begin(session).await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.pass(&held).await;
+    let get = request(session, "ticket.get", json!({"ticket_id": "T-1"}));
+    bench.runtime.agents().request_action(get).await.unwrap();
+}
+
+#[derive(Clone, Copy)]
+enum Verdict {
+    Pass,
+    Deny,
+}
+
+async fn ask_at_a_gate(bench: &Bench, session: &str, verdict: Verdict) {
+    let agents = bench.runtime.agents();
+    let params = json!({"ticket_ids": ["T-1"], "cascade": true});
+    let delete = request(session, "ticket.delete", params);
+    let asking = tokio::spawn(async move { agents.request_action(delete).await });
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    match verdict {
+        Verdict::Pass => {
+            bench.pass(&held).await;
+            let answer = asking.await.unwrap().unwrap();
+            assert!(matches!(answer, Requested::Allowed(_)), "{answer:?}");
+        }
+        Verdict::Deny => {
+            let reason = "not today".to_owned();
+            let ruling = Ruling::Deny { reason };
+            bench.runtime.desk().decide(decide(&held, ruling)).await;
+            asking.await.unwrap().unwrap_err();
+        }
+    }
+}
+
+/// Lets time pass, and waits for the head that is due then.
+async fn sealed(bench: &Bench, store: &SqliteStore, seconds: u64) {
+    let size = async || store.log().await.unwrap().seal.unwrap().size;
+    let before = size().await;
+    bench.clock.advance(Duration::from_secs(seconds));
+    while size().await == before {
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A place in the middle of the first session, which is covered by heads that are minutes old.
+fn middle(copy: &Copy) -> usize {
+    copy.places("s-1")[3]
+}
+
+/// Something that is done to a record.
+type Attack = fn(&mut Copy);
+
+/// Attacks after which nothing is computed again.
+fn crude() -> Vec<(&'static str, Attack)> {
+    vec![
+        ("flip a bit", |copy| {
+            let place = middle(copy);
+            let kept = &mut copy.records[place];
+            let brace = kept.text.find('{').unwrap();
+            let flipped = kept.text.as_bytes()[brace + 3] ^ 2;
+            let flipped = char::from(flipped).to_string();
+            kept.text.replace_range(brace + 3..brace + 4, &flipped);
+        }),
+        ("delete", |copy| drop(copy.records.remove(middle(copy)))),
+        ("reorder", |copy| {
+            let places = copy.places("s-1");
+            copy.records.swap(places[3], places[4]);
+        }),
+        ("duplicate", |copy| {
+            let place = middle(copy);
+            copy.records.insert(place, copy.records[place].clone());
+        }),
+        ("insert", |copy| {
+            let place = middle(copy);
+            let forged = copy.records[place].text.replace("op-1", "op-9");
+            copy.records.insert(place, Kept::new(forged));
+        }),
+        ("drop the first event", |copy| {
+            drop(copy.records.remove(copy.places("s-1")[0]));
+        }),
+        ("shift a field boundary", |copy| {
+            let place = middle(copy);
+            let kept = &mut copy.records[place];
+            let mut fields: Vec<_> = kept.text.split(':').map(str::to_owned).collect();
+            let moved = fields[1].pop().unwrap();
+            fields[2].insert(0, moved);
+            kept.text = fields.join(":");
+        }),
+        ("add a field that no hash covers", |copy| {
+            let place = middle(copy);
+            copy.records[place].extra = Some(("verified_by".to_owned(), "auditor".to_owned()));
+            copy.sql += "ALTER TABLE events ADD COLUMN verified_by TEXT DEFAULT 'auditor'";
+        }),
+    ]
+}
+
+/// The same change of the record, with all heads that were signed and without those that cover it.
+fn with_and_without_seals(mut copy: Copy, place: usize) -> Vec<Copy> {
+    let with = copy.clone();
+    copy.drop_seals_of(place);
+    vec![with, copy]
+}
+
+/// Attacks after which everything but the signatures is computed again.
+fn thorough(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
+    let edited = |from: &str, to: &str| {
+        let mut copy = scene.copy();
+        let place = copy.places("s-1").into_iter();
+        let place = place
+            .clone()
+            .find(|at| copy.records[*at].text.contains(from));
+        let place = place.unwrap();
+        let text = copy.records[place].text.replacen(from, to, 1);
+        copy.records[place].text = text;
+        (copy, place)
+    };
+    let (mut back, at) = edited("2026-01-01T00:00:04.", "2025-12-31T23:00:00.");
+    let earlier = at;
+    back.rechain();
+    let (mut edit, edited_at) = edited("\"op-1\"", "\"op-9\"");
+    edit.rechain();
+    let mut dated = scene.copy();
+    for kept in &mut dated.records {
+        kept.text = kept.text.replacen("2026-01-01T00:0", "2025-01-01T00:0", 1);
+    }
+    let dated_at = dated.places("s-1")[0];
+    dated.rechain();
+    vec![
+        ("set the clock back", with_and_without_seals(back, earlier)),
+        (
+            "edit and chain again",
+            with_and_without_seals(edit, edited_at),
+        ),
+        ("back-date", with_and_without_seals(dated, dated_at)),
+    ]
+}
+
+/// Cuts the record behind the newest head that covers nothing of the third session.
+fn without_third(scene: &Scene) -> Copy {
+    let mut copy = scene.copy();
+    let first = copy.places("s-3")[0];
+    copy.cut_behind(copy.seal_before(first));
+    copy
+}
+
+/// Attacks that a real console takes part in, on copies of the files.
+async fn resumed(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
+    let later = Arc::new(ManualClock::new(
+        "2026-01-01T01:00:00.000000Z".parse().unwrap(),
+    ));
+    let folder = tempfile::tempdir().unwrap();
+    // What the engine goes on with is from before, too: nothing in it knows of the third session.
+    without_third(scene).put(scene.old.path(), folder.path());
+    afternoon(folder.path(), &later, 7).await;
+    let resumed = Copy::of(folder.path());
+
+    // With a key of his own, because he has no other.
+    let fork = tempfile::tempdir().unwrap();
+    fs::copy(
+        scene.old.path().join(FILE_NAME),
+        fork.path().join(FILE_NAME),
+    )
+    .unwrap();
+    afternoon(fork.path(), &later, 9).await;
+    let fork = Copy::of(fork.path());
+    let forked_at = Copy::of(scene.old.path()).records.len();
+
+    let fresh = tempfile::tempdir().unwrap();
+    let clock = clock();
+    let log = scene.copy().log;
+    drop(SqliteStore::open(fresh.path()).unwrap());
+    let rename = format!("UPDATE log SET log_id = '{log}'");
+    let connection = Connection::open(fresh.path().join(FILE_NAME)).unwrap();
+    connection.execute_batch(&rename).unwrap();
+    drop(connection);
+    afternoon_of_his_own(fresh.path(), &clock).await;
+    let fresh = Copy::of(fresh.path());
+    let mut unsigned = fresh.clone();
+    unsigned.seals.clear();
+    vec![
+        ("cut the end and go on", vec![resumed]),
+        ("begin anew", vec![fresh, unsigned]),
+        ("fork", with_and_without_seals(fork, forked_at)),
+    ]
+}
+
+/// A record of the same sessions, with another story, signed with a key of his own.
+async fn afternoon_of_his_own(folder: &Path, clock: &Arc<ManualClock>) {
+    let store = Arc::new(SqliteStore::open(folder).unwrap());
+    let signer = key_of(&store.log().await.unwrap().log, 9);
+    let kept = Arc::clone(&store) as Arc<dyn Store>;
+    let bench = Bench::signing(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
+    for session in ["s-1", "s-2", "s-3"] {
+        let_in(&bench, session).await;
+        sealed(&bench, &store, 100).await;
+    }
+    bench.runtime.stop().await;
+}
+
+/// An event behind everything that was signed, as a console that died leaves it.
+fn forged_end(scene: &Scene) -> Copy {
+    let mut copy = scene.copy();
+    let last = *copy.places("s-3").last().unwrap();
+    let (text, previous) = (copy.records[last].text.clone(), copy.records[last].hash);
+    let (body, _) = text.rsplit_once(':').unwrap();
+    let sequence = copy.records[last].envelope().sequence;
+    let next = body.replacen(&format!(":{sequence}:"), &format!(":{}:", sequence + 1), 1);
+    copy.records.push(Kept::new(format!("{next}:{previous}")));
+    copy
+}
+
+/// What no head covers can be anything, and a console that starts on it signs what it finds.
+async fn beyond_proof(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
+    let folder = tempfile::tempdir().unwrap();
+    forged_end(scene).put(scene.folder.path(), folder.path());
+    let later = Arc::new(ManualClock::new(
+        "2026-01-01T01:00:00.000000Z".parse().unwrap(),
+    ));
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let bench = Bench::start(store, later).await;
+    bench.runtime.stop().await;
+    let signed = Copy::of(folder.path());
+    let mut last = scene.copy();
+    let mut places = last.places("s-3").into_iter();
+    let place = places
+        .find(|at| last.records[*at].text.contains("T-3"))
+        .unwrap();
+    last.records[place].text = last.records[place].text.replace("T-3", "T-9");
+    last.rechain();
+    vec![
+        (
+            "edit what was sealed last",
+            with_and_without_seals(last, place),
+        ),
+        ("add to the end", vec![forged_end(scene)]),
+        ("add to the end, and start cra", vec![signed]),
+    ]
+}
+
+/// All attacks by name, each in the ways that the insider can choose from.
+async fn attacks(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
+    let mut all = vec![("nothing: the honest record", vec![scene.copy()])];
+    all.extend(crude().into_iter().map(|(name, attack)| {
+        let mut copy = scene.copy();
+        attack(&mut copy);
+        (name, vec![copy])
+    }));
+    let [back, edit, dated] = thorough(scene).try_into().ok().unwrap();
+    let [resumed, fresh, fork] = resumed(scene).await.try_into().ok().unwrap();
+    let mut cut = scene.copy();
+    let place = *cut.places("s-2").last().unwrap();
+    cut.cut_behind(cut.seal_before(place));
+    all.extend([
+        back,
+        ("cut the end", vec![cut]),
+        resumed,
+        ("put an old copy back", vec![Copy::of(scene.old.path())]),
+        ("remove a session", vec![without_third(scene)]),
+        edit,
+        fresh,
+        fork,
+        dated,
+    ]);
+    all.extend(beyond_proof(scene).await);
+    all
+}
+
+/// The best that the insider can get out of an attack.
+fn best(
+    scene: &Scene,
+    ways: &[Copy],
+    see: fn(&Scene, &Copy, Knows) -> String,
+    knows: Knows,
+) -> String {
+    let rank = |word: &String| {
+        let good = ["UNSEALED", "SEALED", "WITNESSED"];
+        good.iter()
+            .position(|good| good == word)
+            .map_or(0, |n| n + 1)
+    };
+    let seen = ways.iter().map(|copy| see(scene, copy, knows));
+    seen.max_by_key(rank).unwrap()
+}
+
+/// Each attack, and what is seen of it in the database / in an export of it. Nobody is told more than
+/// holds: four attacks show only to somebody who kept a head, and what no head covered yet shows to
+/// nobody.
+const TABLE: &str = "\
+attack                           | nothing known          | public key             | known head
+nothing: the honest record       | UNSEALED / UNSEALED    | SEALED / SEALED        | WITNESSED / WITNESSED
+flip a bit                       | BROKEN / BROKEN        | BROKEN / BROKEN        | BROKEN / BROKEN
+delete                           | BROKEN / BROKEN        | BROKEN / BROKEN        | BROKEN / BROKEN
+reorder                          | BROKEN / BROKEN        | BROKEN / BROKEN        | BROKEN / BROKEN
+duplicate                        | BROKEN / BROKEN        | BROKEN / BROKEN        | BROKEN / BROKEN
+insert                           | BROKEN / BROKEN        | BROKEN / BROKEN        | BROKEN / BROKEN
+drop the first event             | BROKEN / BROKEN        | BROKEN / BROKEN        | BROKEN / BROKEN
+shift a field boundary           | BROKEN / BROKEN        | BROKEN / BROKEN        | BROKEN / BROKEN
+add a field that no hash covers  | REFUSED / BROKEN       | REFUSED / BROKEN       | REFUSED / BROKEN
+set the clock back               | BROKEN / BROKEN        | DIVERGED / DIVERGED    | DIVERGED / DIVERGED
+cut the end                      | UNSEALED / UNSEALED    | SEALED / SEALED        | TRUNCATED / TRUNCATED
+cut the end and go on            | UNSEALED / UNSEALED    | SEALED / SEALED        | DIVERGED / DIVERGED
+put an old copy back             | UNSEALED / UNSEALED    | SEALED / SEALED        | TRUNCATED / TRUNCATED
+remove a session                 | UNSEALED / UNSEALED    | SEALED / SEALED        | TRUNCATED / TRUNCATED
+edit and chain again             | UNSEALED / UNSEALED    | DIVERGED / DIVERGED    | DIVERGED / DIVERGED
+begin anew                       | UNSEALED / UNSEALED    | DIVERGED / DIVERGED    | TRUNCATED / TRUNCATED
+fork                             | UNSEALED / UNSEALED    | DIVERGED / DIVERGED    | DIVERGED / DIVERGED
+back-date                        | UNSEALED / UNSEALED    | DIVERGED / DIVERGED    | DIVERGED / DIVERGED
+edit what was sealed last        | UNSEALED / UNSEALED    | UNSEALED / UNSEALED    | DIVERGED / DIVERGED
+add to the end                   | UNSEALED / UNSEALED    | UNSEALED / UNSEALED    | UNSEALED / UNSEALED
+add to the end, and start cra    | UNSEALED / UNSEALED    | SEALED / SEALED        | UNSEALED / UNSEALED
+";
+
+// covers T1, T2
+#[tokio::test]
+async fn what_an_insider_can_do_and_who_notices() {
+    let scene = Scene::new().await;
+    let row = |name: &str, [nothing, key, head]: [String; 3]| {
+        format!("{name:32} | {nothing:22} | {key:22} | {head}\n")
+    };
+    let titles = ["nothing known", "public key", "known head"].map(str::to_owned);
+    let mut table = vec![row("attack", titles)];
+    for (name, ways) in attacks(&scene).await {
+        let cell = |knows| {
+            let database = best(&scene, &ways, Scene::in_database, knows);
+            let export = best(&scene, &ways, Scene::in_export, knows);
+            format!("{database} / {export}")
+        };
+        let cells = [Knows::Nothing, Knows::Key, Knows::Head].map(cell);
+        table.push(row(name, cells));
+    }
+    let table = table.concat();
+    assert_eq!(table, TABLE, "\n{table}");
+}

@@ -1,0 +1,498 @@
+//! The log over all sessions: what its entries and its heads prove, and what is said when they do not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cra_core::base::clock::{Clock, Timestamp};
+use cra_core::base::digest::Digest;
+use cra_core::base::id::SessionId;
+use cra_core::runtime::upkeep::{Deed, Upkeep};
+use cra_core::store::memory::MemoryStore;
+use cra_core::store::{Batch, Prune, Store};
+use cra_core::trace::chain::Chain;
+use cra_core::trace::event::{
+    Draft, Durability, KeyRotated, LogSealed, LogStarted, Payload, SealedHead, TraceImported,
+};
+use cra_core::trace::head::{KnownHead, LogHead};
+use cra_core::trace::jsonl;
+use cra_core::trace::note::{Note, Verifier};
+use cra_core::trace::record::Record;
+use cra_core::trace::tree::Tree;
+use cra_core::trace::verify::{LogVerifier, Report, Trust, check};
+use serde_json::json;
+
+use super::support::{Bench, clock, key_of, settle, signer};
+
+const LOG: &str = "log-1";
+
+/// A record made by hand.
+struct Hand {
+    log: Chain,
+    session: Chain,
+    tree: Tree,
+    records: Vec<Record>,
+}
+
+impl Hand {
+    fn new() -> Self {
+        let key = key_of(&id(LOG), 7).verifier();
+        let mut hand = Self {
+            log: Chain::new(id(LOG)),
+            session: Chain::new(id("s-1")),
+            tree: Tree::default(),
+            records: Vec::new(),
+        };
+        hand.entry(LogStarted::now(&key));
+        hand
+    }
+
+    fn entry(&mut self, payload: impl Into<Payload>) {
+        let record = self.log.seal(&draft(LOG, payload.into()));
+        self.tree.push(record.hash.as_bytes());
+        self.records.push(record);
+    }
+
+    fn event(&mut self) -> &mut Self {
+        let record = self.session.seal(&draft("s-1", recovered()));
+        self.records.push(record);
+        self
+    }
+
+    fn sealed(&mut self, sessions: Vec<SealedHead>) -> &mut Self {
+        self.entry(LogSealed { sessions });
+        self
+    }
+
+    /// Where the session stands, with what is added to its count.
+    fn stands(&self) -> SealedHead {
+        SealedHead {
+            session: id("s-1"),
+            count: self.session.count(),
+            hash: self.session.last_hash(),
+        }
+    }
+
+    fn head(&self) -> LogHead {
+        LogHead {
+            log: id(LOG),
+            size: self.tree.size(),
+            root: self.tree.root(),
+        }
+    }
+
+    fn signed_by(&self, number: u8) -> (LogHead, Note) {
+        let note = key_of(&id(LOG), number).sign(&self.head().to_string());
+        (self.head(), note.parse().unwrap())
+    }
+
+    fn verify(&self, trust: Trust) -> Report {
+        let mut verifier = LogVerifier::new(trust.of_log(id(LOG)));
+        for record in &self.records {
+            let envelope = check(&record.text, &record.hash).unwrap();
+            verifier.push(&envelope.0, &envelope.1, &record.text);
+        }
+        verifier.finish()
+    }
+
+    /// What is said about the session.
+    fn verdict(&self) -> String {
+        let report = self.verify(Trust::nothing());
+        report.chains[0].verdict.to_string()
+    }
+}
+
+fn id(name: &str) -> SessionId {
+    name.parse().unwrap()
+}
+
+fn recovered() -> Payload {
+    let fields = json!({"original_error_id": "x", "recovery_method": "r", "success": true});
+    Payload::read("error_recovered", fields.as_object().unwrap().clone()).unwrap()
+}
+
+fn draft(session: &str, payload: Payload) -> Draft {
+    Draft {
+        session_id: id(session),
+        event_id: "e".parse().unwrap(),
+        trace_id: "t".parse().unwrap(),
+        span_id: "p".parse().unwrap(),
+        parent_span_id: None,
+        timestamp: Timestamp::from_micros(0),
+        payload,
+        durability: Durability::Sync,
+    }
+}
+
+fn key() -> Verifier {
+    key_of(&id(LOG), 7).verifier()
+}
+
+/// The verdict about the log itself.
+fn of_log(report: &Report) -> String {
+    report.log.as_ref().unwrap().verdict.to_string()
+}
+
+#[test]
+fn an_entry_of_the_log_is_held_against_every_chain() {
+    let mut honest = Hand::new();
+    honest.event().event();
+    let stands = honest.stands();
+    honest.sealed(vec![stands.clone()]);
+    assert_eq!(honest.verdict(), "UNSEALED tail 2");
+    let trust = Trust::nothing().key(key()).signed([honest.signed_by(7)]);
+    assert_eq!(
+        honest.verify(trust).chains[0].verdict.to_string(),
+        "SEALED 0..1"
+    );
+
+    let said = |change: fn(&mut SealedHead)| {
+        let mut hand = Hand::new();
+        hand.event().event();
+        let mut stands = hand.stands();
+        change(&mut stands);
+        hand.sealed(vec![stands]);
+        hand.verdict()
+    };
+    assert_eq!(
+        said(|it| it.count = 3),
+        "TRUNCATED: 2 of 3 events are there"
+    );
+    let other = "DIVERGED at 0: its events are not the ones that the log has";
+    assert_eq!(said(|it| it.count = 1), other);
+    assert_eq!(said(|it| it.hash = Digest::ZERO), other);
+
+    // A session that the log names and that is nowhere.
+    let mut missing = Hand::new();
+    let session = id("s-9");
+    let (count, hash) = (4, Digest::ZERO);
+    missing.sealed(vec![SealedHead {
+        session,
+        count,
+        hash,
+    }]);
+    let report = missing.verify(Trust::nothing());
+    assert_eq!(report.chains[0].session, id("s-9"));
+    assert_eq!(
+        report.chains[0].verdict.to_string(),
+        "TRUNCATED: 0 of 4 events are there"
+    );
+
+    // A session that grew, and that the entry passes over.
+    let mut unlisted = Hand::new();
+    unlisted.event();
+    let stands = unlisted.stands();
+    unlisted.sealed(vec![stands]).event().sealed(Vec::new());
+    let told = "DIVERGED at 1: has events that the log does not have";
+    assert_eq!(unlisted.verdict(), told);
+}
+
+#[test]
+fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
+    let mut hand = Hand::new();
+    hand.event();
+    let stands = hand.stands();
+    hand.sealed(vec![stands]);
+    let with = |trust: Trust| of_log(&hand.verify(trust));
+    let known = |head: LogHead| KnownHead { head, note: None };
+
+    // What a stranger signed proves nothing; whoever hands it over as proof is told.
+    let stranger = Trust::nothing().key(key()).signed([hand.signed_by(9)]);
+    assert_eq!(with(stranger), "UNSEALED tail 2");
+    let (head, note) = hand.signed_by(9);
+    let stranger = Trust::nothing().key(key()).handed_over(head, note);
+    assert_eq!(
+        with(stranger),
+        "BROKEN at 1: a head of 2 entries is not signed with the key"
+    );
+    let other = LogHead {
+        log: id("log-2"),
+        ..hand.head()
+    };
+    let told = with(Trust::nothing().known(known(other.clone())));
+    assert_eq!(
+        told,
+        "DIVERGED at 1: its first 2 entries are not those of the head that was kept elsewhere"
+    );
+    let far = LogHead {
+        size: 9,
+        ..other.clone()
+    };
+    let told = with(Trust::nothing().known(known(far)));
+    assert_eq!(told, "DIVERGED at 0: the head is one of another log");
+    let larger = LogHead {
+        size: 5,
+        ..hand.head()
+    };
+    assert_eq!(
+        with(Trust::nothing().known(known(larger.clone()))),
+        "TRUNCATED: 2 of 5 events are there"
+    );
+    let note = key_of(&id(LOG), 7)
+        .sign(&larger.to_string())
+        .parse()
+        .unwrap();
+    let signed = Trust::nothing().key(key()).signed([(larger, note)]);
+    assert_eq!(with(signed), "TRUNCATED: 2 of 5 events are there");
+
+    let root = Digest::ZERO;
+    let wrong = LogHead {
+        root,
+        ..hand.head()
+    };
+    let note = key_of(&id(LOG), 7)
+        .sign(&wrong.to_string())
+        .parse()
+        .unwrap();
+    let told = with(Trust::nothing().key(key()).signed([(wrong, note)]));
+    assert_eq!(
+        told,
+        "DIVERGED at 1: its first 2 entries are not those of the head that was signed"
+    );
+
+    // Two that differ: the one that agrees does not hide the other, whichever was named first.
+    let forked = LogHead {
+        root: Digest::ZERO,
+        ..hand.head()
+    };
+    for pair in [[hand.head(), forked.clone()], [forked, hand.head()]] {
+        let [one, two] = pair.map(known);
+        let told = with(Trust::nothing().known(one).known(two));
+        assert!(told.starts_with("DIVERGED at 1"), "{told}");
+    }
+    let both = Trust::nothing().known(known(hand.head())).key(key());
+    assert_eq!(with(both.signed([hand.signed_by(7)])), "WITNESSED 0..1");
+}
+
+#[test]
+fn lines_without_their_log_do_not_pass_where_a_head_was_handed_over() {
+    let mut hand = Hand::new();
+    hand.event();
+    let stands = hand.stands();
+    hand.sealed(vec![stands]);
+    let signed = Trust::nothing().key(key()).signed([hand.signed_by(7)]);
+    assert!(jsonl::verify(lines(&hand.records).as_bytes(), signed.clone()).is_sound());
+    let bare: Vec<_> = hand
+        .records
+        .iter()
+        .filter(|it| it.session == id("s-1"))
+        .cloned()
+        .collect();
+    let report = jsonl::verify(lines(&bare).as_bytes(), signed);
+    assert_eq!(of_log(&report), "TRUNCATED: 0 of 2 events are there");
+}
+
+fn lines(records: &[Record]) -> String {
+    let line = |record: &Record| {
+        let mut line = String::new();
+        jsonl::write_line(&record.envelope().unwrap(), &record.hash, &mut line);
+        line + "\n"
+    };
+    records.iter().map(line).collect()
+}
+
+/// A store with one session, and its upkeep.
+async fn kept() -> (MemoryStore, Upkeep) {
+    let store = MemoryStore::default();
+    let clock = clock();
+    let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    bench.runtime.stop().await;
+    (store.clone(), upkeep(&store, 7).await)
+}
+
+async fn upkeep(store: &MemoryStore, number: u8) -> Upkeep {
+    let log = store.log().await.unwrap().log;
+    let clock = clock() as Arc<dyn Clock>;
+    let opened = Upkeep::open(Arc::new(store.clone()), key_of(&log, number), clock, &[]);
+    opened.await.unwrap()
+}
+
+/// What the record proves to somebody with one key.
+async fn verified(store: &MemoryStore, number: u8) -> Report {
+    let log = store.log().await.unwrap().log;
+    let trust = Trust::nothing().key(key_of(&log, number).verifier());
+    store.verify(trust).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one() {
+    let (store, mut upkeep) = kept().await;
+    let log = store.log().await.unwrap().log;
+    upkeep.rotate(key_of(&log, 8), "op-1").await.unwrap();
+    upkeep.seal().await.unwrap();
+    for number in [7, 8] {
+        let report = verified(&store, number).await;
+        assert!(report.is_sound(), "{number}: {report:?}");
+        assert_eq!(report.log.unwrap().verdict.word(), "SEALED", "{number}");
+        assert_eq!(report.chains[0].verdict.word(), "SEALED", "{number}");
+    }
+    assert!(!verified(&store, 9).await.is_sound());
+    // And once more: whoever knows the first key follows all the way.
+    upkeep.rotate(key_of(&log, 9), "op-1").await.unwrap();
+    for number in [7, 8, 9] {
+        let report = verified(&store, number).await;
+        assert!(report.is_sound(), "{number}: {report:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_not_handed_over_by_an_entry_that_nobody_signed() {
+    let (store, upkeep) = kept().await;
+    drop(upkeep);
+    // As somebody writes it who has no key, and waits for the console to sign what it finds.
+    let log = store.log().await.unwrap().log;
+    let heads = store.heads().await.unwrap();
+    let end = heads.iter().find(|head| head.session == log).unwrap();
+    let mut chain = Chain::resume(log.clone(), end.count, end.hash, end.last_at);
+    let key = key_of(&log, 9).verifier().to_string();
+    let by = "op-1".to_owned();
+    let entry = chain.seal(&draft(log.as_str(), KeyRotated { key, by }.into()));
+    store
+        .append(Batch::of(vec![entry]))
+        .await
+        .unwrap()
+        .await
+        .unwrap();
+    let opened = Upkeep::open(Arc::new(store.clone()), signer(&store).await, clock(), &[]);
+    let told = opened.await.unwrap_err().to_string();
+    assert!(told.contains("never signed names another key"), "{told}");
+}
+
+/// The power goes at every step of a change of keys: then it was made, or it was not.
+#[tokio::test]
+async fn a_change_of_keys_that_is_cut_short_leaves_one_key_or_the_other() {
+    let mut done = [0, 0];
+    for steps in 0..8 {
+        let (store, mut upkeep) = kept().await;
+        let log = store.log().await.unwrap().log;
+        store.disk(|disk| disk.cut_after(steps));
+        let rotated = upkeep.rotate(key_of(&log, 8), "op-1").await;
+        let left =
+            store.disk(|disk| disk.after_power_cut(0, cra_core::store::memory::disk::Garbled::No));
+        let store = MemoryStore::open(left).unwrap();
+        let number = if rotated.is_ok() { 8 } else { 7 };
+        done[usize::from(rotated.is_ok())] += 1;
+        let mut upkeep = self::upkeep(&store, number).await;
+        upkeep.seal().await.unwrap();
+        let report = verified(&store, 7).await;
+        assert!(report.is_sound(), "{steps}: {report:?}");
+    }
+    assert!(done[0] > 0 && done[1] > 0, "{done:?}");
+}
+
+/// The same events, a hundred days later.
+async fn old() -> (MemoryStore, Upkeep) {
+    let (store, _) = kept().await;
+    let later = clock();
+    later.advance(Duration::from_hours(24 * 100));
+    let signer = signer(&store).await;
+    let opened = Upkeep::open(Arc::new(store.clone()), signer, later, &[]).await;
+    (store, opened.unwrap())
+}
+
+#[tokio::test]
+async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
+    let (store, mut upkeep) = old().await;
+    let days = |event_type: &str| {
+        Some(if event_type == "session_started" {
+            365
+        } else {
+            90
+        })
+    };
+    let told = upkeep.prune(&days, Deed::Tell).await.unwrap();
+    assert_eq!(verified(&store, 7).await.chains[0].pruned, 0, "only told");
+    let pruned = upkeep.prune(&days, Deed::Do).await.unwrap();
+    assert_eq!(pruned, told);
+    assert!(pruned[0].1 > 0);
+    upkeep.seal().await.unwrap();
+    let report = verified(&store, 7).await;
+    assert!(report.is_sound(), "{report:?}");
+    assert_eq!(report.chains[0].pruned, pruned[0].1);
+    let told = report.chains[0].to_string();
+    assert!(
+        told.starts_with("SEALED") && told.contains("linked, content pruned"),
+        "{told}"
+    );
+
+    // What is left is held against what was left then.
+    let records = store.records(0, 1000).await.unwrap();
+    let text = lines(&records);
+    assert!(jsonl::verify(text.as_bytes(), Trust::nothing()).is_sound());
+    let bare = records
+        .iter()
+        .find(|it| it.envelope().unwrap().is_pruned())
+        .unwrap();
+    let (before, after) = (
+        bare.envelope().unwrap().span_id,
+        "00000000-0000-0000-0000-000000000000",
+    );
+    let line = lines(std::slice::from_ref(bare));
+    let changed = text.replace(&line, &line.replace(before, after));
+    assert_ne!(changed, text);
+    let report = jsonl::verify(changed.as_bytes(), Trust::nothing());
+    let told = report.chains[0].verdict.to_string();
+    assert!(
+        told.contains("what is left of pruned events is not what was left then"),
+        "{told}"
+    );
+    assert_eq!(report.chains[0].verdict.word(), "DIVERGED");
+}
+
+#[tokio::test]
+async fn content_that_is_gone_without_a_word_in_the_log_is_a_fault() {
+    let (store, _) = kept().await;
+    let (session, ranges) = (id("s-1"), vec![(1, 1)]);
+    let prune = vec![Prune { session, ranges }];
+    let batch = Batch {
+        prune,
+        ..Batch::default()
+    };
+    store.append(batch).await.unwrap().await.unwrap();
+    let report = verified(&store, 7).await;
+    let told = report.chains[0].verdict.to_string();
+    assert_eq!(
+        told,
+        "BROKEN at 1: its content was removed, and no retention_applied of the log says so"
+    );
+}
+
+#[tokio::test]
+async fn a_session_from_elsewhere_is_sealed_here_whatever_its_times_are() {
+    let (store, mut upkeep) = kept().await;
+    let mut chain = Chain::new(id("far-1"));
+    let records: Vec<_> = (0..300)
+        .map(|n| {
+            let timestamp = Timestamp::from_micros(n * 1_000_000_000);
+            chain.seal(&Draft {
+                timestamp,
+                ..draft("far-1", recovered())
+            })
+        })
+        .collect();
+    let imported = TraceImported {
+        imported_session: "far-1".to_owned(),
+        events: 300,
+        head_hash: chain.last_hash().to_string(),
+        source: "export.jsonl".to_owned(),
+    };
+    upkeep.announce(imported).await.unwrap();
+    upkeep.take_in(records.clone()).await.unwrap();
+    let report = verified(&store, 7).await;
+    assert!(
+        report.is_sound(),
+        "not yet signed, and not late: {report:?}"
+    );
+    upkeep.seal().await.unwrap();
+    let report = verified(&store, 7).await;
+    assert!(report.is_sound(), "{report:?}");
+    let far = report
+        .chains
+        .iter()
+        .find(|it| it.session == id("far-1"))
+        .unwrap();
+    assert_eq!(far.verdict.to_string(), "SEALED 0..299");
+    let back = store.session_records(id("far-1"), 0, 1000).await.unwrap();
+    assert_eq!(back, records);
+    settle().await;
+}

@@ -1,0 +1,174 @@
+//! Files of the first format.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::store::{Store, StoreError};
+use cra_core::trace::record::Record;
+use cra_core::trace::verify::Trust;
+use rusqlite::params;
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{connect, of_sessions, open_error, recorded, snapshot_of, wal};
+use crate::support::{Bench, clock, signer};
+
+/// The tables of format 1, as they were.
+const FIRST_FORMAT: &str = include_str!("../../data/format-1.sql");
+
+/// A file of format 1 with the same sessions.
+fn first_format(records: &[Record]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = connect(folder.path());
+    store.pragma_update(None, "journal_mode", "WAL").unwrap();
+    store.execute_batch(FIRST_FORMAT).unwrap();
+    let change = store.transaction().unwrap();
+    for (position, record) in (0_i64..).zip(records) {
+        let it = record.envelope().unwrap();
+        let parent = Some(it.parent_span_id).filter(|parent| !parent.is_empty());
+        let insert =
+            "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)";
+        change
+            .execute(
+                insert,
+                params![
+                    position,
+                    it.trace_version,
+                    it.event_id,
+                    it.trace_id,
+                    it.span_id,
+                    parent,
+                    it.session_id,
+                    it.sequence.cast_signed(),
+                    it.timestamp,
+                    it.event_type,
+                    it.payload,
+                    it.previous_hash,
+                    record.hash.to_string(),
+                ],
+            )
+            .unwrap();
+        let head = "INSERT INTO heads VALUES (?1, ?2, ?3, 'bot', ?4, ?4, 0)
+                    ON CONFLICT DO UPDATE SET count = ?2, hash = ?3, last_at = ?4";
+        let (count, hash) = (record.sequence.cast_signed() + 1, record.hash.to_string());
+        let head = change.execute(head, params![it.session_id, count, hash, it.timestamp]);
+        head.unwrap();
+    }
+    change.commit().unwrap();
+    drop(store);
+    folder
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
+    let records = of_sessions(recorded().await.path());
+    let folder = first_format(&records);
+    let told = Reader::open(&folder.path().join(FILE_NAME)).unwrap_err();
+    assert!(
+        matches!(told, StoreError::Version { found: 1, .. }),
+        "{told}"
+    );
+
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let mended = store.log().await.unwrap().mended.unwrap();
+    let expected = format!("from format 1 to format 2: {} events moved", records.len());
+    assert!(mended.contains(&expected), "{mended}");
+    assert_eq!(of_sessions(folder.path()), records);
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
+    bench.runtime.stop().await;
+    let key = signer(store.as_ref()).await.verifier();
+    let report = store.verify(Trust::nothing().key(key)).await.unwrap();
+    assert!(report.is_sound(), "{report:?}");
+    assert!(report.chains.iter().all(|it| it.verdict.word() == "SEALED"));
+    let log = store.events(report.log.unwrap().log, 0, 100).await.unwrap();
+    let told = log
+        .iter()
+        .find(|entry| entry.event_type == "store_recovered");
+    assert_eq!(told.unwrap().payload["what"], json!(mended));
+    drop(store);
+    // Once is enough.
+    let store = SqliteStore::open(folder.path()).unwrap();
+    assert_eq!(store.log().await.unwrap().mended, None);
+}
+
+#[tokio::test]
+async fn a_store_of_the_first_format_that_does_not_agree_with_itself_is_left_as_it_is() {
+    let records = of_sessions(recorded().await.path());
+    for sql in [
+        "UPDATE heads SET count = count + 1 WHERE session_id = 's-1'",
+        "UPDATE heads SET hash = replace(hash, '0', '1') WHERE session_id = 's-1'",
+        "DELETE FROM heads WHERE session_id = 's-1'",
+        "DELETE FROM events WHERE session_id = 's-1'",
+        "DELETE FROM events WHERE position = (SELECT max(position) FROM events)",
+        // A head that is missing does not make up for one that is wrong.
+        "DELETE FROM heads WHERE session_id = 's-1';
+         DELETE FROM events WHERE position = (SELECT max(position) FROM events)",
+        "DELETE FROM heads WHERE session_id = 's-1'; INSERT INTO heads SELECT 's-9', count, hash,
+         agent, started_at, last_at, ended FROM heads WHERE session_id = 's-2'",
+        "UPDATE events SET payload = '{ }' WHERE position = 3",
+        "UPDATE events SET sequence = -1 WHERE position = 3",
+        "UPDATE events SET hash = 'x' WHERE position = 3",
+        "DROP TABLE heads",
+        "DROP TABLE events",
+        "CREATE TRIGGER harm AFTER INSERT ON state BEGIN DELETE FROM state; END",
+        "CREATE TABLE seals (one INTEGER)",
+    ] {
+        let folder = first_format(&records);
+        connect(folder.path()).execute_batch(sql).unwrap();
+        let state = |folder: &Path| {
+            let store = connect(folder);
+            let one = |sql: &str| store.query_row(sql, [], |row| row.get::<_, i64>(0));
+            let version = one("PRAGMA user_version").unwrap();
+            (
+                version,
+                one("SELECT count(*) FROM events"),
+                one("SELECT count(*) FROM sqlite_schema"),
+            )
+        };
+        let before = state(folder.path());
+        assert_eq!(before.0, 1);
+        let told = open_error(folder.path());
+        assert!(told.contains("damaged"), "{sql}: {told}");
+        assert_eq!(state(folder.path()), before, "{sql}");
+    }
+}
+
+/// What was wrong within a chain is wrong afterwards, and is found as before.
+#[tokio::test]
+async fn bringing_up_to_date_mends_no_chain() {
+    let records = of_sessions(recorded().await.path());
+    for sql in [
+        "DELETE FROM events WHERE session_id = 's-1' AND sequence = 1",
+        "UPDATE events SET payload = replace(payload, 'op-1', 'op-2') WHERE session_id = 's-1'",
+        "UPDATE events SET timestamp = replace(timestamp, '2026', '2025') WHERE session_id = 's-1' AND sequence = 2",
+    ] {
+        let folder = first_format(&records);
+        connect(folder.path()).execute_batch(sql).unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        let report = store.verify(Trust::nothing()).await.unwrap();
+        let (session, fault) = report.first_fault().unwrap();
+        assert_eq!((session.as_str(), fault.word()), ("s-1", "BROKEN"), "{sql}");
+    }
+}
+
+#[tokio::test]
+async fn bringing_up_to_date_that_is_cut_short_changes_nothing() {
+    let records = of_sessions(recorded().await.path());
+    let folder = first_format(&records);
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let moved = snapshot_of(folder.path());
+    drop(store);
+    let whole = fs::read(wal(moved.path())).unwrap();
+    assert!(whole.len() > 50_000, "{}", whole.len());
+    for part in 0..=10 {
+        let copy = snapshot_of(moved.path());
+        fs::write(wal(copy.path()), &whole[..whole.len() * part / 10]).unwrap();
+        let store = SqliteStore::open(copy.path()).unwrap();
+        let mended = store.log().await.unwrap().mended;
+        let again = mended.is_some_and(|what| what.contains("from format 1"));
+        assert_eq!(again, part < 10, "{part}");
+        assert_eq!(of_sessions(copy.path()), records, "{part}");
+    }
+}
