@@ -11,6 +11,7 @@
     reason = "a measurement that is surprised should stop, and says what it found"
 )]
 
+use std::collections::HashMap;
 use std::fs;
 use std::hint::black_box;
 use std::num::NonZeroUsize;
@@ -18,6 +19,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use cra_core::base::digest::Digest;
+use cra_core::base::id::SessionId;
 use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
 use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
@@ -41,7 +43,7 @@ use recorded::{Drafts, Records};
 const EVENTS: usize = 1_000_000;
 
 /// Agents that wait for the disk at once.
-const AGENTS: usize = 64;
+const AGENTS: u8 = 64;
 
 fn main() {
     let mut criterion = ratios::criterion()
@@ -117,6 +119,7 @@ struct Plain {
     _folder: TempDir,
     connection: Connection,
     records: Records,
+    numbers: HashMap<SessionId, i64>,
     position: i64,
 }
 
@@ -132,6 +135,7 @@ impl Plain {
             _folder: like.folder,
             connection,
             records: Records::new(),
+            numbers: HashMap::new(),
             position: 0,
         }
     }
@@ -144,8 +148,11 @@ impl Plain {
                 .prepare_cached("INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)")
                 .expect("a statement");
             let hash = row.hash.as_bytes().as_slice();
+            let known = i64::try_from(self.numbers.len()).expect("a number") + 1;
+            let number = *self.numbers.entry(row.session.clone()).or_insert(known);
+            let sequence = row.sequence.cast_signed();
             insert
-                .execute(params![self.position, 1, self.position, row.text, hash])
+                .execute(params![self.position, number, sequence, row.text, hash])
                 .expect("a row");
             self.position += 1;
         }
@@ -191,11 +198,8 @@ fn appending(criterion: &mut Criterion) {
         bench.iter_batched(
             || Batch::of(ours.records.take(1)),
             |batch| {
-                drop(
-                    ours.runtime
-                        .block_on(ours.store.append(batch))
-                        .expect("room"),
-                )
+                let ack = ours.runtime.block_on(ours.store.append(batch));
+                drop(ack.expect("room"));
             },
             BatchSize::PerIteration,
         );
@@ -343,7 +347,7 @@ fn report() {
             "at least 0.8",
         );
     }
-    let each = durable("agents").map(|all| all / AGENTS as f64);
+    let each = durable("agents").map(|all| all / f64::from(AGENTS));
     row(
         "each of 64 agents at once, one alone",
         each,

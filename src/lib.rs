@@ -17,9 +17,9 @@
 //! | [`base`] | time, identifiers, digests, canonical JSON, wildcard patterns, limits |
 //! | [`atlas`] | the steward's manifest, from text to a proven [`atlas::Atlas`], and every problem with its place |
 //! | [`engine`] | decisions: `(state, command, now) -> effects`; no I/O, no clock, no dice |
-//! | [`trace`] | event types, the hash chain, its verification; replay, comparison and exports |
-//! | [`store`] | where record and state are kept: SQLite, and memory for tests |
-//! | [`runtime`] | the one actor that carries effects out; a way in for agents, another for the operator |
+//! | [`trace`] | event types, the hash chain, the log and its heads, verification, replay, comparison, exports |
+//! | [`store`] | where record, state, signed heads and Atlases are kept: SQLite, and for tests a journal on a disk that fails |
+//! | [`runtime`] | the one actor that carries effects out and seals the log; a way in for agents, another for the operator; upkeep of the record |
 //! | [`gateway`] | doors for agents |
 //! | [`console`] | the terminal: screens, dialogs, keys, colours |
 //! | [`cli`] | the command line |
@@ -34,7 +34,10 @@
 //!   risk, does not wait for the disk.
 //! - A decision is bound to the hash of the request and of the Atlases it was judged under.
 //! - The screen shows only what is durable.
-//! - After a failed write nothing is recorded and nothing is allowed.
+//! - After a failed write, or when what was written does not read back, nothing is recorded and nothing
+//!   is allowed.
+//! - A head of the log is signed only after everything it covers was read back from the store. Nobody is
+//!   let in before what a store holds is signed.
 //! - Agents hold a type that has no call to decide. They answer only what an Atlas says is theirs to
 //!   answer, and an approval never is.
 //! - A decision and a request's hash go by the real request. Only its records leave out what a steward
@@ -51,8 +54,11 @@
 //! - *override*: an operator's permit against a denial that says it may be overruled.
 //! - *resolution*: what a session may do now, with what stands in the way; relied on until it expires.
 //! - *extension*: a plugin, module, address or program that has a say in a checkpoint.
-//! - *record*: one event of TRACE, chained.
-//! - *head*: how many records of a session were acknowledged, and the hash of the last.
+//! - *record*: one event of TRACE, chained; kept as the text that its hash covers.
+//! - *log*: the session of its own whose entries say where every other session's chain stands.
+//! - *head*: where a chain ends; of the log: how many entries it has, and the root of the tree over them.
+//! - *seal*: a signed head of the log. What no seal covers is *unsealed*.
+//! - *witness*: a head of the log that is kept elsewhere.
 
 pub mod atlas;
 pub mod base;

@@ -43,7 +43,7 @@ pub use crate::store::RecordedSession;
 pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 
-use actor::{Beginning, Sealing};
+use actor::{Beginning, Copies, Sealing};
 use extension::Registry;
 use hooks::Hooks;
 use ledger::Ledger;
@@ -113,10 +113,7 @@ impl Runtime {
     /// # Errors
     /// When what was kept cannot be read or used.
     pub async fn start(parts: Parts) -> Result<Self, StartError> {
-        let mut known = BTreeSet::new();
-        if let Some(twice) = parts.atlases.iter().find(|atlas| !known.insert(&atlas.id)) {
-            return Err(StartError::SameAtlas(twice.id.clone()));
-        }
+        check_names(&parts.atlases)?;
         let now = parts.clock.now();
         let table = parts.extensions.table();
         let restored = restore(&parts.store, parts.atlases, parts.ids, now).await?;
@@ -141,11 +138,12 @@ impl Runtime {
         }
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
-        let sealing = Sealing::new(read_back, seal.size, parts.head_file, messages.downgrade());
+        let sealing = Sealing::new(read_back, seal.size);
         let actor = actor::Actor::new(Beginning {
             engine,
             ledger,
             sealing,
+            copies: Copies::new(parts.head_file),
             store: Arc::clone(&parts.store),
             clock: Arc::clone(&parts.clock),
             seat: snapshot::Seat {
@@ -204,6 +202,14 @@ impl Runtime {
         // Whoever opens the store next must not find it still being read for this one.
         self.checking.abort();
         let _ = self.checking.await;
+    }
+}
+
+fn check_names(atlases: &[Atlas]) -> Result<(), StartError> {
+    let mut known = BTreeSet::new();
+    match atlases.iter().find(|atlas| !known.insert(&atlas.id)) {
+        Some(twice) => Err(StartError::SameAtlas(twice.id.clone())),
+        None => Ok(()),
     }
 }
 

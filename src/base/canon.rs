@@ -22,12 +22,18 @@ const FIRST_EXPONENT: f64 = 1e21;
 #[must_use]
 pub fn canonical(value: &(impl Serialize + ?Sized)) -> String {
     let mut text = String::with_capacity(256);
+    write_canonical(value, &mut text);
+    text
+}
+
+/// Writes the canonical text of `value` behind what is in `out` already.
+pub fn write_canonical(value: &(impl Serialize + ?Sized), out: &mut String) {
+    let before = out.len();
     // INVARIANT: what is written here has string keys and finite numbers only, the two things that
     // canonicalising can refuse; a text that is no JSON fits no hash and no reader.
-    if write::write(value, &mut text).is_err() {
-        text.clear();
+    if write::write(value, out).is_err() {
+        out.truncate(before);
     }
-    text
 }
 
 /// `value` with every integer beyond 2^53 as the string of its digits: what `canonical` writes, as

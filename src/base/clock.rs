@@ -32,10 +32,38 @@ impl TimestampText {
     /// Every moment's text has this many characters.
     pub const WIDTH: usize = 27;
 
-    /// A text of this width. Whether it is that of a moment is not looked at.
+    /// The text of a moment, if it is one. Quicker than reading it as a [`Timestamp`].
     #[must_use]
     pub fn read(text: &str) -> Option<Self> {
-        text.as_bytes().try_into().ok().map(Self)
+        let text: &[u8; Self::WIDTH] = text.as_bytes().try_into().ok()?;
+        let number = |place: std::ops::Range<usize>| {
+            let digits = text.get(place)?;
+            digits.iter().try_fold(0_u32, |number, digit| {
+                let digit = digit.wrapping_sub(b'0');
+                (digit < 10).then(|| number * 10 + u32::from(digit))
+            })
+        };
+        let separators = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+        let behind = [(19, b'.'), (26, b'Z')];
+        let separated = separators.iter().chain(&behind);
+        if !separated
+            .copied()
+            .all(|(at, wanted)| text.get(at) == Some(&wanted))
+        {
+            return None;
+        }
+        let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+        let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+        let days = match month {
+            4 | 6 | 9 | 11 => 30,
+            2 if leap => 29,
+            2 => 28,
+            _ => 31,
+        };
+        let date = year >= 1970 && (1..=12).contains(&month) && (1..=days).contains(&day);
+        let time = number(11..13)? < 24 && number(14..16)? < 60 && number(17..19)? < 60;
+        number(20..26)?;
+        (date && time).then_some(Self(*text))
     }
 
     /// The text.
@@ -257,6 +285,41 @@ mod tests {
             "",
         ] {
             assert!(text.parse::<Timestamp>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_text_is_one_of_a_moment_exactly_when_it_reads_as_one() {
+        let texts = [
+            "2024-02-29T23:59:59.999999Z",
+            "2023-02-29T12:00:00.000000Z",
+            "2100-02-29T12:00:00.000000Z",
+            "2000-02-29T12:00:00.000000Z",
+            "2024-04-31T12:00:00.000000Z",
+            "2024-00-01T12:00:00.000000Z",
+            "2024-01-00T12:00:00.000000Z",
+            "1969-12-31T23:59:59.000000Z",
+            "2024-12-28T12:00:60.000000Z",
+            "2024-12-28T12:60:00.000000Z",
+            "2024-12-28T24:00:00.000000Z",
+            "2024-12-28T12:00:00.00000xZ",
+            "2024-12-28 12:00:00.000000Z",
+            "2024-12-28T12:00:00.000000z",
+            "2024-12-28T12:00:00.000000é",
+        ];
+        for text in texts {
+            let read = text.parse::<Timestamp>();
+            assert_eq!(TimestampText::read(text).is_some(), read.is_ok(), "{text}");
+        }
+        let honest = b"2024-12-28T12:34:56.123456Z";
+        for at in 0..honest.len() {
+            for byte in 0..128 {
+                let mut bytes = *honest;
+                bytes[at] = byte;
+                let text = std::str::from_utf8(&bytes).unwrap();
+                let read = text.parse::<Timestamp>();
+                assert_eq!(TimestampText::read(text).is_some(), read.is_ok(), "{text}");
+            }
         }
     }
 

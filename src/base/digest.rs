@@ -93,6 +93,15 @@ fn digit(value: u8) -> u8 {
     }
 }
 
+/// The value of a digit; more than 15 for anything else.
+fn value(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        _ => 0xff,
+    }
+}
+
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
@@ -103,19 +112,21 @@ impl FromStr for Digest {
     type Err = DigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digit = |byte: u8| match byte {
-            b'0'..=b'9' => Ok(byte - b'0'),
-            b'a'..=b'f' => Ok(byte - b'a' + 10),
-            _ => Err(DigestError),
-        };
         if text.len() != 64 {
             return Err(DigestError);
         }
         let mut bytes = [0; 32];
+        // What is no digit has a high bit, and is looked for once, at the end.
+        let mut wrong = 0;
         for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
             if let [high, low] = *pair {
-                *byte = digit(high)? << 4 | digit(low)?;
+                let (high, low) = (value(high), value(low));
+                wrong |= high | low;
+                *byte = high << 4 | low;
             }
+        }
+        if wrong > 15 {
+            return Err(DigestError);
         }
         Ok(Self(bytes))
     }

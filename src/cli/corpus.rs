@@ -13,6 +13,7 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::{Colour, Diagnostic};
 use crate::atlas::load::load_bytes;
 use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
 use crate::base::id::CountedIds;
 use crate::engine::Engine;
 use crate::engine::command::{
@@ -21,7 +22,11 @@ use crate::engine::command::{
 };
 use crate::gateway::simulated::Script;
 use crate::runtime::extension::{Registry, WasmExtension, WasmLimits};
+use crate::trace::hash::Envelope;
+use crate::trace::head::KnownHead;
 use crate::trace::jsonl;
+use crate::trace::note::{Note, Signer, Verifier};
+use crate::trace::record::Record;
 use crate::trace::verify::{Trust, Verdict};
 
 use super::run::scenario::Scenario;
@@ -152,6 +157,53 @@ fn no_script_of_simulated_agents_breaks_its_decoder() {
         }
     });
     assert!(taken >= 2, "{taken} of {} were taken", seeds.len());
+}
+
+#[test]
+fn no_head_note_or_key_breaks_its_decoder() {
+    let seeds = folder("tests/data/corpus/heads");
+    let taken = feed(&seeds, 3_000, |bytes| {
+        let text = String::from_utf8_lossy(&bytes);
+        let head = KnownHead::read(&text);
+        if let Ok(known) = &head {
+            // What is read is written as the same text.
+            assert!(
+                text.replace("\r\n", "\n")
+                    .trim()
+                    .starts_with(known.head.to_string().trim())
+            );
+        }
+        let key = text.parse::<Verifier>();
+        if let (Ok(key), Ok(note)) = (&key, text.parse::<Note>()) {
+            assert!(!key.has_signed(&note), "a key is no note");
+        }
+        let secret = Signer::from_secret(&text);
+        head.is_ok() || key.is_ok() || secret.is_ok()
+    });
+    assert!(taken >= 3, "{taken} of {} were taken", seeds.len());
+}
+
+#[test]
+fn no_record_breaks_its_decoder_and_none_is_read_in_two_ways() {
+    let seeds = folder("tests/data/corpus/records");
+    let taken = feed(&seeds, 5_000, |bytes| {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        match Envelope::split(&text) {
+            Ok(envelope) => {
+                let mut again = String::new();
+                envelope.write(&mut again);
+                assert_eq!(again, text);
+                let record = Record::read(text, Digest::ZERO).unwrap();
+                record.event().unwrap();
+                true
+            }
+            Err(what) => {
+                assert!(!what.is_empty());
+                false
+            }
+        }
+    });
+    assert_eq!(taken, seeds.len());
 }
 
 #[test]

@@ -29,13 +29,14 @@ use crate::trace::verify::Report;
 mod sealing;
 
 use sealing::Entered;
-pub(super) use sealing::{DRAFT, Sealing, begin};
+pub(super) use sealing::{Copies, DRAFT, Sealing, begin};
 
 /// The actor.
 pub(super) struct Actor {
     engine: Engine,
     ledger: Ledger,
     sealing: Sealing,
+    copies: Copies,
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
     seat: Seat,
@@ -62,6 +63,7 @@ pub(super) struct Beginning {
     pub(super) engine: Engine,
     pub(super) ledger: Ledger,
     pub(super) sealing: Sealing,
+    pub(super) copies: Copies,
     pub(super) store: Arc<dyn Store>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) seat: Seat,
@@ -87,6 +89,7 @@ impl Actor {
             engine,
             ledger,
             sealing,
+            copies,
             store,
             clock,
             seat,
@@ -98,6 +101,7 @@ impl Actor {
             engine,
             ledger,
             sealing,
+            copies,
             store,
             clock,
             seat,
@@ -144,6 +148,9 @@ impl Actor {
                 read_back = self.sealing.next(), if self.sealing.is_reading() => {
                     self.read_back(read_back).await;
                 }
+                kept = self.copies.copied(), if self.copies.is_copying() => {
+                    self.head_kept(kept);
+                }
                 () = sleep_until(clock.as_ref(), due), if due.is_some() => {
                     self.seal_all().await;
                 }
@@ -151,7 +158,6 @@ impl Actor {
                     Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
                     Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
                     Some(Message::Checked(checked)) => self.checked(checked),
-                    Some(Message::HeadKept(kept)) => self.head_kept(kept),
                     Some(Message::Draft(gate, draft)) => self.keep_draft(gate, draft).await,
                     Some(Message::Stop(done)) => {
                         self.drain().await;
@@ -375,7 +381,7 @@ impl Actor {
             sessions: self.ledger.chains().sessions(),
             events: self.ledger.chains().events(),
             verdict: self.verdict.clone(),
-            head: self.sealing.head(),
+            head: self.head(),
         };
         let Some(what) = &self.poison else {
             let drafts = Arc::clone(&self.drafts);
@@ -404,6 +410,10 @@ impl Actor {
             let read_back = self.sealing.next().await;
             self.read_back(read_back).await;
             self.finish_writes().await;
+        }
+        while self.copies.is_copying() {
+            let kept = self.copies.copied().await;
+            self.head_kept(kept);
         }
     }
 

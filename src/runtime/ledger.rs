@@ -161,6 +161,11 @@ impl Ledger {
         self.due
     }
 
+    /// Whether an entry covers everything that there is.
+    pub(super) fn is_sealed(&self) -> bool {
+        self.unsealed == 0
+    }
+
     /// Whether so much is unsealed that nobody should wait for the time.
     pub(super) fn is_full(&self) -> bool {
         self.unsealed >= SEAL_EVENTS
@@ -277,12 +282,13 @@ impl ReadBack {
     fn take(&mut self, record: &Record) -> Result<(), LogError> {
         let session = &record.session;
         let at = |what: &str| read_back(format!("{session} {}: {what}", record.sequence));
-        let envelope = verify::check(&record.text, &record.hash).map_err(|what| at(&what))?;
+        let checked = verify::check(&record.text, &record.hash);
+        let (envelope, link) = checked.map_err(|what| at(&what))?;
         let (count, hash) = self
             .heads
             .entry(session.clone())
             .or_insert((0, Digest::ZERO));
-        let follows = envelope.sequence == *count && envelope.previous_hash == hash.hex().as_str();
+        let follows = envelope.sequence == *count && link.previous == *hash;
         if !follows {
             return Err(at("does not follow the event before"));
         }

@@ -24,8 +24,6 @@ pub(super) enum Message {
     Returned(CallId, Returned),
     /// All chains were checked.
     Checked(Result<Report, String>),
-    /// The head of the log was kept elsewhere, or could not be.
-    HeadKept(Result<(), String>),
     /// An operator typed something, or threw it away.
     Draft(GateId, Option<Value>),
     /// Finish what is under way and stop.

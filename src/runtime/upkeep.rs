@@ -13,6 +13,7 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::store::{Batch, Prune, Seal, Store, StoreError};
 use crate::trace::event::{KeyRotated, LogStarted, Payload, RetentionApplied, TraceImported};
+use crate::trace::head::KnownHead;
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
 use crate::trace::verify::Remains;
@@ -60,7 +61,8 @@ impl UpkeepError {
 }
 
 impl Upkeep {
-    /// Takes up the log of a store, and signs what is there.
+    /// Takes up the log of a store, and signs what is there and not signed yet. Heads that are known
+    /// from elsewhere must agree with it.
     ///
     /// # Errors
     /// When the log is not the one that was signed, or the store fails.
@@ -68,27 +70,26 @@ impl Upkeep {
         store: Arc<dyn Store>,
         signer: Signer,
         clock: Arc<dyn Clock>,
+        known: &[KnownHead],
     ) -> Result<Self, UpkeepError> {
         let key = signer.verifier();
-        let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, &[]).await?;
+        let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
         let mut entries: Vec<Payload> = Vec::new();
         if ledger.is_new() {
             entries.push(LogStarted::now(&key).into());
         }
         let now = clock.now();
-        let begun = begin(
-            &store,
-            &mut ledger,
-            read_back,
-            entries,
-            Batch::default(),
-            now,
-        )
-        .await?;
+        let read_back = if ledger.is_new() || !ledger.is_sealed() {
+            let batch = Batch::default();
+            let begun = begin(&store, &mut ledger, read_back, entries, batch, now).await?;
+            begun.0
+        } else {
+            read_back
+        };
         Ok(Self {
             store,
             ledger,
-            read_back: begun.0,
+            read_back,
             clock,
         })
     }
@@ -224,9 +225,7 @@ impl Upkeep {
     /// # Errors
     /// When the store fails, or does not give back what was written.
     pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, UpkeepError> {
-        if self.ledger.due().is_some() {
-            self.seal().await?;
-        }
+        self.seal().await?;
         let rotated = KeyRotated {
             key: next.verifier().to_string(),
             by: by.to_owned(),
@@ -247,11 +246,14 @@ impl Upkeep {
         Ok(seal)
     }
 
-    /// Signs what there is.
+    /// Signs what there is and not signed yet. The newest signed head, if there is one.
     ///
     /// # Errors
     /// When the store fails, or does not give back what was written.
-    pub async fn seal(&mut self) -> Result<Seal, UpkeepError> {
+    pub async fn seal(&mut self) -> Result<Option<Seal>, UpkeepError> {
+        if self.ledger.is_sealed() {
+            return Ok(self.store.log().await?.seal);
+        }
         let (record, head) = self.ledger.seal_all(self.clock.now());
         let hash = record.hash;
         self.store.append(Batch::of(vec![record])).await?.await?;
@@ -262,7 +264,7 @@ impl Upkeep {
             ..Batch::default()
         };
         self.store.append(batch).await?.await?;
-        Ok(seal)
+        Ok(Some(seal))
     }
 
     /// Reads back what was written, up to and with the entry that has this hash.

@@ -6,10 +6,10 @@ use crate::base::id::SessionId;
 
 use super::event::{Draft, TRACE_VERSION};
 use super::hash::Envelope;
-use super::record::Record;
+use super::record::{Record, SESSION_ENDED};
 
-/// What an envelope with five UUIDs in it takes beside its payload.
-const ENVELOPE_BYTES: usize = 352;
+/// What most records take.
+const RECORD_BYTES: usize = 768;
 
 /// The end of one session's chain: what the next event hangs on to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,8 +66,7 @@ impl Chain {
     /// carries the time of the one before.
     pub fn seal(&mut self, draft: &Draft) -> Record {
         let timestamp = draft.timestamp.max(self.last_timestamp);
-        let payload = draft.payload.canonical();
-        let mut text = String::with_capacity(ENVELOPE_BYTES + payload.len());
+        let mut text = String::with_capacity(RECORD_BYTES);
         Envelope {
             trace_version: TRACE_VERSION,
             event_id: draft.event_id.as_str(),
@@ -78,14 +77,15 @@ impl Chain {
             sequence: self.next_sequence,
             timestamp: timestamp.text().as_str(),
             event_type: draft.payload.event_type(),
-            payload: &payload,
+            payload: "",
             previous_hash: self.last_hash.hex().as_str(),
         }
-        .write(&mut text);
+        .write_with(&mut text, |out| draft.payload.write_canonical(out));
         let record = Record {
             session: self.session.clone(),
             sequence: self.next_sequence,
             timestamp,
+            ends: draft.payload.event_type() == SESSION_ENDED,
             hash: Digest::of(&text),
             text,
         };

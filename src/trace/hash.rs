@@ -6,7 +6,7 @@
 //! exactly what a writer would have written, so no byte can move from one field to the next.
 
 use crate::base::canon;
-use crate::base::clock::{Timestamp, TimestampText};
+use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
 use crate::base::id::is_restricted;
 
@@ -42,6 +42,11 @@ pub struct Envelope<'a> {
 impl<'a> Envelope<'a> {
     /// The text that the hash covers, written behind what is in `out` already.
     pub fn write(&self, out: &mut String) {
+        self.write_with(out, |out| out.push_str(self.payload));
+    }
+
+    /// The same, with details that are written in their place.
+    pub fn write_with(&self, out: &mut String, payload: impl FnOnce(&mut String)) {
         let before = [
             self.trace_version,
             self.event_id,
@@ -54,12 +59,13 @@ impl<'a> Envelope<'a> {
             out.push_str(field);
             out.push(':');
         }
-        push_number(out, self.sequence);
-        let after = [self.timestamp, self.event_type, self.payload];
-        for field in after {
+        out.push_str(itoa::Buffer::new().format(self.sequence));
+        for field in [self.timestamp, self.event_type] {
             out.push(':');
             out.push_str(field);
         }
+        out.push(':');
+        payload(out);
         out.push(':');
         out.push_str(self.previous_hash);
     }
@@ -75,6 +81,13 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// In words, when it is not exactly what [`Envelope::write`] writes for an event.
     pub fn split(text: &'a str) -> Result<Self, String> {
+        let envelope = Self::take_apart(text)?;
+        envelope.check()?;
+        Ok(envelope)
+    }
+
+    /// Takes a text apart. Whether every field is one that a writer writes is for [`Envelope::check`].
+    pub(super) fn take_apart(text: &'a str) -> Result<Self, String> {
         let mut rest = text;
         let trace_version = field(&mut rest, "trace_version")?;
         let event_id = field(&mut rest, "event_id")?;
@@ -94,7 +107,7 @@ impl<'a> Envelope<'a> {
         let at = rest.len().checked_sub(HASH_BEHIND).ok_or("is cut off")?;
         let (payload, behind) = rest.split_at_checked(at).ok_or("is cut off")?;
         let previous_hash = behind.strip_prefix(':').ok_or("has no previous_hash")?;
-        let envelope = Self {
+        Ok(Self {
             trace_version,
             event_id,
             trace_id,
@@ -106,9 +119,7 @@ impl<'a> Envelope<'a> {
             event_type,
             payload,
             previous_hash,
-        };
-        envelope.check()?;
-        Ok(envelope)
+        })
     }
 
     /// Whether every field is one that a writer writes.
@@ -116,6 +127,18 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// In words, when one is not.
     pub fn check(&self) -> Result<(), String> {
+        self.check_names_and_content()?;
+        if TimestampText::read(self.timestamp).is_none() {
+            return Err("timestamp is not in the fixed form".to_owned());
+        }
+        if self.previous_hash.parse::<Digest>().is_err() {
+            return Err("previous_hash is not a hash".to_owned());
+        }
+        Ok(())
+    }
+
+    /// The part of [`Envelope::check`] that leaves out what a verifier reads anyway.
+    pub(super) fn check_names_and_content(&self) -> Result<(), String> {
         if self.trace_version != TRACE_VERSION {
             return Err(format!("trace_version is `{}`", shown(self.trace_version)));
         }
@@ -132,14 +155,8 @@ impl<'a> Envelope<'a> {
         if !self.parent_span_id.is_empty() {
             check_id("parent_span_id", self.parent_span_id)?;
         }
-        if self.timestamp.parse::<Timestamp>().is_err() {
-            return Err("timestamp is not in the fixed form".to_owned());
-        }
         if !self.is_pruned() && !canon::is_canonical_object(self.payload) {
             return Err("payload is not a JSON object in canonical form".to_owned());
-        }
-        if self.previous_hash.parse::<Digest>().is_err() {
-            return Err("previous_hash is not a hash".to_owned());
         }
         Ok(())
     }
@@ -149,10 +166,10 @@ impl<'a> Envelope<'a> {
 const HASH_BEHIND: usize = 65;
 
 fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
-    let (field, behind) = rest
-        .split_once(':')
-        .ok_or_else(|| format!("ends before its {name} does"))?;
-    *rest = behind;
+    let ends = || format!("ends before its {name} does");
+    let at = memchr::memchr(b':', rest.as_bytes()).ok_or_else(ends)?;
+    let (field, behind) = rest.split_at_checked(at).ok_or_else(ends)?;
+    *rest = behind.strip_prefix(':').ok_or_else(ends)?;
     Ok(field)
 }
 
@@ -169,12 +186,6 @@ fn check_id(name: &str, id: &str) -> Result<(), String> {
 fn read_number(text: &str) -> Option<u64> {
     let plain = text == "0" || !text.starts_with(['0', '+']);
     text.parse().ok().filter(|_| plain)
-}
-
-fn push_number(out: &mut String, number: u64) {
-    use std::fmt::Write;
-    // Writing to a string cannot fail.
-    let _ = write!(out, "{number}");
 }
 
 pub(super) fn shown(text: &str) -> String {

@@ -8,7 +8,7 @@ use crate::base::id::SessionId;
 
 use super::event::Event;
 use super::hash::Envelope;
-use super::verify::{LogVerifier, Report, Trust};
+use super::verify::{Link, LogVerifier, Report, Trust};
 
 /// The line of an event, without the line feed.
 #[must_use]
@@ -61,9 +61,15 @@ pub fn write_line(envelope: &Envelope<'_>, hash: &Digest, out: &mut String) {
 /// # Errors
 /// In words, when it is not exactly what [`line()`] writes.
 pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
+    let (envelope, hash) = scan(text)?;
+    envelope.check()?;
+    Ok((envelope, hash))
+}
+
+/// The fields of a line as they lie.
+fn scan(text: &str) -> Result<(Envelope<'_>, Digest), String> {
     let scanned = Scanner { rest: text }.line();
     let (envelope, hash) = scanned.ok_or_else(|| explain(text))?;
-    envelope.check()?;
     let hash = hash.parse().map_err(|_| "hash is not a hash".to_owned())?;
     Ok((envelope, hash))
 }
@@ -127,8 +133,8 @@ impl<'a> Scanner<'a> {
     /// What stands between `before` and the next quote.
     fn text(&mut self, before: &str) -> Option<&'a str> {
         let rest = self.rest.strip_prefix(before)?;
-        let (text, rest) = rest.split_once('"')?;
-        self.rest = rest;
+        let (text, rest) = rest.split_at_checked(memchr::memchr(b'"', rest.as_bytes())?)?;
+        self.rest = rest.strip_prefix('"')?;
         Some(text)
     }
 
@@ -231,22 +237,28 @@ impl LinesVerifier {
     }
 
     /// Takes the next line, without its line feed.
-    pub fn push(&mut self, line: &[u8]) {
+    pub fn push(&mut self, text: &[u8]) {
         self.lines += 1;
         let number = self.lines;
-        let read = std::str::from_utf8(line).map_err(|_| "is not UTF-8".to_owned());
-        match read.and_then(read_line) {
-            Ok((envelope, hash)) => {
+        let read = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned());
+        let read = read.and_then(|text| {
+            let (envelope, hash) = scan(text)?;
+            envelope.check_names_and_content()?;
+            let link = Link::of(&envelope, hash)?;
+            Ok((envelope, link))
+        });
+        match read {
+            Ok((envelope, link)) => {
                 self.text.clear();
                 envelope.write(&mut self.text);
-                if !envelope.is_pruned() && Digest::of(&self.text) != hash {
+                if !envelope.is_pruned() && Digest::of(&self.text) != link.hash {
                     let place = envelope.session_id.parse();
                     let place = place.ok().map(|session| self.log.place(&session));
                     self.log
                         .unreadable(place, "hash does not match the content");
                     return;
                 }
-                self.log.push(&envelope, &self.text, hash);
+                self.log.push(&envelope, &link, &self.text);
             }
             Err(what) => self.log.unreadable(None, &format!("line {number} {what}")),
         }

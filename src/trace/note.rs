@@ -149,6 +149,13 @@ impl Verifier {
         })
     }
 
+    /// Whether the note says that this key signed it. Others' signatures are not this key's business.
+    #[must_use]
+    pub fn is_named_by(&self, note: &Note) -> bool {
+        let id = self.id();
+        note.key_ids().any(|named| named == id)
+    }
+
     fn id(&self) -> [u8; 4] {
         let mut hasher = Sha256::new();
         hasher.update(self.name.as_bytes());

@@ -7,6 +7,9 @@ use crate::base::id::SessionId;
 use super::event::Event;
 use super::hash::Envelope;
 
+/// The type of the event that ends a session.
+pub(super) const SESSION_ENDED: &str = "session_ended";
+
 /// One record. From its sealing on it never changes, but that its details may be pruned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
@@ -16,6 +19,8 @@ pub struct Record {
     pub sequence: u64,
     /// When it happened.
     pub timestamp: Timestamp,
+    /// Whether it ends its session.
+    pub ends: bool,
     /// The text that is hashed: see [`Envelope`].
     pub text: String,
     /// The hash.
@@ -37,6 +42,7 @@ impl Record {
                 .map_err(|error| format!("{error}"))?,
             sequence: envelope.sequence,
             timestamp: envelope.timestamp.parse().map_err(wrong)?,
+            ends: envelope.event_type == SESSION_ENDED,
             text,
             hash,
         })

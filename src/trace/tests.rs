@@ -80,7 +80,7 @@ fn verdict(records: &[Record], head: &Head) -> Verdict {
     let mut verifier = LogVerifier::new(Trust::nothing());
     for record in records {
         match check(&record.text, &record.hash) {
-            Ok(envelope) => verifier.push(&envelope, &record.text, record.hash),
+            Ok((envelope, link)) => verifier.push(&envelope, &link, &record.text),
             Err(what) => {
                 let place = verifier.place(&record.session);
                 verifier.unreadable(Some(place), &what);

@@ -13,6 +13,7 @@ use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
 
 use super::hash::Envelope;
+use super::record::SESSION_ENDED;
 
 mod chain;
 mod log;
@@ -39,10 +40,10 @@ pub struct Link {
 }
 
 impl Link {
-    /// What a checked envelope says.
+    /// What an envelope says.
     ///
     /// # Errors
-    /// When it was not checked, and has no such fields.
+    /// When it has no such fields.
     pub fn of(envelope: &Envelope<'_>, hash: Digest) -> Result<Self, String> {
         let timestamp = TimestampText::read(envelope.timestamp);
         let previous = envelope.previous_hash.parse();
@@ -89,7 +90,7 @@ impl<'a> Said<'a> {
         match owner {
             Owner::Log => Self::Entry(envelope.event_type.into(), envelope.payload.into()),
             Owner::Session if envelope.sequence == 0 => Self::First(agent_in(envelope.payload)),
-            Owner::Session if envelope.event_type == "session_ended" => Self::Ended,
+            Owner::Session if envelope.event_type == SESSION_ENDED => Self::Ended,
             Owner::Session => Self::Nothing,
         }
     }
@@ -114,12 +115,14 @@ impl<'a> Said<'a> {
 ///
 /// # Errors
 /// In words, when it is not one that a writer wrote.
-pub fn check<'t>(text: &'t str, hash: &Digest) -> Result<Envelope<'t>, String> {
-    let envelope = Envelope::split(text)?;
+pub fn check<'t>(text: &'t str, hash: &Digest) -> Result<(Envelope<'t>, Link), String> {
+    let envelope = Envelope::take_apart(text)?;
+    envelope.check_names_and_content()?;
+    let link = Link::of(&envelope, *hash)?;
     if !envelope.is_pruned() && Digest::of(text) != *hash {
         return Err("hash does not match the content".to_owned());
     }
-    Ok(envelope)
+    Ok((envelope, link))
 }
 
 /// The agent that the first event of a session names.

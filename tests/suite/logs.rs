@@ -6,6 +6,7 @@ use std::time::Duration;
 use cra_core::base::clock::{Clock, Timestamp};
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
+use cra_core::runtime::extension::Registry;
 use cra_core::runtime::upkeep::{Deed, Upkeep};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::{Batch, Prune, Store};
@@ -21,7 +22,7 @@ use cra_core::trace::tree::Tree;
 use cra_core::trace::verify::{LogVerifier, Report, Trust, check};
 use serde_json::json;
 
-use super::support::{Bench, clock, key_of, settle, signer};
+use super::support::{Bench, acme, clock, key_of, settle, signer};
 
 const LOG: &str = "log-1";
 
@@ -88,8 +89,8 @@ impl Hand {
     fn verify(&self, trust: Trust) -> Report {
         let mut verifier = LogVerifier::new(trust.of_log(id(LOG)));
         for record in &self.records {
-            let envelope = check(&record.text, &record.hash).unwrap();
-            verifier.push(&envelope, &record.text, record.hash);
+            let (envelope, link) = check(&record.text, &record.hash).unwrap();
+            verifier.push(&envelope, &link, &record.text);
         }
         verifier.finish()
     }
@@ -195,9 +196,15 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     let with = |trust: Trust| of_log(&hand.verify(trust));
     let known = |head: LogHead| KnownHead { head, note: None };
 
+    // A stranger's head proves nothing, and one that claims to be of the key and is not is a fault.
     let stranger = Trust::nothing().key(key()).signed([hand.signed_by(9)]);
+    assert_eq!(with(stranger), "UNSEALED tail 2");
+    let head = hand.head();
+    let line = key_of(&id(LOG), 7).signature("something else\n");
+    let forged = format!("{head}\n{line}").parse().unwrap();
+    let forged = Trust::nothing().key(key()).signed([(head, forged)]);
     assert_eq!(
-        with(stranger),
+        with(forged),
         "BROKEN at 1: a head of 2 entries is not signed with the key"
     );
     let other = LogHead {
@@ -299,7 +306,7 @@ async fn kept() -> (MemoryStore, Upkeep) {
 async fn upkeep(store: &MemoryStore, number: u8) -> Upkeep {
     let log = store.log().await.unwrap().log;
     let clock = clock() as Arc<dyn Clock>;
-    let opened = Upkeep::open(Arc::new(store.clone()), key_of(&log, number), clock);
+    let opened = Upkeep::open(Arc::new(store.clone()), key_of(&log, number), clock, &[]);
     opened.await.unwrap()
 }
 
@@ -315,7 +322,10 @@ async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one(
     let (store, mut upkeep) = kept().await;
     let log = store.log().await.unwrap().log;
     upkeep.rotate(key_of(&log, 8), "op-1").await.unwrap();
-    upkeep.seal().await.unwrap();
+    drop(upkeep);
+    let (kept, signer) = (Arc::new(store.clone()), key_of(&log, 8));
+    let bench = Bench::signing(signer, acme(), Registry::default(), kept, clock()).await;
+    bench.runtime.stop().await;
     for number in [7, 8] {
         let report = verified(&store, number).await;
         assert!(report.is_sound(), "{number}: {report:?}");
@@ -324,6 +334,7 @@ async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one(
     }
     assert!(!verified(&store, 9).await.is_sound());
     // And once more: whoever knows the first key follows all the way.
+    let mut upkeep = self::upkeep(&store, 8).await;
     upkeep.rotate(key_of(&log, 9), "op-1").await.unwrap();
     for number in [7, 8, 9] {
         let report = verified(&store, number).await;
@@ -349,7 +360,7 @@ async fn a_key_is_not_handed_over_by_an_entry_that_nobody_signed() {
         .unwrap()
         .await
         .unwrap();
-    let opened = Upkeep::open(Arc::new(store.clone()), signer(&store).await, clock());
+    let opened = Upkeep::open(Arc::new(store.clone()), signer(&store).await, clock(), &[]);
     let told = opened.await.unwrap_err().to_string();
     assert!(told.contains("never signed names another key"), "{told}");
 }
@@ -382,7 +393,7 @@ async fn old() -> (MemoryStore, Upkeep) {
     let later = clock();
     later.advance(Duration::from_hours(24 * 100));
     let signer = signer(&store).await;
-    let opened = Upkeep::open(Arc::new(store.clone()), signer, later).await;
+    let opened = Upkeep::open(Arc::new(store.clone()), signer, later, &[]).await;
     (store, opened.unwrap())
 }
 

@@ -18,6 +18,7 @@ mod examples;
 mod extensions;
 mod hooks;
 mod house;
+mod keeping;
 mod logs;
 mod powercuts;
 mod reading;

@@ -15,14 +15,30 @@ use super::support::root;
 
 /// The blocks of code of the section on extensions, in this language.
 fn blocks(language: &str) -> Vec<String> {
+    blocks_of("Extensions", language)
+}
+
+fn blocks_of(section: &str, language: &str) -> Vec<String> {
     let text = fs::read_to_string(root().join("README.md")).unwrap();
-    let (_, section) = text.split_once("## Extensions\n").unwrap();
+    let (_, section) = text.split_once(&format!("## {section}\n")).unwrap();
     let (section, _) = section.split_once("\n## ").unwrap();
     let fence = format!("```{language}\n");
     let blocks = section.split(&fence).skip(1);
     blocks
         .map(|block| block.split_once("```").unwrap().0.to_owned())
         .collect()
+}
+
+#[test]
+fn what_the_readme_says_of_the_record_can_be_loaded() {
+    let [fragment] = &blocks_of("The record", "yaml")[..] else {
+        panic!("one block is wanted");
+    };
+    let head = "atlas_version: '1.0'\natlas_id: a\nversion: '1'\nname: A\n";
+    let loaded = load_str("readme", &format!("{head}{fragment}")).unwrap();
+    let retention = cra_core::atlas::recording::retention(&[loaded.atlas]);
+    assert_eq!(retention.days_for("session_ended"), Some(365));
+    assert_eq!(retention.days_for("input_received"), Some(90));
 }
 
 #[test]

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::base::clock::{Boxed, Clock};
+use cra_core::base::clock::Boxed;
 use cra_core::base::digest::Digest;
-use cra_core::base::id::{CountedIds, SessionId};
+use cra_core::base::id::SessionId;
 use cra_core::engine::command::{DenyCode, Outcome, Refused, Reply, Ruling};
-use cra_core::runtime::extension::Registry;
 use cra_core::runtime::snapshot::Access;
 use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
 use cra_core::runtime::{Parts, RecordedSession, Runtime, StartError};
@@ -19,7 +18,7 @@ use cra_core::trace::verify::{Head, Report, Trust};
 use serde_json::json;
 use tokio::sync::watch;
 
-use super::support::{Bench, acme, clock, decide, good_answers, request, settle, signer};
+use super::support::{Bench, acme, clock, decide, good_answers, parts, request, settle};
 
 /// A store whose writes are durable only once it is let go.
 #[derive(Debug)]
@@ -406,20 +405,6 @@ async fn a_failed_write_is_told_to_those_who_wait_for_something_else() {
     let told = tokio::time::timeout(Duration::from_secs(20), waiting).await;
     let told = told.expect("nobody told it").unwrap().unwrap_err();
     assert_eq!(told.code, DenyCode::Unavailable);
-}
-
-async fn parts(store: Arc<dyn Store>) -> Parts {
-    Parts {
-        signer: signer(store.as_ref()).await,
-        head_file: None,
-        store,
-        atlases: acme(),
-        clock: clock() as Arc<dyn Clock>,
-        ids: Box::new(CountedIds::default()),
-        operator: "op-1".to_owned(),
-        access: Access::Write,
-        extensions: Registry::default(),
-    }
 }
 
 #[tokio::test]

@@ -4,12 +4,14 @@
 //! once. A field that comes before its turn is moved to its place when its object is closed; most come
 //! in order.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt::{self, Display, Write};
 
 use serde::ser::{self, Serialize};
 use smallvec::SmallVec;
 
+use super::scan::ordinary;
 use super::{FIRST_EXPONENT, MAX_EXACT, MAX_EXACT_DOUBLE};
 
 mod serialize;
@@ -44,13 +46,16 @@ struct Writer<'o> {
 }
 
 impl Writer<'_> {
-    fn integer(self, magnitude: u64, number: impl Display) {
-        // Writing to a string cannot fail.
-        let _ = if magnitude > MAX_EXACT {
-            write!(self.out, "\"{number}\"")
+    fn integer(self, magnitude: u64, number: impl itoa::Integer) {
+        let mut digits = itoa::Buffer::new();
+        let digits = digits.format(number);
+        if magnitude > MAX_EXACT {
+            self.out.push('"');
+            self.out.push_str(digits);
+            self.out.push('"');
         } else {
-            write!(self.out, "{number}")
-        };
+            self.out.push_str(digits);
+        }
     }
 
     fn double(self, number: f64) -> Done {
@@ -58,6 +63,7 @@ impl Writer<'_> {
         // Without point and exponent it would be read back as an integer that is not kept.
         let size = number.abs();
         if MAX_EXACT_DOUBLE < size && size < FIRST_EXPONENT {
+            // Writing to a string cannot fail.
             let _ = write!(self.out, "\"{text}\"");
         } else {
             self.out.push_str(&text);
@@ -70,8 +76,7 @@ impl Writer<'_> {
 fn write_text(text: &str, out: &mut String) {
     out.push('"');
     let mut rest = text;
-    let special = |byte: u8| byte < 0x20 || matches!(byte, b'"' | b'\\');
-    while let Some(at) = rest.bytes().position(special) {
+    while let Some(at) = ordinary(rest.as_bytes()) {
         let (plain, behind) = rest.split_at_checked(at).unwrap_or((rest, ""));
         out.push_str(plain);
         let mut chars = behind.chars();
@@ -124,47 +129,68 @@ struct Object<'o> {
     out: &'o mut String,
     /// Where its fields begin.
     start: usize,
-    /// Every field: its name as meant, and where it ends.
-    fields: SmallVec<[(Name, usize); 12]>,
+    fields: SmallVec<[Field; 12]>,
     /// Whether the fields came in order so far.
     sorted: bool,
     /// Whether a variant's own braces are around it.
     wrapped: bool,
 }
 
-/// A field's name.
-type Name = SmallVec<[u8; 24]>;
+/// Where a field lies in what is written.
+#[derive(Clone, Copy)]
+struct Field {
+    /// Its name, without quotes.
+    name: (usize, usize),
+    end: usize,
+}
+
+/// A name as it is meant. Most are written as they are meant.
+fn meant(written: &str) -> Cow<'_, str> {
+    if !written.contains('\\') {
+        return Cow::Borrowed(written);
+    }
+    // INVARIANT: it was written here as a JSON string.
+    Cow::Owned(serde_json::from_str(&format!("\"{written}\"")).unwrap_or_default())
+}
 
 impl Object<'_> {
-    fn separate(&mut self) {
+    /// Writes a name: a comma before it where one belongs, and a colon behind.
+    fn name(&mut self, write: impl FnOnce(&mut String) -> Done) -> Done {
         if !self.fields.is_empty() {
             self.out.push(',');
         }
-    }
-
-    /// Notes the name of the field that was just written.
-    fn named(&mut self, name: Name) {
-        if let Some((last, _)) = self.fields.last() {
-            let text = |name| std::str::from_utf8(name).unwrap_or_default();
-            self.sorted &= order(text(last), text(&name)) == Ordering::Less;
+        let at = self.out.len();
+        write(self.out)?;
+        let end = self.out.len();
+        let quoted = self.out.get(at..).unwrap_or_default();
+        if quoted.len() < 2 || !quoted.starts_with('"') {
+            return Err(Unwritable);
+        }
+        let name = (at + 1, end - 1);
+        if let Some(last) = self.fields.last() {
+            let text = |(from, to): (usize, usize)| self.out.get(from..to).unwrap_or_default();
+            let (last, name) = (text(last.name), text(name));
+            self.sorted &= order(&meant(last), &meant(name)) == Ordering::Less;
         }
         self.out.push(':');
-        self.fields.push((name, 0));
+        self.fields.push(Field { name, end: 0 });
+        Ok(())
     }
 
     fn value(&mut self, value: &(impl Serialize + ?Sized)) -> Done {
         write(value, self.out)?;
         let end = self.out.len();
-        if let Some((_, last)) = self.fields.last_mut() {
-            *last = end;
+        if let Some(field) = self.fields.last_mut() {
+            field.end = end;
         }
         Ok(())
     }
 
     fn field(&mut self, name: &str, value: &(impl Serialize + ?Sized)) -> Done {
-        self.separate();
-        write_text(name, self.out);
-        self.named(Name::from_slice(name.as_bytes()));
+        self.name(|out| {
+            write_text(name, out);
+            Ok(())
+        })?;
         self.value(value)
     }
 
@@ -180,23 +206,27 @@ impl Object<'_> {
 
     /// Puts the fields into their order.
     fn sort(&mut self) {
-        let written = self.out.split_off(self.start);
-        let mut from = self.start;
-        let mut pieces: SmallVec<[(&str, &str); 12]> = SmallVec::new();
-        for (name, end) in &self.fields {
-            let piece = written.get(from - self.start..end - self.start);
-            let name = std::str::from_utf8(name).unwrap_or_default();
-            pieces.push((name, piece.unwrap_or_default()));
-            // Behind it is a comma.
-            from = end + 1;
+        let written = self.out.get(self.start..).unwrap_or_default();
+        let place = |at: usize| at - self.start;
+        let mut pieces: SmallVec<[(Cow<'_, str>, &str); 12]> = SmallVec::new();
+        for field in &self.fields {
+            let (from, to) = field.name;
+            let name = written.get(place(from)..place(to)).unwrap_or_default();
+            // With its quotes, up to the end of its value.
+            let piece = written.get(place(from) - 1..place(field.end));
+            pieces.push((meant(name), piece.unwrap_or_default()));
         }
         pieces.sort_by(|(one, _), (other, _)| order(one, other));
-        for (place, (_, piece)) in pieces.iter().enumerate() {
-            if place > 0 {
-                self.out.push(',');
+        let mut sorted = String::with_capacity(written.len());
+        for (at, (_, piece)) in pieces.iter().enumerate() {
+            if at > 0 {
+                sorted.push(',');
             }
-            self.out.push_str(piece);
+            sorted.push_str(piece);
         }
+        drop(pieces);
+        self.out.truncate(self.start);
+        self.out.push_str(&sorted);
     }
 }
 

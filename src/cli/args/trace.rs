@@ -198,6 +198,18 @@ pub(in crate::cli) enum Format {
     Otlp,
 }
 
+impl Format {
+    /// What it is called.
+    pub(in crate::cli) fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Html => "html",
+            Self::Otlp => "otlp",
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct Export {
     /// The session, or `FILE:SESSION` in a file that `cra trace export` wrote; all when absent
@@ -210,4 +222,8 @@ pub(in crate::cli) struct Export {
     /// File to write; standard output when absent. A file that exists is left alone
     #[arg(long, short, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
+
+    /// Print JSON about the file that was written
+    #[arg(long, requires = "output")]
+    pub(in crate::cli) json: bool,
 }

@@ -5,6 +5,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use serde_json::json;
+
 use super::record::Record;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::id::SessionId;
@@ -41,7 +43,14 @@ pub(in crate::cli) fn export(settings: &Settings, export: &Export) -> Result<u8,
             written(&mut out)?;
             out.flush()?;
         }
-        Some(path) => write_file(path, written)?,
+        Some(path) => {
+            write_file(path, written)?;
+            if export.json {
+                let mut out = io::stdout().lock();
+                let told = json!({ "file": path, "format": export.format.name(), "sessions": part.sessions });
+                writeln!(out, "{told}")?;
+            }
+        }
     }
     Ok(exit::OK)
 }

@@ -22,12 +22,14 @@ use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::upkeep::{Deed, Upkeep};
-use crate::store::Store;
+use crate::runtime::{StartError, witness};
 use crate::store::key;
 use crate::store::sqlite::SqliteStore;
+use crate::store::{Seal, Store};
 use crate::trace::event::TraceImported;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl::{self, LinesVerifier};
+use crate::trace::note::Signer;
 use crate::trace::record::Record;
 use crate::trace::verify::{Report, Trust};
 
@@ -81,12 +83,10 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
         let next = key::prepare_next(folder, &log)?;
         // Without the old key there is nobody to hand over: the new one speaks for itself.
         let current = if args.new { next.clone() } else { old? };
-        let clock = Arc::new(SystemClock);
-        let shared = Arc::clone(&store) as Arc<dyn Store>;
-        let mut upkeep = Upkeep::open(shared, current, clock).await?;
-        upkeep.rotate(next.clone(), &settings.operator).await?;
+        let mut upkeep = take_up(settings, &store, current).await?;
+        let seal = upkeep.rotate(next.clone(), &settings.operator).await?;
         key::finish_rotation(folder, Some(&next.verifier()))?;
-        Ok(())
+        keep_elsewhere(settings, Some(&seal))
     })
 }
 
@@ -101,9 +101,7 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
     let store = Arc::new(SqliteStore::open(&folder)?);
     let taken = in_runtime(async {
         let signer = signer(&folder, &store).await?;
-        let clock = Arc::new(SystemClock);
-        let shared = Arc::clone(&store) as Arc<dyn Store>;
-        let mut upkeep = Upkeep::open(shared, signer, clock).await?;
+        let mut upkeep = take_up(settings, &store, signer).await?;
         let sessions: Vec<_> = hashes.into_iter().collect();
         let known = upkeep.known(&sessions).await?;
         for (session, hashes) in &sessions {
@@ -129,10 +127,30 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
             }
         }
         upkeep.take_in(page).await?;
-        upkeep.seal().await?;
+        keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
         Ok(taken)
     })?;
     tell(&taken, import.json, "taken in")
+}
+
+/// Takes up the log of a store, which must agree with the head that is kept elsewhere.
+async fn take_up(
+    settings: &Settings,
+    store: &Arc<SqliteStore>,
+    signer: Signer,
+) -> Result<Upkeep, Failure> {
+    let known = settings.head_file.as_deref().map(witness::read).transpose();
+    let known = known.map_err(StartError::HeadFile)?.flatten();
+    let shared = Arc::clone(store) as Arc<dyn Store>;
+    let clock = Arc::new(SystemClock);
+    Ok(Upkeep::open(shared, signer, clock, known.as_slice()).await?)
+}
+
+fn keep_elsewhere(settings: &Settings, seal: Option<&Seal>) -> Result<(), Failure> {
+    if let (Some(path), Some(seal)) = (&settings.head_file, seal) {
+        witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
+    }
+    Ok(())
 }
 
 fn announced(session: &SessionId, hashes: &[Digest], file: &Path) -> TraceImported {
@@ -201,12 +219,10 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
     let deed = if prune.dry_run { Deed::Tell } else { Deed::Do };
     let pruned = in_runtime(async {
         let signer = signer(&folder, &store).await?;
-        let clock = Arc::new(SystemClock);
-        let shared = Arc::clone(&store) as Arc<dyn Store>;
-        let mut upkeep = Upkeep::open(shared, signer, clock).await?;
+        let mut upkeep = take_up(settings, &store, signer).await?;
         let days_for = |event_type: &str| retention.days_for(event_type);
         let pruned = upkeep.prune(&days_for, deed).await?;
-        upkeep.seal().await?;
+        keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
         Ok(pruned)
     })?;
     let pruned: BTreeMap<_, _> = pruned.into_iter().collect();

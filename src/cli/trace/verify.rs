@@ -23,16 +23,19 @@ use crate::trace::verify::{Report, Trust};
 /// Checks the record of the store, or an export of one.
 pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
     let trust = trust(settings, verify)?;
-    let mut report = match &verify.file {
-        Some(file) => {
-            let only = verify.session.as_deref();
-            let only = only.map(|name| {
-                name.parse::<SessionId>()
-                    .map_err(|_| Failure::NoSession(one_line(name)))
-            });
-            of_file(file, trust, only.transpose()?)?
+    let mut report = if let Some(file) = &verify.file {
+        let only = verify.session.as_deref().map(|name| {
+            let session = name.parse::<SessionId>();
+            session.map_err(|_| Failure::NoSession(one_line(name)))
+        });
+        of_file(file, trust, only.transpose()?)?
+    } else {
+        let reader = open(settings)?;
+        if !trust.has_keys() && reader.log()?.seal.is_some() {
+            // Without the key a record that was rewritten would look like a sound one.
+            return Err(Failure::NoKey);
         }
-        None => open(settings)?.verify(trust)?,
+        reader.verify(trust)?
     };
     if let Some(name) = &verify.session {
         report.chains.retain(|one| one.session.as_str() == name);

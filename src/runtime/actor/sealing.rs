@@ -4,10 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
 
 use super::super::ledger::{Ledger, LogError, ReadBack};
-use super::super::message::Message;
 use super::super::snapshot::{Elsewhere, HeadState};
 use super::super::witness;
 use super::{Actor, Written};
@@ -36,37 +35,25 @@ pub(in super::super) struct Sealing {
     /// The newest entry that is on disk and not read back yet.
     waiting: Option<Entered>,
     signed: u64,
-    elsewhere: Elsewhere,
+}
+
+/// Copies of the newest head, where they are wanted.
+pub(in super::super) struct Copies {
     head_file: Option<PathBuf>,
-    messages: mpsc::WeakSender<Message>,
+    elsewhere: Elsewhere,
+    /// The copy that is being written: one at a time, so that none overtakes another.
+    copying: Option<JoinHandle<Result<(), String>>>,
+    /// The newest head, which no copy has yet.
+    uncopied: Option<String>,
 }
 
 impl Sealing {
-    pub(in super::super) fn new(
-        read_back: ReadBack,
-        signed: u64,
-        head_file: Option<PathBuf>,
-        messages: mpsc::WeakSender<Message>,
-    ) -> Self {
-        let elsewhere = match &head_file {
-            Some(_) => Elsewhere::Kept,
-            None => Elsewhere::Nowhere,
-        };
+    pub(in super::super) fn new(read_back: ReadBack, signed: u64) -> Self {
         Self {
             read_back: Some(read_back),
             reading: None,
             waiting: None,
             signed,
-            elsewhere,
-            head_file,
-            messages,
-        }
-    }
-
-    pub(super) fn head(&self) -> HeadState {
-        HeadState {
-            signed: self.signed,
-            elsewhere: self.elsewhere.clone(),
         }
     }
 
@@ -104,25 +91,66 @@ impl Sealing {
             self.reading = Some((Box::pin(reading), entered));
         }
     }
+}
+
+impl Copies {
+    pub(in super::super) fn new(head_file: Option<PathBuf>) -> Self {
+        let elsewhere = match &head_file {
+            Some(_) => Elsewhere::Kept,
+            None => Elsewhere::Nowhere,
+        };
+        Self {
+            head_file,
+            elsewhere,
+            copying: None,
+            uncopied: None,
+        }
+    }
 
     /// Keeps a signed head elsewhere, where that is wanted.
-    fn keep(&self, note: String) {
-        let Some(path) = self.head_file.clone() else {
+    fn keep(&mut self, note: String) {
+        self.uncopied = Some(note);
+        self.copy();
+    }
+
+    /// Writes the newest head elsewhere, unless a copy is being written: then that is followed by one.
+    fn copy(&mut self) {
+        let (Some(path), None) = (self.head_file.clone(), &self.copying) else {
             return;
         };
-        let messages = self.messages.clone();
-        tokio::spawn(async move {
-            let kept = tokio::task::spawn_blocking(move || witness::keep(&path, &note)).await;
-            let kept = kept.unwrap_or_else(|error| Err(error.to_string()));
-            if let Some(messages) = messages.upgrade() {
-                // An actor that stopped shows nothing any more.
-                let _ = messages.send(Message::HeadKept(kept)).await;
-            }
-        });
+        let Some(note) = self.uncopied.take() else {
+            return;
+        };
+        self.copying = Some(tokio::task::spawn_blocking(move || {
+            witness::keep(&path, &note)
+        }));
+    }
+
+    pub(super) fn is_copying(&self) -> bool {
+        self.copying.is_some()
+    }
+
+    /// Whether the newest head was kept elsewhere, once that is known. It may have a successor by then.
+    pub(super) async fn copied(&mut self) -> Result<(), String> {
+        let Some(copying) = &mut self.copying else {
+            return std::future::pending().await;
+        };
+        let kept = copying.await;
+        self.copying = None;
+        self.copy();
+        kept.unwrap_or_else(|error| Err(error.to_string()))
     }
 }
 
 impl Actor {
+    /// How far the log is signed, and whether that is kept elsewhere.
+    pub(super) fn head(&self) -> HeadState {
+        HeadState {
+            signed: self.sealing.signed,
+            elsewhere: self.copies.elsewhere.clone(),
+        }
+    }
+
     /// Adds the entry that says where every chain stands, when that is due by number.
     pub(super) fn enter_if_full(&mut self, batch: &mut Batch) -> Option<Entered> {
         self.ledger.is_full().then(|| self.enter(batch))
@@ -156,7 +184,7 @@ impl Actor {
         self.sealing.read_back = Some(read_back);
         let seal = self.ledger.sign(&entered.head);
         self.sealing.signed = seal.size;
-        self.sealing.keep(seal.note.clone());
+        self.copies.keep(seal.note.clone());
         let batch = Batch {
             seals: vec![seal],
             ..Batch::default()
@@ -166,7 +194,7 @@ impl Actor {
     }
 
     pub(super) fn head_kept(&mut self, kept: Result<(), String>) {
-        self.sealing.elsewhere = match kept {
+        self.copies.elsewhere = match kept {
             Ok(()) => Elsewhere::Kept,
             Err(what) => {
                 tracing::error!(what, "the head of the log cannot be kept elsewhere");

@@ -159,7 +159,7 @@ impl Tables {
         let mut verifier = LogVerifier::new(trust.of_log(log_id()).signed(signed));
         for record in &self.records {
             match verify::check(&record.text, &record.hash) {
-                Ok(envelope) => verifier.push(&envelope, &record.text, record.hash),
+                Ok((envelope, link)) => verifier.push(&envelope, &link, &record.text),
                 Err(what) => {
                     let place = verifier.place(&record.session);
                     verifier.unreadable(Some(place), &what);

@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::super::writer::Medium;
 use super::super::{AtlasText, Batch, Prune, Seal, StateRow};
+use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::record::Record;
@@ -31,9 +32,7 @@ impl Medium for SqliteMedium {
         let mut write = || -> rusqlite::Result<()> {
             let transaction = self.connection.transaction()?;
             for batch in batches {
-                for record in &batch.records {
-                    insert_record(&transaction, places, record)?;
-                }
+                insert_records(&transaction, places, &batch.records)?;
                 for row in &batch.state {
                     put_state(&transaction, row)?;
                 }
@@ -44,6 +43,8 @@ impl Medium for SqliteMedium {
                     put_atlas(&transaction, atlas)?;
                 }
                 for prune in &batch.prune {
+                    // What is pruned is gone from the file, not only from its tables.
+                    transaction.pragma_update(None, "secure_delete", "ON")?;
                     take_content(&transaction, places, prune)?;
                 }
             }
@@ -63,11 +64,11 @@ pub(super) struct Places {
 }
 
 /// How a commit leaves a chain.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Moved {
     count: u64,
     hash: Digest,
-    last_at: String,
+    last_at: Timestamp,
     ended: bool,
 }
 
@@ -112,7 +113,7 @@ impl Places {
                 number,
                 moved.count.cast_signed(),
                 moved.hash.as_bytes().as_slice(),
-                moved.last_at,
+                moved.last_at.text().as_str(),
                 moved.ended,
             ])?;
         }
@@ -120,39 +121,39 @@ impl Places {
     }
 }
 
-/// Writes a record, and notes that its chain moved.
-pub(super) fn insert_record(
+/// How a record is written.
+const INSERT: &str =
+    "INSERT INTO events (position, session, sequence, record, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
+
+/// Writes records, and notes that their chains moved.
+pub(super) fn insert_records(
     transaction: &Transaction<'_>,
     places: &mut Places,
-    record: &Record,
+    records: &[Record],
 ) -> rusqlite::Result<()> {
-    let number = places.number(transaction, record)?;
-    transaction
-        .prepare_cached(
-            "INSERT INTO events (position, session, sequence, record, hash)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-        )?
-        .execute(params![
+    let mut insert = transaction.prepare_cached(INSERT)?;
+    for record in records {
+        let number = places.number(transaction, record)?;
+        insert.execute(params![
             places.next_position,
             number,
             record.sequence.cast_signed(),
             record.text,
             record.hash.as_bytes().as_slice(),
         ])?;
-    places.next_position += 1;
-    let ends = record.text.contains(":session_ended:{");
-    let ended = ends
-        && record
-            .envelope()
-            .is_ok_and(|envelope| envelope.event_type == "session_ended");
-    let before = places.moved.get(&number).is_some_and(|moved| moved.ended);
-    let moved = Moved {
-        count: record.sequence + 1,
-        hash: record.hash,
-        last_at: record.timestamp.to_string(),
-        ended: ended || before,
-    };
-    places.moved.insert(number, moved);
+        places.next_position += 1;
+        let moved = Moved {
+            count: record.sequence + 1,
+            hash: record.hash,
+            last_at: record.timestamp,
+            ended: record.ends,
+        };
+        let known = places.moved.entry(number).or_insert(moved);
+        *known = Moved {
+            ended: known.ended || moved.ended,
+            ..moved
+        };
+    }
     Ok(())
 }
 

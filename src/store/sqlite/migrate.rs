@@ -3,7 +3,7 @@
 use rusqlite::{Row, Transaction, params};
 
 use super::super::StoreError;
-use super::medium::{Places, insert_record};
+use super::medium::{Places, insert_records};
 use super::schema;
 use crate::base::digest::Digest;
 use crate::trace::hash::Envelope;
@@ -32,7 +32,7 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreErro
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let record = record(row).map_err(|what| StoreError::Damaged { what })?;
-            insert_record(transaction, &mut places, &record).map_err(failed)?;
+            insert_records(transaction, &mut places, &[record]).map_err(failed)?;
             moved += 1;
         }
     }

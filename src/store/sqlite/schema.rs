@@ -166,12 +166,7 @@ pub(super) fn prepare(
             .pragma_update(None, "page_size", PAGE_BYTES)
             .map_err(failed)?;
     }
-    for (name, value) in [
-        ("journal_mode", "WAL"),
-        ("synchronous", "FULL"),
-        // What is pruned is gone from the file, not only from its tables.
-        ("secure_delete", "ON"),
-    ] {
+    for (name, value) in [("journal_mode", "WAL"), ("synchronous", "FULL")] {
         connection
             .pragma_update(None, name, value)
             .map_err(failed)?;

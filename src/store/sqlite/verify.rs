@@ -88,7 +88,9 @@ struct Rows {
     end: u64,
     /// Whether there are rows elsewhere.
     outside: bool,
-    sessions: HashMap<i64, Known>,
+    /// By number. Those of a store are small; others lie beside.
+    sessions: Vec<Option<Known>>,
+    odd: HashMap<i64, Known>,
     listed: Vec<Listed>,
     /// Makes marks that nobody can foresee.
     marks: RandomState,
@@ -105,7 +107,8 @@ impl Rows {
     fn of(reader: &Reader, verifier: &mut LogVerifier) -> Result<Self, StoreError> {
         let query = "SELECT number, session_id, count, hash, agent, started_at, last_at, ended
                      FROM sessions ORDER BY number";
-        let mut sessions = HashMap::new();
+        let mut sessions = Vec::new();
+        let mut odd = HashMap::new();
         let mut listed = Vec::new();
         let found = reader.rows(query, [], |row| {
             let ended = if row.get(7)? { Ended::Yes } else { Ended::No };
@@ -125,7 +128,14 @@ impl Rows {
                 owner: verifier.owner(id.as_str()),
                 id,
             };
-            sessions.insert(number, known);
+            match usize::try_from(number) {
+                // They are numbered from 1 on, in the order in which they are read here.
+                Ok(place) if place <= sessions.len() + 1 => {
+                    sessions.resize_with(place, || None);
+                    sessions.push(Some(known));
+                }
+                Ok(_) | Err(_) => drop(odd.insert(number, known)),
+            }
             listed.push(one);
         }
         let ends = "SELECT coalesce(min(position), 0), coalesce(max(position), -1) FROM events";
@@ -137,6 +147,7 @@ impl Rows {
             end: u64::try_from(last).map_or(0, |last| last + 1),
             outside: first < 0,
             sessions,
+            odd,
             listed,
             marks: RandomState::new(),
         })
@@ -170,13 +181,24 @@ impl Rows {
     /// Whether every session is found by its name.
     fn are_found(&self, reader: &Reader) -> Result<bool, StoreError> {
         let query = "SELECT number FROM sessions WHERE session_id = ?1";
-        for (number, known) in &self.sessions {
+        let small = (0_i64..).zip(&self.sessions);
+        let small = small.filter_map(|(number, known)| Some((number, known.as_ref()?)));
+        let odd = self.odd.iter().map(|(number, known)| (*number, known));
+        for (number, known) in small.chain(odd) {
             let found = reader.rows(query, [known.id.as_str()], |row| row.get::<_, i64>(0))?;
-            if found != [*number] {
+            if found != [number] {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn known(&self, number: i64) -> Option<&Known> {
+        let place = usize::try_from(number).ok();
+        let known = place.and_then(|place| self.sessions.get(place));
+        known
+            .and_then(Option::as_ref)
+            .or_else(|| self.odd.get(&number))
     }
 
     /// Checks one row by itself.
@@ -187,7 +209,7 @@ impl Rows {
     ) -> Result<(&Known, Link, Said<'r>), (Option<usize>, String)> {
         let wrong = |what: &str| (None, what.to_owned());
         let known = match row.get_ref(1) {
-            Ok(ValueRef::Integer(number)) => self.sessions.get(&number),
+            Ok(ValueRef::Integer(number)) => self.known(number),
             Ok(_) | Err(_) => None,
         };
         let known = known.ok_or_else(|| wrong("an event is of a session that is not listed"))?;
@@ -200,14 +222,13 @@ impl Rows {
         };
         let text = std::str::from_utf8(text).map_err(|_| here("is not UTF-8".to_owned()))?;
         let hash = digest(row, 4).map_err(|error| here(error.to_string()))?;
-        let envelope = verify::check(text, &hash).map_err(here)?;
+        let (envelope, link) = verify::check(text, &hash).map_err(here)?;
         if envelope.session_id != known.id.as_str() {
             return Err(here("is listed under another session".to_owned()));
         }
         if row.get_ref(2) != Ok(ValueRef::Integer(envelope.sequence.cast_signed())) {
             return Err(here("is listed under another sequence".to_owned()));
         }
-        let link = Link::of(&envelope, hash).map_err(here)?;
         let said = Said::of(&envelope, text, &hash, known.owner);
         Ok((known, link, said))
     }

@@ -67,12 +67,12 @@ macro_rules! payloads {
                 }
             }
 
-            /// The details as they are hashed.
-            #[must_use]
-            pub fn canonical(&self) -> String {
+            /// Writes the details as they are hashed.
+            pub fn write_canonical(&self, out: &mut String) {
+                use crate::base::canon::write_canonical;
                 match self {
-                    $( Self::$name(payload) => crate::base::canon::canonical(payload), )*
-                    Self::Registered(registered) => crate::base::canon::canonical(registered.fields()),
+                    $( Self::$name(payload) => write_canonical(payload, out), )*
+                    Self::Registered(registered) => write_canonical(registered.fields(), out),
                 }
             }
 

@@ -33,6 +33,8 @@ pub struct LogVerifier {
     only: Option<SessionId>,
     chains: Vec<ChainState>,
     places: HashMap<SessionId, usize>,
+    /// The chain of the record before: often the next one is in it too.
+    last: Option<(SessionId, usize)>,
     log: Option<usize>,
     tree: Tree,
     /// Chains that grew since the last `log_sealed`.
@@ -44,8 +46,6 @@ pub struct LogVerifier {
     /// Sessions that the log names and that are not there, with their events.
     missing: BTreeMap<SessionId, u64>,
     key: Option<String>,
-    /// A head that no trusted key signed, and no later one makes up for yet.
-    stranger: Option<Verdict>,
     behind: Behind,
     /// Chains that were recorded elsewhere, as the log says.
     imported: HashSet<usize>,
@@ -70,6 +70,7 @@ impl LogVerifier {
             only: None,
             chains: Vec::new(),
             places: HashMap::new(),
+            last: None,
             log: None,
             tree: Tree::default(),
             changed: Vec::new(),
@@ -77,7 +78,6 @@ impl LogVerifier {
             offered: Vec::new(),
             missing: BTreeMap::new(),
             key: None,
-            stranger: None,
             behind: Behind::default(),
             imported: HashSet::new(),
             doubt: None,
@@ -115,21 +115,32 @@ impl LogVerifier {
     }
 
     /// Takes a record that was checked by itself, with its text.
-    pub fn push(&mut self, envelope: &Envelope<'_>, text: &str, hash: Digest) {
+    pub fn push(&mut self, envelope: &Envelope<'_>, link: &Link, text: &str) {
+        let place = self.place_of(envelope);
+        let owner = self.owner(envelope.session_id);
+        let said = Said::of(envelope, text, &link.hash, owner);
+        match place {
+            Ok(place) => self.link(place, link, &said),
+            Err(what) => self.unreadable(None, &what),
+        }
+    }
+
+    /// The place of the chain that a record is in. The first log that begins is the log.
+    fn place_of(&mut self, envelope: &Envelope<'_>) -> Result<usize, String> {
+        if let Some((session, place)) = &self.last
+            && session.as_str() == envelope.session_id
+        {
+            return Ok(*place);
+        }
         let session = envelope.session_id.parse::<SessionId>();
-        let (session, link) = match (session, Link::of(envelope, hash)) {
-            (Ok(session), Ok(link)) => (session, link),
-            (Err(error), _) => return self.unreadable(None, &error.to_string()),
-            (_, Err(what)) => return self.unreadable(None, &what),
-        };
+        let session = session.map_err(|error| error.to_string())?;
         // A file does not say which log it is of: the first that begins in it.
         if self.trust.log().is_none() && is_log_start(envelope) {
             self.trust = std::mem::take(&mut self.trust).of_log(session.clone());
         }
         let place = self.place(&session);
-        let owner = self.owner(envelope.session_id);
-        let said = Said::of(envelope, text, &hash, owner);
-        self.link(place, &link, &said);
+        self.last = Some((session, place));
+        Ok(place)
     }
 
     /// Takes a record that was checked by itself.

@@ -124,6 +124,11 @@ impl Trust {
         self.keys.iter().find(|key| key.has_signed(note))
     }
 
+    /// Whether a note says that a trusted key signed it.
+    pub(super) fn is_named_by(&self, note: &Note) -> bool {
+        self.keys.iter().any(|key| key.is_named_by(note))
+    }
+
     pub(super) fn add_key(&mut self, key: Verifier) {
         self.keys.push(key);
     }

@@ -3,7 +3,7 @@
 use serde::ser::{self, Serialize};
 use smallvec::SmallVec;
 
-use super::{Done, List, Name, Object, Unwritable, Writer, write, write_text};
+use super::{Done, List, Object, Unwritable, Writer, write, write_text};
 
 impl<'o> ser::Serializer for Writer<'o> {
     type Ok = ();
@@ -223,22 +223,7 @@ impl ser::SerializeMap for Object<'_> {
     type Error = Unwritable;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Done {
-        self.separate();
-        let at = self.out.len();
-        write(key, self.out)?;
-        let written = self.out.get(at..).unwrap_or_default();
-        let inner = written
-            .strip_prefix('"')
-            .and_then(|it| it.strip_suffix('"'));
-        let inner = inner.ok_or(Unwritable)?;
-        let meant = if inner.contains('\\') {
-            let meant: String = serde_json::from_str(written).map_err(|_| Unwritable)?;
-            Name::from_slice(meant.as_bytes())
-        } else {
-            Name::from_slice(inner.as_bytes())
-        };
-        self.named(meant);
-        Ok(())
+        self.name(|out| write(key, out))
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Done {
