@@ -253,11 +253,11 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     );
 
     // Two that differ: the one that agrees does not hide the other, whichever was named first.
-    let forked = LogHead {
+    let split = LogHead {
         root: Digest::ZERO,
         ..hand.head()
     };
-    for pair in [[hand.head(), forked.clone()], [forked, hand.head()]] {
+    for pair in [[hand.head(), split.clone()], [split, hand.head()]] {
         let [one, two] = pair.map(known);
         let told = with(Trust::nothing().known(one).known(two));
         assert!(told.starts_with("DIVERGED at 1"), "{told}");
