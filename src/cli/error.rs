@@ -50,6 +50,8 @@ pub(super) enum Failure {
     Upkeep(#[from] UpkeepError),
     #[error("the record is signed, and there is no key to hold it against")]
     NoKey,
+    #[error("an export has no signatures in it, so there is nothing to hold against the key")]
+    NoHead,
     #[error("nothing of the record is signed yet")]
     Unsigned,
     #[error("`{}` does not hold, so nothing of it is taken in: {}", .0.display(), .1)]
@@ -124,6 +126,7 @@ impl Failure {
             | Self::TwoSessions(_)
             | Self::Key(..)
             | Self::NoKey
+            | Self::NoHead
             | Self::Head(..) => exit::USAGE,
             Self::EmptyExport(_) | Self::Unsound(..) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
@@ -168,6 +171,7 @@ impl Failure {
             Self::TwoSessions(_) => Some("say it in one of them"),
             Self::EmptyExport(_) => Some("an export of a store with events has a line for each"),
             Self::Key(..) => Some("cra trace key prints it, where the record is kept"),
+            Self::NoHead => Some("name a signed head with --known-head; cra trace head prints it"),
             Self::NoKey => Some("name the public key with --key; it is what cra trace key printed"),
             Self::Head(..) => Some("cra trace head prints it, and --head-file keeps it"),
             Self::SigningKey(error) => Some(error.help()),

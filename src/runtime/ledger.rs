@@ -161,7 +161,7 @@ impl Ledger {
         self.due
     }
 
-    /// Whether there is anything that no entry covers yet.
+    /// Whether an entry covers everything that there is.
     pub(super) fn is_sealed(&self) -> bool {
         self.unsealed == 0
     }

@@ -225,9 +225,7 @@ impl Upkeep {
     /// # Errors
     /// When the store fails, or does not give back what was written.
     pub async fn rotate(&mut self, next: Signer, by: &str) -> Result<Seal, UpkeepError> {
-        if self.ledger.due().is_some() {
-            self.seal().await?;
-        }
+        self.seal().await?;
         let rotated = KeyRotated {
             key: next.verifier().to_string(),
             by: by.to_owned(),

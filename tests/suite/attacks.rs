@@ -23,7 +23,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Bench, acme, clock, decide, key_of, request};
+use super::support::{Bench, acme, clock, close, decide, key_of, open_again, request};
 use insider::{Copy, Kept};
 
 mod bits;
@@ -123,7 +123,7 @@ fn word(report: &Report) -> String {
 
 /// Two sessions, a gate passed and a gate refused, and signed heads in between.
 async fn morning(folder: &Path, clock: &Arc<ManualClock>) {
-    let store = Arc::new(SqliteStore::open(folder).unwrap());
+    let store = Arc::new(open_again(folder));
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(clock)).await;
     for session in ["s-1", "s-2"] {
         let_in(&bench, session).await;
@@ -134,12 +134,13 @@ async fn morning(folder: &Path, clock: &Arc<ManualClock>) {
     ask_at_a_gate(&bench, "s-2", Verdict::Deny).await;
     sealed(&bench, &store, 100).await;
     bench.runtime.stop().await;
+    close(store, folder).await;
 }
 
 /// The same console goes on: the second session a little, then a third one alone.
 async fn afternoon(folder: &Path, clock: &Arc<ManualClock>, key: u8) {
     clock.advance(Duration::from_secs(30));
-    let store = Arc::new(SqliteStore::open(folder).unwrap());
+    let store = Arc::new(open_again(folder));
     let signer = key_of(&store.log().await.unwrap().log, key);
     let kept = Arc::clone(&store) as Arc<dyn Store>;
     let bench = Bench::signing(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
@@ -150,6 +151,7 @@ async fn afternoon(folder: &Path, clock: &Arc<ManualClock>, key: u8) {
     let get = request("s-3", "ticket.get", json!({"ticket_id": "T-3"}));
     bench.runtime.agents().request_action(get).await.unwrap();
     bench.runtime.stop().await;
+    close(store, folder).await;
 }
 
 async fn let_in(bench: &Bench, session: &str) {
@@ -323,7 +325,7 @@ async fn resumed(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
     let fresh = tempfile::tempdir().unwrap();
     let clock = clock();
     let log = scene.copy().log;
-    drop(SqliteStore::open(fresh.path()).unwrap());
+    drop(open_again(fresh.path()));
     let rename = format!("UPDATE log SET log_id = '{log}'");
     let connection = Connection::open(fresh.path().join(FILE_NAME)).unwrap();
     connection.execute_batch(&rename).unwrap();
@@ -341,7 +343,7 @@ async fn resumed(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
 
 /// A record of the same sessions, with another story, signed with a key of his own.
 async fn afternoon_of_his_own(folder: &Path, clock: &Arc<ManualClock>) {
-    let store = Arc::new(SqliteStore::open(folder).unwrap());
+    let store = Arc::new(open_again(folder));
     let signer = key_of(&store.log().await.unwrap().log, 9);
     let kept = Arc::clone(&store) as Arc<dyn Store>;
     let bench = Bench::signing(signer, acme(), Registry::default(), kept, Arc::clone(clock)).await;
@@ -350,6 +352,7 @@ async fn afternoon_of_his_own(folder: &Path, clock: &Arc<ManualClock>) {
         sealed(&bench, &store, 100).await;
     }
     bench.runtime.stop().await;
+    close(store, folder).await;
 }
 
 /// An event behind everything that was signed, as a console that died leaves it.
@@ -371,9 +374,10 @@ async fn beyond_proof(scene: &Scene) -> Vec<(&'static str, Vec<Copy>)> {
     let later = Arc::new(ManualClock::new(
         "2026-01-01T01:00:00.000000Z".parse().unwrap(),
     ));
-    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
-    let bench = Bench::start(store, later).await;
+    let store = Arc::new(open_again(folder.path()));
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, later).await;
     bench.runtime.stop().await;
+    close(store, folder.path()).await;
     let signed = Copy::of(folder.path());
     let mut last = scene.copy();
     let mut places = last.places("s-3").into_iter();

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cra_core::base::clock::{Clock, Timestamp};
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
+use cra_core::runtime::extension::Registry;
 use cra_core::runtime::upkeep::{Deed, Upkeep};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::{Batch, Prune, Store};
@@ -21,7 +22,7 @@ use cra_core::trace::tree::Tree;
 use cra_core::trace::verify::{LogVerifier, Report, Trust, check};
 use serde_json::json;
 
-use super::support::{Bench, clock, key_of, settle, signer};
+use super::support::{Bench, acme, clock, key_of, settle, signer};
 
 const LOG: &str = "log-1";
 
@@ -88,8 +89,8 @@ impl Hand {
     fn verify(&self, trust: Trust) -> Report {
         let mut verifier = LogVerifier::new(trust.of_log(id(LOG)));
         for record in &self.records {
-            let envelope = check(&record.text, &record.hash).unwrap();
-            verifier.push(&envelope.0, &envelope.1, &record.text);
+            let (envelope, link) = check(&record.text, &record.hash).unwrap();
+            verifier.push(&envelope, &link, &record.text);
         }
         verifier.finish()
     }
@@ -195,13 +196,19 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     let with = |trust: Trust| of_log(&hand.verify(trust));
     let known = |head: LogHead| KnownHead { head, note: None };
 
-    // What a stranger signed proves nothing; whoever hands it over as proof is told.
+    // A stranger's head proves nothing, and one that claims to be of the key and is not is a fault.
     let stranger = Trust::nothing().key(key()).signed([hand.signed_by(9)]);
     assert_eq!(with(stranger), "UNSEALED tail 2");
     let (head, note) = hand.signed_by(9);
-    let stranger = Trust::nothing().key(key()).handed_over(head, note);
+    let handed = Trust::nothing().key(key()).handed_over(head, note);
+    let told = "BROKEN at 1: a head of 2 entries is not signed with the key";
+    assert_eq!(with(handed), told);
+    let head = hand.head();
+    let line = key_of(&id(LOG), 7).signature("something else\n");
+    let forged = format!("{head}\n{line}").parse().unwrap();
+    let forged = Trust::nothing().key(key()).signed([(head, forged)]);
     assert_eq!(
-        with(stranger),
+        with(forged),
         "BROKEN at 1: a head of 2 entries is not signed with the key"
     );
     let other = LogHead {
@@ -250,11 +257,11 @@ fn a_head_is_believed_only_where_it_is_of_this_log_and_of_this_key() {
     );
 
     // Two that differ: the one that agrees does not hide the other, whichever was named first.
-    let forked = LogHead {
+    let split = LogHead {
         root: Digest::ZERO,
         ..hand.head()
     };
-    for pair in [[hand.head(), forked.clone()], [forked, hand.head()]] {
+    for pair in [[hand.head(), split.clone()], [split, hand.head()]] {
         let [one, two] = pair.map(known);
         let told = with(Trust::nothing().known(one).known(two));
         assert!(told.starts_with("DIVERGED at 1"), "{told}");
@@ -319,7 +326,10 @@ async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one(
     let (store, mut upkeep) = kept().await;
     let log = store.log().await.unwrap().log;
     upkeep.rotate(key_of(&log, 8), "op-1").await.unwrap();
-    upkeep.seal().await.unwrap();
+    drop(upkeep);
+    let (kept, signer) = (Arc::new(store.clone()), key_of(&log, 8));
+    let bench = Bench::signing(signer, acme(), Registry::default(), kept, clock()).await;
+    bench.runtime.stop().await;
     for number in [7, 8] {
         let report = verified(&store, number).await;
         assert!(report.is_sound(), "{number}: {report:?}");
@@ -328,6 +338,7 @@ async fn a_key_that_was_handed_over_to_is_trusted_by_those_who_know_the_old_one(
     }
     assert!(!verified(&store, 9).await.is_sound());
     // And once more: whoever knows the first key follows all the way.
+    let mut upkeep = self::upkeep(&store, 8).await;
     upkeep.rotate(key_of(&log, 9), "op-1").await.unwrap();
     for number in [7, 8, 9] {
         let report = verified(&store, number).await;

@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use serde_json::json;
 use tempfile::TempDir;
 
-use super::support::{Bench, clock, request};
+use super::support::{Bench, clock, close, open_again, request, try_again};
 
 mod hostile;
 mod older;
@@ -24,8 +24,8 @@ fn connect(folder: &Path) -> Connection {
 /// A store with some sessions, as a console leaves it.
 async fn recorded() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
-    let bench = Bench::start(store, clock()).await;
+    let store = Arc::new(open_again(folder.path()));
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     for n in 0..4 {
         let session = format!("s-{n}");
         bench.begin(&session).await;
@@ -35,6 +35,7 @@ async fn recorded() -> TempDir {
         bench.runtime.agents().request_action(get).await.unwrap();
     }
     bench.runtime.stop().await;
+    close(store, folder.path()).await;
     folder
 }
 
@@ -49,7 +50,7 @@ fn of_sessions(folder: &Path) -> Vec<Record> {
 
 #[track_caller]
 fn open_error(folder: &Path) -> String {
-    match SqliteStore::open(folder) {
+    match try_again(folder) {
         Ok(_) => panic!("it opened"),
         Err(error) => error.to_string(),
     }
@@ -82,7 +83,7 @@ fn row(n: u64) -> Batch {
 /// A copy of a store with this many commits in its write-ahead log, and where each ends there.
 async fn with_commits(commits: u64) -> (TempDir, Vec<usize>) {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(folder.path()).unwrap();
+    let store = open_again(folder.path());
     let mut ends = Vec::new();
     for n in 0..commits {
         store.append(row(n)).await.unwrap().await.unwrap();
@@ -110,7 +111,7 @@ async fn a_torn_end_of_the_write_ahead_log_is_told_and_recorded() {
     ] {
         let copy = snapshot_of(folder.path());
         fs::write(wal(copy.path()), &whole[..length]).unwrap();
-        let store = Arc::new(SqliteStore::open(copy.path()).unwrap());
+        let store = Arc::new(open_again(copy.path()));
         assert_eq!(rows(&store).await, expected);
         assert_eq!(
             store.log().await.unwrap().mended,
@@ -123,14 +124,14 @@ async fn a_torn_end_of_the_write_ahead_log_is_told_and_recorded() {
     let mut torn = whole.clone();
     torn[ends[4] - 100] ^= 1;
     fs::write(wal(copy.path()), &torn).unwrap();
-    let store = Arc::new(SqliteStore::open(copy.path()).unwrap());
+    let store = Arc::new(open_again(copy.path()));
     assert_eq!(rows(&store).await, 4);
     let mended = store.log().await.unwrap().mended.unwrap();
     assert!(mended.contains("an unfinished write of"), "{mended}");
     // It is told once, even where the next process dies at once: what was torn is gone from the file.
     let copy = snapshot_of(copy.path());
     drop(store);
-    let store = SqliteStore::open(copy.path()).unwrap();
+    let store = open_again(copy.path());
     assert_eq!(store.log().await.unwrap().mended, None);
 }
 
@@ -141,7 +142,7 @@ async fn a_write_that_was_cut_short_is_in_the_log_of_the_next_run() {
         .execute_batch("DELETE FROM state")
         .unwrap();
     let folder = {
-        let store = SqliteStore::open(folder.path()).unwrap();
+        let store = open_again(folder.path());
         store.append(Batch::default()).await.unwrap().await.unwrap();
         let row = StateRow {
             kind: "draft".to_owned(),
@@ -159,7 +160,7 @@ async fn a_write_that_was_cut_short_is_in_the_log_of_the_next_run() {
     let last = torn.len() - 1;
     torn[last] ^= 1;
     fs::write(wal(folder.path()), torn).unwrap();
-    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let store = Arc::new(open_again(folder.path()));
     let mended = store.log().await.unwrap().mended.unwrap();
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.runtime.stop().await;
@@ -186,14 +187,14 @@ async fn damage_in_the_middle_of_the_write_ahead_log_is_refused() {
         // Nothing was changed: with the damage undone, all of it is there.
         assert_eq!(fs::read(wal(copy.path())).unwrap(), damaged);
         fs::write(wal(copy.path()), &whole).unwrap();
-        assert_eq!(rows(&SqliteStore::open(copy.path()).unwrap()).await, 6);
+        assert_eq!(rows(&open_again(copy.path())).await, 6);
     }
 }
 
 #[tokio::test]
 async fn old_frames_behind_the_end_are_nobodys_loss() {
     let folder = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(folder.path()).unwrap();
+    let store = open_again(folder.path());
     for n in 0..6 {
         store.append(row(n)).await.unwrap().await.unwrap();
     }
@@ -211,7 +212,7 @@ async fn old_frames_behind_the_end_are_nobodys_loss() {
         "old frames lie behind"
     );
     let copy = snapshot_of(folder.path());
-    let opened = SqliteStore::open(copy.path()).unwrap();
+    let opened = open_again(copy.path());
     assert_eq!(opened.log().await.unwrap().mended, None);
     assert_eq!(rows(&opened).await, 7);
 }

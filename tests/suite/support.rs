@@ -15,9 +15,11 @@ use cra_core::engine::held::Held;
 use cra_core::runtime::extension::Registry;
 use cra_core::runtime::snapshot::{Access, Snapshot};
 use cra_core::runtime::{Parts, Runtime};
-use cra_core::store::Store;
+use cra_core::store::sqlite::{FILE_NAME, SqliteStore};
+use cra_core::store::{Store, StoreError};
 use cra_core::trace::head::LogHead;
 use cra_core::trace::note::Signer;
+use rusqlite::Connection;
 use serde_json::{Value, json};
 
 /// The example Atlas.
@@ -148,6 +150,35 @@ pub(crate) async fn parts(store: Arc<dyn Store>) -> Parts {
         operator: "op-1".to_owned(),
         access: Access::Write,
         extensions: Registry::default(),
+    }
+}
+
+/// Opens a store that was open a moment ago. A process that another test starts holds its lock, too, until
+/// it has become another program.
+pub(crate) fn try_again(folder: &Path) -> Result<SqliteStore, StoreError> {
+    loop {
+        match SqliteStore::open(folder) {
+            Err(StoreError::InUse { .. }) => std::thread::yield_now(),
+            opened => return opened,
+        }
+    }
+}
+
+pub(crate) fn open_again(folder: &Path) -> SqliteStore {
+    try_again(folder).unwrap()
+}
+
+/// Waits until a runtime that was stopped has let go of its store, and until all of it is in the one
+/// file: the check that a runtime begins with may still be reading.
+pub(crate) async fn close(store: Arc<SqliteStore>, folder: &Path) {
+    while Arc::strong_count(&store) > 1 {
+        tokio::task::yield_now().await;
+    }
+    drop(store);
+    let file = Connection::open(folder.join(FILE_NAME)).unwrap();
+    let busy = || file.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0));
+    while busy() != Ok(0) {
+        tokio::task::yield_now().await;
     }
 }
 

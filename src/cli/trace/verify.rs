@@ -22,6 +22,9 @@ use crate::trace::verify::{Report, Trust};
 
 /// Checks the record of the store, or an export of one.
 pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
+    if verify.file.is_some() && verify.key.is_some() && verify.known_head.is_empty() {
+        return Err(Failure::NoHead);
+    }
     let trust = trust(settings, verify)?;
     let mut report = if let Some(file) = &verify.file {
         let only = verify.session.as_deref().map(|name| {

@@ -164,14 +164,6 @@ impl Rows {
         })
     }
 
-    fn known(&self, number: i64) -> Option<&Known> {
-        let place = usize::try_from(number).ok();
-        let known = place.and_then(|place| self.sessions.get(place));
-        known
-            .and_then(Option::as_ref)
-            .or_else(|| self.odd.get(&number))
-    }
-
     /// A number for a row and its place, to be added up. Whoever looks for events of a session finds
     /// them by an index, and one that leads elsewhere would hide them.
     fn mark(&self, row: &Row<'_>) -> u64 {
@@ -202,20 +194,24 @@ impl Rows {
     /// Whether every session is found by its name.
     fn are_found(&self, reader: &Reader) -> Result<bool, StoreError> {
         let query = "SELECT number FROM sessions WHERE session_id = ?1";
-        let numbered = self.sessions.iter().enumerate();
-        let numbered = numbered.filter_map(|(number, known)| Some((number, known.as_ref()?)));
-        let numbered = numbered.map(|(number, known)| (i64::try_from(number).ok(), known));
-        let odd = self
-            .odd
-            .iter()
-            .map(|(number, known)| (Some(*number), known));
-        for (number, known) in numbered.chain(odd) {
+        let small = (0_i64..).zip(&self.sessions);
+        let small = small.filter_map(|(number, known)| Some((number, known.as_ref()?)));
+        let odd = self.odd.iter().map(|(number, known)| (*number, known));
+        for (number, known) in small.chain(odd) {
             let found = reader.rows(query, [known.id.as_str()], |row| row.get::<_, i64>(0))?;
-            if found.len() != 1 || found.first().copied() != number {
+            if found != [number] {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn known(&self, number: i64) -> Option<&Known> {
+        let place = usize::try_from(number).ok();
+        let known = place.and_then(|place| self.sessions.get(place));
+        known
+            .and_then(Option::as_ref)
+            .or_else(|| self.odd.get(&number))
     }
 
     /// Checks one row by itself.

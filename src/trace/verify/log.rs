@@ -46,8 +46,6 @@ pub struct LogVerifier {
     /// Sessions that the log names and that are not there, with their events.
     missing: BTreeMap<SessionId, u64>,
     key: Option<String>,
-    /// A head that no trusted key signed, and no later one makes up for yet.
-    stranger: Option<Verdict>,
     behind: Behind,
     /// Chains that were recorded elsewhere, as the log says.
     imported: HashSet<usize>,
@@ -80,7 +78,6 @@ impl LogVerifier {
             offered: Vec::new(),
             missing: BTreeMap::new(),
             key: None,
-            stranger: None,
             behind: Behind::default(),
             imported: HashSet::new(),
             doubt: None,

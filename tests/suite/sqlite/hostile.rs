@@ -10,12 +10,12 @@ use cra_core::base::id::CountedIds;
 use cra_core::runtime::extension::Registry;
 use cra_core::runtime::snapshot::Access;
 use cra_core::runtime::{Parts, Runtime};
-use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::store::sqlite::{FILE_NAME, Reader};
 use cra_core::store::{Store, StoreError};
 use cra_core::trace::verify::Trust;
 
 use super::{connect, of_sessions, recorded};
-use crate::support::{Dice, acme, clock, key_of};
+use crate::support::{Dice, acme, clock, key_of, try_again};
 
 /// Does everything with a store that anybody does. Gives up where an error says to.
 fn use_all(folder: &Path) -> Result<(), String> {
@@ -45,7 +45,7 @@ fn use_all(folder: &Path) -> Result<(), String> {
         .enable_all()
         .build();
     let started = threads.unwrap().block_on(async {
-        let store = Arc::new(SqliteStore::open(folder).map_err(|e| told(&e))?);
+        let store = Arc::new(try_again(folder).map_err(|e| told(&e))?);
         let log = store.log().await.map_err(|e| told(&e))?.log;
         let clock = clock();
         let runtime = Runtime::start(Parts {
@@ -153,7 +153,9 @@ async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
         store
             .pragma_update(None, "legacy_alter_table", true)
             .unwrap();
-        store.execute_batch(&sql).unwrap();
+        store
+            .execute_batch(&sql)
+            .unwrap_or_else(|error| panic!("{sql}: {error}"));
         drop(store);
         let outcome = use_in_time(folder.path(), &sql);
         assert!(outcome.is_err(), "{sql} was not found out");

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use cra_core::store::sqlite::{FILE_NAME, Reader};
 use cra_core::store::{Store, StoreError};
 use cra_core::trace::record::Record;
 use cra_core::trace::verify::Trust;
@@ -13,7 +13,7 @@ use serde_json::json;
 use tempfile::TempDir;
 
 use super::{connect, of_sessions, open_error, recorded, snapshot_of, wal};
-use crate::support::{Bench, clock, signer};
+use crate::support::{Bench, clock, open_again, signer};
 
 /// The tables of format 1, as they were.
 const FIRST_FORMAT: &str = include_str!("../../data/format-1.sql");
@@ -71,7 +71,7 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
         "{told}"
     );
 
-    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let store = Arc::new(open_again(folder.path()));
     let mended = store.log().await.unwrap().mended.unwrap();
     let expected = format!("from format 1 to format 2: {} events moved", records.len());
     assert!(mended.contains(&expected), "{mended}");
@@ -89,7 +89,7 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     assert_eq!(told.unwrap().payload["what"], json!(mended));
     drop(store);
     // Once is enough.
-    let store = SqliteStore::open(folder.path()).unwrap();
+    let store = open_again(folder.path());
     assert_eq!(store.log().await.unwrap().mended, None);
 }
 
@@ -146,7 +146,7 @@ async fn bringing_up_to_date_mends_no_chain() {
     ] {
         let folder = first_format(&records);
         connect(folder.path()).execute_batch(sql).unwrap();
-        let store = SqliteStore::open(folder.path()).unwrap();
+        let store = open_again(folder.path());
         let report = store.verify(Trust::nothing()).await.unwrap();
         let (session, fault) = report.first_fault().unwrap();
         assert_eq!((session.as_str(), fault.word()), ("s-1", "BROKEN"), "{sql}");
@@ -157,7 +157,7 @@ async fn bringing_up_to_date_mends_no_chain() {
 async fn bringing_up_to_date_that_is_cut_short_changes_nothing() {
     let records = of_sessions(recorded().await.path());
     let folder = first_format(&records);
-    let store = SqliteStore::open(folder.path()).unwrap();
+    let store = open_again(folder.path());
     let moved = snapshot_of(folder.path());
     drop(store);
     let whole = fs::read(wal(moved.path())).unwrap();
@@ -165,7 +165,7 @@ async fn bringing_up_to_date_that_is_cut_short_changes_nothing() {
     for part in 0..=10 {
         let copy = snapshot_of(moved.path());
         fs::write(wal(copy.path()), &whole[..whole.len() * part / 10]).unwrap();
-        let store = SqliteStore::open(copy.path()).unwrap();
+        let store = open_again(copy.path());
         let mended = store.log().await.unwrap().mended;
         let again = mended.is_some_and(|what| what.contains("from format 1"));
         assert_eq!(again, part < 10, "{part}");

@@ -39,15 +39,9 @@ impl LogVerifier {
         match signed {
             Some((true, true, Some(key))) => self.signed(size, key),
             Some((false, _, Some(_))) => self.fail_log(differs("head that was signed")),
-            Some((agreed, decisive, None)) if self.trust.has_keys() && (decisive || !agreed) => {
+            Some((_, true, None) | (false, _, None)) if self.trust.has_keys() => {
                 let what = format!("a head of {size} entries is not signed with the key");
-                let fault = Verdict::broken(size - 1, what);
-                if agreed {
-                    // It may be of a key before: then a later head of a trusted one covers the same.
-                    self.stranger.get_or_insert(fault);
-                } else {
-                    self.fail_log(fault);
-                }
+                self.fail_log(Verdict::broken(size - 1, what));
             }
             Some(_) | None => {}
         }
@@ -67,7 +61,6 @@ impl LogVerifier {
         for key in std::mem::take(&mut self.offered) {
             self.trust.add_key(key);
         }
-        self.stranger = None;
         self.key = Some(key);
         self.behind = Behind::default();
     }
@@ -87,9 +80,6 @@ impl LogVerifier {
 
     /// Heads of more entries than there are: the log was longer once.
     pub(super) fn hold_against_larger_heads(&mut self) {
-        if let Some(fault) = self.stranger.take() {
-            self.fail_log(fault);
-        }
         let found = self.tree.size();
         let known = self.trust.all_known().map(|head| head.size).max();
         let strange = |head: &LogHead| self.trust.log() != Some(&head.log);
