@@ -23,7 +23,7 @@ use crate::base::limits::COMMAND_QUEUE;
 use crate::engine::command::{Effect, StateChange, StateKind};
 use crate::engine::{Engine, RestoreError};
 use crate::store::{AtlasText, Batch, LogState, Store, StoreError};
-use crate::trace::event::{AtlasLoaded, LogStarted, Payload, StoreRecovered};
+use crate::trace::event::{AtlasLoaded, LogStarted, Payload};
 use crate::trace::note::{Signer, Verifier};
 
 mod actor;
@@ -273,9 +273,7 @@ fn first_entries(
     if ledger.is_new() {
         entries.push(LogStarted::now(key).into());
     }
-    if let Some(what) = state.mended.clone() {
-        entries.push(StoreRecovered { what }.into());
-    }
+    entries.extend(ledger.found(state).map(Payload::from));
     entries.extend(atlases.iter().map(|atlas| {
         AtlasLoaded {
             atlas_id: atlas.id.clone(),

@@ -238,6 +238,14 @@ impl ManualClock {
         }
     }
 
+    /// Sets it back, as somebody sets a machine's clock.
+    pub fn set_back(&self, span: Duration) {
+        let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
+        self.time.send_modify(|time| {
+            *time = Timestamp::from_micros(time.micros().saturating_sub(micros));
+        });
+    }
+
     /// Moves it on, and wakes whoever slept until then.
     pub fn advance(&self, span: Duration) {
         self.time.send_modify(|time| *time = time.plus(span));

@@ -161,10 +161,16 @@ pub const SEAL_TIME: Duration = Duration::from_secs(1);
 
 /// Most events that may lie behind the last signed head: what a busy console has under way, many times
 /// over. More were not left behind by a crash.
-pub const MAX_UNSEALED: u64 = 16 * SEAL_EVENTS;
+pub const MAX_UNSEALED: u64 = 64 * SEAL_EVENTS;
 
-/// Longest time between the first and the last event behind the last signed head.
+/// Most entries of the log that may lie there: each of them should have been signed.
+pub const MAX_UNSEALED_ENTRIES: u64 = 128;
+
+/// Longest time between the first and the last event of one session behind the last signed head.
 pub const MAX_UNSEALED_TIME: Duration = Duration::from_mins(1);
 
 /// Longest line of an export: the largest parameters in a record, twice, and some room.
 pub const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// How long the end of a console waits for the head of the log to be kept elsewhere.
+pub const HEAD_FILE_TIME: Duration = Duration::from_secs(5);

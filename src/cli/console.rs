@@ -22,6 +22,9 @@ use crate::store::key::{self, History};
 use crate::store::sqlite::SqliteStore;
 use crate::trace::note::{Signer, Verifier};
 
+/// Entries of the log that are read at a time.
+const PAGE: usize = 1000;
+
 const EXAMPLE_ATLAS: &str = include_str!("../../assets/atlas/acme-support.yaml");
 const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
@@ -121,13 +124,20 @@ pub(super) async fn signer(folder: &Path, store: &SqliteStore) -> Result<Signer,
 /// The key that the log itself names as the one in use.
 async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
     let log = store.log().await?.log;
-    let entries = store.events(log, 0, usize::MAX).await?;
-    let keys = entries.iter().rev().filter_map(|entry| {
-        let names = matches!(entry.event_type.as_str(), "log_started" | "key_rotated");
-        let key = entry.payload.get("key").filter(|_| names)?;
-        key.as_str()?.parse().ok()
-    });
-    Ok(keys.take(1).next())
+    let (mut from, mut current) = (0, None);
+    loop {
+        let entries = store.events(log.clone(), from, PAGE).await?;
+        for entry in &entries {
+            let names = matches!(entry.event_type.as_str(), "log_started" | "key_rotated");
+            let key = entry.payload.get("key").filter(|_| names);
+            let key = key.and_then(|key| key.as_str()?.parse().ok());
+            current = key.or(current);
+        }
+        from += entries.len() as u64;
+        if entries.len() < PAGE {
+            return Ok(current);
+        }
+    }
 }
 
 /// Ends what an earlier demo left behind: its agents went with its process. What is held stays held.

@@ -16,6 +16,7 @@ use super::snapshot::{ChainState, ChainVerdict, Drafts, Seat, Snapshot, StoreSta
 use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::id::GateId;
+use crate::base::limits::HEAD_FILE_TIME;
 use crate::engine::Engine;
 use crate::engine::command::{
     AskId, Command, Denied, DenyCode, Effect, Refused, Reply, StateChange, StateKind,
@@ -412,7 +413,12 @@ impl Actor {
             self.finish_writes().await;
         }
         while self.copies.is_copying() {
-            let kept = self.copies.copied().await;
+            // A place that does not answer must not keep the console from ending.
+            let kept = tokio::time::timeout(HEAD_FILE_TIME, self.copies.copied()).await;
+            let Ok(kept) = kept else {
+                self.head_kept(Err("it takes too long".to_owned()));
+                return;
+            };
             self.head_kept(kept);
         }
     }

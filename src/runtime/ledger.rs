@@ -13,9 +13,9 @@ use super::chains::Chains;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::base::limits::{SEAL_EVENTS, SEAL_TIME};
+use crate::base::limits::{MAX_UNSEALED, MAX_UNSEALED_ENTRIES, SEAL_EVENTS, SEAL_TIME};
 use crate::store::{LogState, Seal, Store, StoreError};
-use crate::trace::event::{Draft, Durability, LogSealed, Payload, SealedHead};
+use crate::trace::event::{Draft, Durability, LogSealed, Payload, SealedHead, StoreRecovered};
 use crate::trace::head::{KnownHead, LogHead};
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
@@ -81,7 +81,18 @@ impl Ledger {
         }
         let tree = grow(&log, &hashes, &heads)?;
         let (read_back, unsealed) = ReadBack::resume(store, &log, sealed_records).await?;
-        let Unsealed { records, sessions } = unsealed;
+        let Unsealed {
+            records,
+            sessions,
+            entries,
+        } = unsealed;
+        // Whatever lies behind the last signed head is signed soon: it must not be more than a crash
+        // can leave there, or a record that was rewritten would be.
+        if tree.size() > 0 && (records > MAX_UNSEALED || entries > MAX_UNSEALED_ENTRIES) {
+            let what =
+                format!("{records} events in it are not sealed, more than a crash can leave");
+            return Err(diverged(what));
+        }
         let ledger = Self {
             unsealed: records,
             changed: sessions.into_iter().filter(|one| *one != log).collect(),
@@ -107,6 +118,18 @@ impl Ledger {
         self.tree.size() == 0
     }
 
+    /// What has to be noted about how the store was found.
+    pub(super) fn found(&self, state: &LogState) -> Option<StoreRecovered> {
+        let before = self.chains.events();
+        let unlogged = (self.is_new() && before > 0).then(|| {
+            format!("the log begins behind {before} events that were there before it, and unsigned")
+        });
+        let what: Vec<_> = state.mended.clone().into_iter().chain(unlogged).collect();
+        (!what.is_empty()).then(|| StoreRecovered {
+            what: what.join("; "),
+        })
+    }
+
     /// Gives a draft its place in its chain.
     pub(super) fn seal(&mut self, draft: &Draft) -> Record {
         let record = self.chains.seal(draft);
@@ -119,7 +142,7 @@ impl Ledger {
             return;
         }
         self.unsealed += 1;
-        self.due.get_or_insert(now.plus(SEAL_TIME));
+        self.fall_due(now);
         if !self.changed.contains(&record.session) {
             self.changed.insert(record.session.clone());
         }
@@ -152,8 +175,14 @@ impl Ledger {
         let record = self.chains.seal(&draft);
         self.tree.push(record.hash.as_bytes());
         self.unsealed += 1;
-        self.due.get_or_insert(now.plus(SEAL_TIME));
+        self.fall_due(now);
         record
+    }
+
+    /// Sealing is due soon from now on, also where the clock was set back.
+    fn fall_due(&mut self, now: Timestamp) {
+        let soon = now.plus(SEAL_TIME);
+        self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
     }
 
     /// When the next sealing is due, if there is anything to seal.
@@ -207,6 +236,8 @@ impl Ledger {
 #[derive(Debug, Default)]
 struct Unsealed {
     records: u64,
+    /// Those of them that are the log's own.
+    entries: u64,
     sessions: BTreeSet<SessionId>,
 }
 
@@ -238,6 +269,7 @@ impl ReadBack {
             unsealed.records += page.len() as u64;
             for record in &page {
                 let envelope = record.envelope().map_err(read_back)?;
+                unsealed.entries += u64::from(record.session == *log);
                 // A key is handed over together with the head that says so. Whoever could write an entry
                 // and let it be signed here would have a key of his own trusted.
                 if record.session == *log && envelope.event_type == "key_rotated" {

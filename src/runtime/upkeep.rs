@@ -78,8 +78,10 @@ impl Upkeep {
         if ledger.is_new() {
             entries.push(LogStarted::now(&key).into());
         }
+        let found = ledger.found(&store.log().await?);
+        entries.extend(found.map(Payload::from));
         let now = clock.now();
-        let read_back = if ledger.is_new() || !ledger.is_sealed() {
+        let read_back = if !entries.is_empty() || !ledger.is_sealed() {
             let batch = Batch::default();
             let begun = begin(&store, &mut ledger, read_back, entries, batch, now).await?;
             begun.0
@@ -100,7 +102,7 @@ impl Upkeep {
     /// When one is there that is not the beginning of what is to be taken in, or is still at work.
     pub async fn known(
         &self,
-        sessions: &[(SessionId, Vec<Digest>)],
+        sessions: &BTreeMap<SessionId, Vec<Digest>>,
     ) -> Result<BTreeMap<SessionId, u64>, UpkeepError> {
         let live = self.store.state().await?;
         let live: BTreeSet<_> = live

@@ -142,7 +142,8 @@ pub fn finish_rotation(folder: &Path, current: Option<&Verifier>) -> Result<(), 
     let Some(current) = current.filter(|_| next.exists()) else {
         return Ok(());
     };
-    if read(&next)?.verifier() != *current {
+    // One that cannot be read was cut short before anything named it.
+    if !read(&next).is_ok_and(|next| next.verifier() == *current) {
         return Ok(());
     }
     fs::rename(&next, &path)
@@ -183,14 +184,15 @@ fn read(path: &Path) -> Result<Signer, KeyError> {
 fn write_private(path: &Path, signer: &Signer) -> Result<(), KeyError> {
     use std::os::unix::fs::OpenOptionsExt;
     let write = || {
+        // Under another name first: whoever finds the key finds all of it.
+        let mut name = path.as_os_str().to_owned();
+        name.push(".new");
         let mut options = OpenOptions::new();
-        let mut file = options
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(path)?;
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let mut file = options.open(&name)?;
         writeln!(file, "{}", signer.secret())?;
         file.sync_all()?;
+        fs::rename(&name, path)?;
         let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
         File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
     };

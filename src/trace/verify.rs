@@ -37,6 +37,8 @@ pub struct Link {
     pub previous: Digest,
     /// Its own hash.
     pub hash: Digest,
+    /// Whether it ends its session.
+    pub ends: bool,
 }
 
 impl Link {
@@ -52,6 +54,7 @@ impl Link {
             timestamp: timestamp.ok_or("timestamp is not in the fixed form")?,
             previous: previous.map_err(|_| "previous_hash is not a hash")?,
             hash,
+            ends: envelope.event_type == SESSION_ENDED,
         })
     }
 }
@@ -63,8 +66,6 @@ pub enum Said<'a> {
     Nothing,
     /// It is the first of its session, and names its agent.
     First(String),
-    /// It ends its session.
-    Ended,
     /// Its details were pruned. This is the digest of the rest.
     Pruned(Digest),
     /// It is an entry of the log, with its type and details.
@@ -90,7 +91,6 @@ impl<'a> Said<'a> {
         match owner {
             Owner::Log => Self::Entry(envelope.event_type.into(), envelope.payload.into()),
             Owner::Session if envelope.sequence == 0 => Self::First(agent_in(envelope.payload)),
-            Owner::Session if envelope.event_type == SESSION_ENDED => Self::Ended,
             Owner::Session => Self::Nothing,
         }
     }
@@ -101,7 +101,6 @@ impl<'a> Said<'a> {
         match self {
             Self::Nothing => Said::Nothing,
             Self::First(agent) => Said::First(agent),
-            Self::Ended => Said::Ended,
             Self::Pruned(remains) => Said::Pruned(remains),
             Self::Entry(event_type, payload) => Said::Entry(
                 Cow::Owned(event_type.into_owned()),

@@ -6,6 +6,7 @@ use std::time::Duration;
 use cra_core::base::clock::{Clock, Timestamp};
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
+use cra_core::engine::command::{EndSession, FinalStatus};
 use cra_core::runtime::extension::Registry;
 use cra_core::runtime::upkeep::{Deed, Upkeep};
 use cra_core::store::memory::MemoryStore;
@@ -22,6 +23,7 @@ use cra_core::trace::tree::Tree;
 use cra_core::trace::verify::{LogVerifier, Report, Trust, check};
 use serde_json::json;
 
+use super::cli::Desk;
 use super::support::{Bench, acme, clock, key_of, settle, signer};
 
 const LOG: &str = "log-1";
@@ -506,4 +508,94 @@ async fn a_session_from_elsewhere_is_sealed_here_whatever_its_times_are() {
     let back = store.session_records(id("far-1"), 0, 1000).await.unwrap();
     assert_eq!(back, records);
     settle().await;
+}
+
+/// A session whose every event was pruned, its last one among them, is listed as ended all the same.
+#[test]
+fn an_ended_session_whose_end_was_pruned_still_holds() {
+    let desk = Desk::of(|store| async move {
+        let bench = Bench::start(store, clock()).await;
+        bench.begin("s-1").await;
+        let end = EndSession {
+            session: id("s-1"),
+            status: FinalStatus::Completed,
+            summary: None,
+        };
+        bench.runtime.agents().end_session(end).await.unwrap();
+        bench.runtime.stop().await;
+    });
+    let atlas = desk.0.path().join("short.yaml");
+    let text = "atlas_version: '1.0'\natlas_id: short\nversion: '1'\nname: S\n\
+                trace_config: { retention: { default_days: 1 } }\n";
+    std::fs::write(&atlas, text).unwrap();
+    desk.run(&["trace", "prune", "--atlas", atlas.to_str().unwrap()])
+        .succeeds();
+    let said = desk.run(&["trace", "verify"]);
+    said.succeeds();
+    assert!(said.out.contains("content pruned"), "{}", said.out);
+}
+
+#[test]
+fn a_session_that_is_put_back_behind_the_log_does_not_make_up_for_the_one_that_was_there() {
+    let mut hand = Hand::new();
+    hand.event().event();
+    let stands = hand.stands();
+    hand.sealed(vec![stands]);
+    let known = KnownHead {
+        head: hand.head(),
+        note: None,
+    };
+    let (log, session): (Vec<_>, Vec<_>) = hand
+        .records
+        .iter()
+        .cloned()
+        .partition(|record| record.session == id(LOG));
+    hand.records = [log, session].concat();
+    let report = hand.verify(Trust::nothing().known(known));
+    assert!(!report.is_sound(), "{report:?}");
+    assert_eq!(report.chains[0].verdict.word(), "TRUNCATED");
+}
+
+/// Who takes heads away, writes the past anew and starts a console must not have it signed.
+#[tokio::test]
+async fn more_than_a_crash_can_leave_is_not_signed_at_the_next_start() {
+    for (entries, events) in [(129, 0), (0, 64 * 256 + 1)] {
+        let (store, upkeep) = kept().await;
+        drop(upkeep);
+        let log = store.log().await.unwrap().log;
+        let heads = store.heads().await.unwrap();
+        let end = heads.iter().find(|head| head.session == log).unwrap();
+        let mut chain = Chain::resume(log.clone(), end.count, end.hash, end.last_at);
+        let sessions = Vec::new();
+        let empty = Payload::from(LogSealed { sessions });
+        let entries = (0..entries).map(|_| chain.seal(&draft(log.as_str(), empty.clone())));
+        let mut other = Chain::new(id("s-2"));
+        let events = (0..events).map(|_| other.seal(&draft("s-2", recovered())));
+        let records: Vec<_> = entries.chain(events).collect();
+        let written = store.append(Batch::of(records)).await.unwrap().await;
+        written.unwrap();
+        let signer = signer(&store).await;
+        let opened = Upkeep::open(Arc::new(store.clone()), signer, clock(), &[]).await;
+        let refused = opened.unwrap_err().to_string();
+        assert!(refused.contains("more than a crash can leave"), "{refused}");
+    }
+}
+
+#[tokio::test]
+async fn a_clock_that_is_set_back_does_not_put_off_the_next_seal() {
+    let store = MemoryStore::default();
+    let late = clock();
+    late.advance(Duration::from_hours(1));
+    let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&late)).await;
+    bench.begin("s-1").await;
+    bench.until(|s| s.held.len() == 1).await;
+    late.set_back(Duration::from_hours(1));
+    bench.begin("s-2").await;
+    bench.until(|s| s.held.len() == 2).await;
+    let before = bench.snapshot().chain.head.signed;
+    late.advance(Duration::from_secs(2));
+    while store.log().await.unwrap().seal.unwrap().size <= before {
+        tokio::task::yield_now().await;
+    }
+    assert!(verified(&store, 7).await.is_sound());
 }

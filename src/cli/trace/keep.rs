@@ -31,7 +31,7 @@ use crate::trace::head::KnownHead;
 use crate::trace::jsonl::{self, LinesVerifier};
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
-use crate::trace::verify::{Report, Trust};
+use crate::trace::verify::{Report, Trust, check};
 
 /// Records that are taken in together.
 const PAGE: usize = 1024;
@@ -92,7 +92,7 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
 
 /// Takes in sessions that were recorded elsewhere. They are verified first.
 pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8, Failure> {
-    let (report, hashes) = look_at(&import.file)?;
+    let (report, sessions) = look_at(&import.file)?;
     if let Some((session, verdict)) = report.first_fault() {
         let what = format!("{session}: {verdict}");
         return Err(Failure::Unsound(import.file.clone(), what));
@@ -102,7 +102,6 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
     let taken = in_runtime(async {
         let signer = signer(&folder, &store).await?;
         let mut upkeep = take_up(settings, &store, signer).await?;
-        let sessions: Vec<_> = hashes.into_iter().collect();
         let known = upkeep.known(&sessions).await?;
         for (session, hashes) in &sessions {
             let there = known.get(session).copied().unwrap_or(0);
@@ -119,6 +118,11 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
             let there = known.get(&record.session).copied().unwrap_or(0);
             if record.sequence < there {
                 continue;
+            }
+            // The file may not be the one any more that was verified.
+            if !is_verified(&record, &sessions) {
+                let what = "it changed while it was read".to_owned();
+                return Err(Failure::Unsound(import.file.clone(), what));
             }
             *taken.entry(record.session.clone()).or_default() += 1;
             page.push(record);
@@ -151,6 +155,14 @@ fn keep_elsewhere(settings: &Settings, seal: Option<&Seal>) -> Result<(), Failur
         witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
     }
     Ok(())
+}
+
+/// Whether a record is the one that was verified in its place.
+fn is_verified(record: &Record, sessions: &BTreeMap<SessionId, Vec<Digest>>) -> bool {
+    let hashes = sessions.get(&record.session);
+    let place = usize::try_from(record.sequence).ok();
+    let hash = hashes.and_then(|hashes| hashes.get(place?));
+    hash == Some(&record.hash) && check(&record.text, &record.hash).is_ok()
 }
 
 fn announced(session: &SessionId, hashes: &[Digest], file: &Path) -> TraceImported {

@@ -3,7 +3,7 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use super::verify::{beside, of_file};
 use super::{open, recorded};
 use crate::base::id::SessionId;
+use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
 use crate::cli::error::Failure;
 use crate::cli::settings::Settings;
@@ -181,7 +182,8 @@ impl Exported {
         let mut bytes = Vec::new();
         loop {
             bytes.clear();
-            let read = file.read_until(b'\n', &mut bytes).map_err(failed)?;
+            let mut bounded = file.by_ref().take(MAX_LINE_BYTES);
+            let read = bounded.read_until(b'\n', &mut bytes).map_err(failed)?;
             if read == 0 {
                 break;
             }

@@ -27,6 +27,8 @@ pub(super) struct ChainState {
     /// Records that the last entry of the log that named it covers.
     pub(super) entered: u64,
     pub(super) proven: Proven,
+    /// When the first and the last record behind the last signed head happened.
+    pub(super) behind: Option<(TimestampText, TimestampText)>,
     pub(super) pruned: Pruned,
     pub(super) told: Told,
 }
@@ -61,6 +63,7 @@ impl ChainState {
             awaits: Awaits::default(),
             entered: 0,
             proven: Proven::default(),
+            behind: None,
             pruned: Pruned::default(),
             told: Told::default(),
         }
@@ -80,13 +83,13 @@ impl ChainState {
         match said {
             Said::Nothing | Said::Entry(..) => {}
             Said::First(agent) => self.told.agent = Some(agent.clone()),
-            Said::Ended => self.told.ended = true,
             Said::Pruned(remains) => self.pruned.note(link.sequence, *remains),
         }
         if self.count == 0 {
             self.told.started_at = Some(link.timestamp);
         }
         self.told.last_at = Some(link.timestamp);
+        self.told.ended |= link.ends;
         self.last_timestamp = Some(link.timestamp);
         self.last_hash = link.hash;
         self.count += 1;

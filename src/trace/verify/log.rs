@@ -5,14 +5,15 @@
 //! there. The log's own entries are leaves of a tree, and a head covers that tree: so the entries
 //! themselves cannot be other ones.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
+use std::time::Duration;
 
 use serde_json::{Map, Value};
 
 use crate::base::clock::{Timestamp, TimestampText};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::base::limits::{MAX_UNSEALED, MAX_UNSEALED_TIME};
+use crate::base::limits::{MAX_UNSEALED, MAX_UNSEALED_ENTRIES, MAX_UNSEALED_TIME};
 use crate::trace::event::{LogSealed, Payload, SealedHead};
 use crate::trace::hash::Envelope;
 use crate::trace::note::Verifier;
@@ -20,12 +21,13 @@ use crate::trace::tree::Tree;
 
 use super::chain::ChainState;
 use super::trust::Trust;
-use super::verdict::{Checked, Head, LogChecked, Report, Verdict};
+use super::verdict::{Head, LogChecked, Report, Verdict};
 use super::{Link, Owner, Said};
 
 mod heads;
 
-/// Verifies a whole record, one event at a time. Memory grows with sessions, not with events.
+/// Verifies a whole record, one event at a time. Memory grows with sessions and with heads, not with
+/// events.
 #[derive(Debug)]
 pub struct LogVerifier {
     trust: Trust,
@@ -43,8 +45,6 @@ pub struct LogVerifier {
     awaiting: (Vec<usize>, Vec<usize>),
     /// Keys that entries named and no head covers yet.
     offered: Vec<Verifier>,
-    /// Sessions that the log names and that are not there, with their events.
-    missing: BTreeMap<SessionId, u64>,
     key: Option<String>,
     behind: Behind,
     /// Chains that were recorded elsewhere, as the log says.
@@ -54,11 +54,13 @@ pub struct LogVerifier {
 }
 
 /// What lies behind the last signed head.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Debug, Default)]
 struct Behind {
     events: u64,
-    first: Option<TimestampText>,
-    last: Option<TimestampText>,
+    /// Those of them that are the log's own.
+    entries: u64,
+    /// Chains that have some of the others.
+    chains: Vec<usize>,
 }
 
 impl LogVerifier {
@@ -76,7 +78,6 @@ impl LogVerifier {
             changed: Vec::new(),
             awaiting: (Vec::new(), Vec::new()),
             offered: Vec::new(),
-            missing: BTreeMap::new(),
             key: None,
             behind: Behind::default(),
             imported: HashSet::new(),
@@ -153,9 +154,15 @@ impl LogVerifier {
             return;
         }
         self.behind.events += 1;
-        // The times of what was recorded elsewhere say nothing about when it was written here.
-        if !self.imported.contains(&place) {
-            self.behind.note(link.timestamp);
+        self.behind.entries += u64::from(self.log == Some(place));
+        // The times of what was recorded elsewhere say nothing about when it was written here, and
+        // those of the log go on when a console starts again.
+        if self.log != Some(place) && !self.imported.contains(&place) {
+            if chain.behind.is_none() {
+                self.behind.chains.push(place);
+            }
+            let (first, _) = *chain.behind.get_or_insert((link.timestamp, link.timestamp));
+            chain.behind = Some((first, link.timestamp));
         }
         if self.log == Some(place) {
             if let Said::Entry(event_type, payload) = said {
@@ -231,8 +238,10 @@ impl LogVerifier {
 
     /// Holds the whole against what a console does: it signs within a second.
     pub fn demand_seals(&mut self) {
-        let (events, span) = (self.behind.events, self.behind.span());
-        let late = events > MAX_UNSEALED || span > MAX_UNSEALED_TIME;
+        let (events, span) = (self.behind.events, self.unsealed_span());
+        let late = events > MAX_UNSEALED
+            || self.behind.entries > MAX_UNSEALED_ENTRIES
+            || span > MAX_UNSEALED_TIME;
         let never = self.key.is_none() && self.chains.len() > 1;
         if !self.trust.has_keys() || !(late || never) {
             return;
@@ -278,21 +287,34 @@ impl LogVerifier {
                 report.chains.push(checked);
             }
         }
-        for (session, expected) in self.missing {
-            let there = report.chains.iter().any(|chain| chain.session == session);
-            if wanted(&session) && !there {
-                report.chains.push(Checked {
-                    session,
-                    events: 0,
-                    pruned: 0,
-                    verdict: Verdict::Truncated { found: 0, expected },
-                });
-            }
-        }
         report
             .chains
             .sort_by(|one, other| one.session.cmp(&other.session));
         report
+    }
+
+    fn is_wanted(&self, session: &SessionId) -> bool {
+        self.only.as_ref().is_none_or(|only| only == session)
+    }
+
+    /// The longest time that lies between two unsealed events of one session.
+    fn unsealed_span(&self) -> Duration {
+        let read = |text: TimestampText| text.as_str().parse::<Timestamp>().ok();
+        let chains = self.behind.chains.iter();
+        let spans = chains.filter_map(|place| {
+            let (first, last) = self.chains.get(*place)?.behind?;
+            Some(read(last)?.since(read(first)?))
+        });
+        spans.max().unwrap_or_default()
+    }
+
+    /// A signed head covers everything so far.
+    fn forget_behind(&mut self) {
+        for place in std::mem::take(&mut self.behind).chains {
+            if let Some(chain) = self.chains.get_mut(place) {
+                chain.behind = None;
+            }
+        }
     }
 
     fn spread_doubt(&mut self) {
@@ -369,7 +391,12 @@ impl LogVerifier {
         for head in sealed.sessions {
             match self.places.get(&head.session) {
                 Some(&place) => self.entered(place, &head),
-                None => drop(self.missing.insert(head.session, head.count)),
+                None if self.is_wanted(&head.session) => {
+                    // It is missing; what is put in its place later does not make up for it.
+                    let place = self.place(&head.session);
+                    self.entered(place, &head);
+                }
+                None => {}
             }
         }
         for place in std::mem::take(&mut self.changed) {
@@ -418,21 +445,6 @@ pub enum Ended {
     Yes,
     /// It is not.
     No,
-}
-
-impl Behind {
-    fn note(&mut self, at: TimestampText) {
-        self.first = Some(self.first.map_or(at, |first| first.min(at)));
-        self.last = Some(self.last.map_or(at, |last| last.max(at)));
-    }
-
-    fn span(&self) -> std::time::Duration {
-        let read = |text: Option<TimestampText>| text?.as_str().parse::<Timestamp>().ok();
-        match (read(self.first), read(self.last)) {
-            (Some(first), Some(last)) => last.since(first),
-            _ => std::time::Duration::ZERO,
-        }
-    }
 }
 
 /// Whether a record is the first entry of a log.

@@ -9,7 +9,6 @@ use cra_core::store::{Store, StoreError};
 use cra_core::trace::record::Record;
 use cra_core::trace::verify::Trust;
 use rusqlite::params;
-use serde_json::json;
 use tempfile::TempDir;
 
 use super::{connect, of_sessions, open_error, recorded, snapshot_of, wal};
@@ -86,7 +85,9 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
     let told = log
         .iter()
         .find(|entry| entry.event_type == "store_recovered");
-    assert_eq!(told.unwrap().payload["what"], json!(mended));
+    let told = told.unwrap().payload["what"].as_str().unwrap().to_owned();
+    assert!(told.starts_with(&mended), "{told}");
+    assert!(told.contains("events that were there before it"), "{told}");
     drop(store);
     // Once is enough.
     let store = open_again(folder.path());

@@ -2,7 +2,7 @@
 
 use super::super::trust::agrees;
 use super::super::verdict::Verdict;
-use super::{Behind, LogVerifier};
+use super::LogVerifier;
 use crate::trace::head::LogHead;
 
 impl LogVerifier {
@@ -62,7 +62,7 @@ impl LogVerifier {
             self.trust.add_key(key);
         }
         self.key = Some(key);
-        self.behind = Behind::default();
+        self.forget_behind();
     }
 
     /// A head from elsewhere covers the log so far.
