@@ -594,8 +594,12 @@ async fn a_clock_that_is_set_back_does_not_put_off_the_next_seal() {
     bench.until(|s| s.held.len() == 2).await;
     let before = bench.snapshot().chain.head.signed;
     late.advance(Duration::from_secs(2));
-    while store.log().await.unwrap().seal.unwrap().size <= before {
-        tokio::task::yield_now().await;
-    }
+    let sealed = async {
+        while store.log().await.unwrap().seal.unwrap().size <= before {
+            tokio::task::yield_now().await;
+        }
+    };
+    let sealed = tokio::time::timeout(Duration::from_secs(20), sealed).await;
+    sealed.expect("it was put off");
     assert!(verified(&store, 7).await.is_sound());
 }

@@ -134,7 +134,10 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
         keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
         Ok(taken)
     })?;
-    tell(&taken, import.json, "taken in")
+    if import.json {
+        return tell_programs(&taken);
+    }
+    tell(&taken, "taken in")
 }
 
 /// Takes up the log of a store, which must agree with the head that is kept elsewhere.
@@ -242,21 +245,29 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
         Deed::Do => "pruned",
         Deed::Tell => "would be pruned",
     };
-    tell(&pruned, prune.json, done)
+    if prune.json {
+        return tell_programs(&pruned);
+    }
+    tell(&pruned, done)
 }
 
-fn tell(counts: &BTreeMap<SessionId, u64>, as_json: bool, done: &str) -> Result<u8, Failure> {
+/// Tells people what was done to how many events of which sessions.
+fn tell(counts: &BTreeMap<SessionId, u64>, done: &str) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
-    if as_json {
-        serde_json::to_writer_pretty(&mut out, counts).map_err(io::Error::from)?;
-        writeln!(out)?;
-    } else {
-        for (session, count) in counts {
-            writeln!(out, "{session}  {count} events {done}")?;
-        }
-        let events: u64 = counts.values().sum();
-        writeln!(out, "{} sessions, {events} events {done}", counts.len())?;
+    for (session, count) in counts {
+        writeln!(out, "{session}  {count} events {done}")?;
     }
+    let events: u64 = counts.values().sum();
+    writeln!(out, "{} sessions, {events} events {done}", counts.len())?;
+    out.flush()?;
+    Ok(exit::OK)
+}
+
+/// Tells programs the same.
+fn tell_programs(counts: &BTreeMap<SessionId, u64>) -> Result<u8, Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, counts).map_err(io::Error::from)?;
+    writeln!(out)?;
     out.flush()?;
     Ok(exit::OK)
 }
