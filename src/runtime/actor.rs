@@ -86,26 +86,14 @@ struct Written {
 
 impl Actor {
     pub(super) fn new(parts: Beginning) -> Self {
-        let Beginning {
-            engine,
-            ledger,
-            sealing,
-            copies,
-            store,
-            clock,
-            seat,
-            hooks,
-            outside,
-            drafts,
-        } = parts;
         let mut actor = Self {
-            engine,
-            ledger,
-            sealing,
-            copies,
-            store,
-            clock,
-            seat,
+            engine: parts.engine,
+            ledger: parts.ledger,
+            sealing: parts.sealing,
+            copies: parts.copies,
+            store: parts.store,
+            clock: parts.clock,
+            seat: parts.seat,
             verdict: ChainVerdict::Unchecked,
             waiting: HashMap::new(),
             deadlines: BTreeSet::new(),
@@ -113,9 +101,9 @@ impl Actor {
             picture_pending: false,
             changed: false,
             poison: None,
-            hooks,
-            outside,
-            drafts: Arc::new(drafts),
+            hooks: parts.hooks,
+            outside: parts.outside,
+            drafts: Arc::new(parts.drafts),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
         let first = actor.picture();

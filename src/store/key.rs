@@ -125,10 +125,7 @@ pub fn load(
 pub fn prepare_next(folder: &Path, log: &SessionId) -> Result<Signer, KeyError> {
     let path = folder.join(NEXT);
     let signer = generate(&path, log)?;
-    if path.exists() {
-        // An earlier one that never came into use.
-        fs::remove_file(&path).map_err(|source| io_error(&path, source))?;
-    }
+    // An earlier one that never came into use goes.
     write_private(&path, &signer)?;
     Ok(signer)
 }
@@ -187,9 +184,17 @@ fn write_private(path: &Path, signer: &Signer) -> Result<(), KeyError> {
         // Under another name first: whoever finds the key finds all of it.
         let mut name = path.as_os_str().to_owned();
         name.push(".new");
+        // One that was left by a crash may be somebody else's to read.
+        match fs::remove_file(&name) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            Ok(()) | Err(_) => {}
+        }
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let mut file = options.open(&name)?;
+        let mut file = options
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&name)?;
         writeln!(file, "{}", signer.secret())?;
         file.sync_all()?;
         fs::rename(&name, path)?;
@@ -203,5 +208,75 @@ fn io_error(path: &Path, source: io::Error) -> KeyError {
     KeyError::Io {
         path: path.to_owned(),
         source,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn log() -> SessionId {
+        "log-1".parse().unwrap()
+    }
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn a_key_is_made_once_for_its_owner_alone_and_is_not_made_anew_when_it_is_gone() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        // Left by a crash, for everybody to read.
+        fs::write(folder.path().join("cra.key.new"), "half a k").unwrap();
+        let made = load(folder.path(), &log(), History::Unsigned, None).unwrap();
+        assert_eq!(mode(&path), 0o600);
+        let again = load(folder.path(), &log(), History::Signed, None).unwrap();
+        assert_eq!(again.verifier(), made.verifier());
+        assert_eq!(verifier(folder.path()), Some(made.verifier()));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let told = load(folder.path(), &log(), History::Signed, None).unwrap_err();
+        assert!(matches!(told, KeyError::Open { .. }), "{told}");
+        fs::remove_file(&path).unwrap();
+        let told = load(folder.path(), &log(), History::Signed, None).unwrap_err();
+        assert!(matches!(told, KeyError::Gone { .. }), "{told}");
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_key_of_another_log_or_one_that_was_replaced_is_not_signed_with() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = load(folder.path(), &log(), History::Unsigned, None).unwrap();
+        let other = "log-2".parse().unwrap();
+        let told = load(folder.path(), &other, History::Signed, None).unwrap_err();
+        assert!(matches!(told, KeyError::Other { .. }), "{told}");
+        let newer = Signer::generate("cra/log-1").unwrap().verifier();
+        let told = load(folder.path(), &log(), History::Signed, Some(&newer)).unwrap_err();
+        assert!(matches!(told, KeyError::Other { .. }), "{told}");
+        let current = made.verifier();
+        load(folder.path(), &log(), History::Signed, Some(&current)).unwrap();
+    }
+
+    #[test]
+    fn a_next_key_comes_into_use_when_the_log_names_it_and_a_torn_one_is_in_nobodys_way() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = load(folder.path(), &log(), History::Unsigned, None).unwrap();
+        let (first, next_path) = (first.verifier(), folder.path().join(NEXT));
+        fs::write(&next_path, "PRIVATE+KEY+cra/lo").unwrap();
+        let used = load(folder.path(), &log(), History::Signed, Some(&first)).unwrap();
+        assert_eq!(used.verifier(), first);
+        let next = prepare_next(folder.path(), &log()).unwrap().verifier();
+        assert_eq!(mode(&next_path), 0o600);
+        let used = load(folder.path(), &log(), History::Signed, Some(&first)).unwrap();
+        assert_eq!(
+            used.verifier(),
+            first,
+            "the log does not name the next one yet"
+        );
+        let used = load(folder.path(), &log(), History::Signed, Some(&next)).unwrap();
+        assert_eq!(used.verifier(), next);
+        assert!(!next_path.exists());
     }
 }

@@ -410,6 +410,23 @@ fn diff_names_where_two_sessions_part_and_what_differs() {
 }
 
 #[test]
+fn no_chain_is_called_proven_while_the_log_over_it_does_not_hold() {
+    let desk = Desk::recorded();
+    desk.sql("DELETE FROM seals");
+    for args in [
+        &["trace", "replay", "s-1"][..],
+        &["trace", "diff", "s-1", "s-1"],
+    ] {
+        let said = desk.run(args);
+        assert_eq!(said.code, 6, "{}", said.out);
+        let told = "the log over it does not hold: DIVERGED";
+        assert!(said.out.contains(told), "{}", said.out);
+    }
+    let html = desk.run(&["trace", "export", "--format", "html"]).out;
+    assert!(html.contains("1 of 1 chains do NOT hold."));
+}
+
+#[test]
 fn a_session_is_replayed_from_an_exported_file_as_from_the_store() {
     let desk = Desk::of(lived);
     let file = desk.0.path().join("all.jsonl");

@@ -278,3 +278,35 @@ fn in_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fa
         .build();
     runtime.map_err(Failure::Tokio)?.block_on(work)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_that_was_not_the_one_verified_is_not_taken_in() {
+        let path = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/data/corpus/trace/chain.jsonl"
+        );
+        let (report, sessions) = look_at(Path::new(path)).unwrap();
+        assert!(report.is_sound(), "{report:?}");
+        let honest: Result<Vec<_>, _> = records(Path::new(path)).unwrap().collect();
+        let honest = honest.unwrap();
+        assert!(honest.iter().all(|record| is_verified(record, &sessions)));
+        let record = honest.first().unwrap();
+        let mut changed = record.clone();
+        changed.text = record.text.replacen("00", "11", 1);
+        assert!(!is_verified(&changed, &sessions), "another text");
+        changed.hash = Digest::of(&changed.text);
+        assert!(!is_verified(&changed, &sessions), "with a hash that fits");
+        let mut later = record.clone();
+        later.sequence = 1_000;
+        assert!(!is_verified(&later, &sessions), "one more than there were");
+        later.session = "other".parse().unwrap();
+        assert!(
+            !is_verified(&later, &sessions),
+            "a session that was not there"
+        );
+    }
+}

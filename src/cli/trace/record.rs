@@ -145,8 +145,7 @@ impl Source for Record {
     }
 
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, Failure> {
-        let mut checked = self.report()?.chains.iter();
-        Ok(checked.find(|one| one.session == *session).cloned())
+        Ok(self.report()?.of_session(session))
     }
 }
 

@@ -45,6 +45,20 @@ impl Report {
         log.chain(chains).find(|(_, verdict)| !verdict.is_sound())
     }
 
+    /// What was found about one session. A chain is not called proven while the log over it does not
+    /// hold.
+    #[must_use]
+    pub fn of_session(&self, session: &SessionId) -> Option<Checked> {
+        let mut chains = self.chains.iter();
+        let mut checked = chains.find(|chain| chain.session == *session)?.clone();
+        let log = self.log.as_ref().filter(|log| !log.verdict.is_sound());
+        if let (Some(log), true) = (log, checked.verdict.is_sound()) {
+            let what = format!("the log over it does not hold: {}", log.verdict);
+            checked.verdict = Verdict::diverged(0, what);
+        }
+        Some(checked)
+    }
+
     /// Events that were read, those of the log included.
     #[must_use]
     pub fn events(&self) -> u64 {
