@@ -54,7 +54,8 @@ pub(super) struct Common {
     #[arg(long, global = true, env = "CRA_EXTENSIONS", value_name = "FILE")]
     pub(super) extensions: Option<PathBuf>,
 
-    /// Keep a copy of the record's signed head in this file: best on another disk or machine
+    /// Keep a copy of the record's signed head in this file: best on another disk or machine. What there
+    /// is of it is held against the record
     #[arg(long, global = true, env = "CRA_HEAD_FILE", value_name = "FILE")]
     pub(super) head_file: Option<PathBuf>,
 
@@ -79,7 +80,7 @@ pub(super) enum Command {
     /// Run a scripted session against an Atlas and check what comes of it; exits with 4 when an
     /// expectation fails
     Run(Run),
-    /// Read and verify the record
+    /// Read, verify, hand over and look after the record
     Trace {
         #[command(subcommand)]
         command: TraceCommand,

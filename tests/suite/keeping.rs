@@ -148,6 +148,21 @@ fn a_key_hands_over_to_another_and_the_old_one_still_verifies() {
         said.contains("s-1") && said.contains("WITNESSED 0..7"),
         "{said}"
     );
+    // The same where it is kept in a file.
+    let kept = desk.0.path().join("head");
+    fs::write(&kept, &head).unwrap();
+    let said = runs(
+        &desk,
+        &["trace", "verify", "--head-file", kept.to_str().unwrap()],
+    );
+    assert!(said.contains("WITNESSED 0..7"), "{said}");
+    fs::write(&kept, head.replacen("\n4\n", "\n400\n", 1)).unwrap();
+    let said = desk.run(&["trace", "verify", "--head-file", kept.to_str().unwrap()]);
+    assert!(
+        said.code == 6 && said.out.contains("TRUNCATED"),
+        "{}",
+        said.out
+    );
     // Somebody else's key proves nothing.
     let stranger = runs(&Desk::recorded(), &["trace", "key"]);
     let refused = desk.run(&["trace", "verify", "--key", stranger.trim()]);

@@ -12,7 +12,7 @@ pub(in crate::cli) enum TraceCommand {
     List(List),
     /// Show the events of a session
     Show(Show),
-    /// Check that chains hold; exits with 6 when one does not
+    /// Say how much of the record is proven; exits with 6 when something does not hold
     Verify(Verify),
     /// Tell a session step by step, or what held at one of its events
     Replay(Replay),

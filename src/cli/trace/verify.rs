@@ -14,6 +14,7 @@ use super::{open, recorded};
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
+use crate::runtime::{StartError, witness};
 use crate::store::key;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl::LinesVerifier;
@@ -77,6 +78,10 @@ fn trust(settings: &Settings, verify: &Verify) -> Result<Trust, Failure> {
     });
     if let Some(key) = named.transpose()? {
         trust = trust.key(key);
+    }
+    if let (Some(path), None) = (&settings.head_file, &verify.file) {
+        let kept = witness::read(path).map_err(StartError::HeadFile)?;
+        trust = kept.into_iter().fold(trust, Trust::known);
     }
     for known in &verify.known_head {
         let text = text_or_file(known, |text| text.contains('\n'))?;
