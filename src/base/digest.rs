@@ -93,15 +93,6 @@ fn digit(value: u8) -> u8 {
     }
 }
 
-/// The value of a digit; more than 15 for anything else.
-fn value(digit: u8) -> u8 {
-    match digit {
-        b'0'..=b'9' => digit - b'0',
-        b'a'..=b'f' => digit - b'a' + 10,
-        _ => 0xff,
-    }
-}
-
 impl fmt::Debug for Digest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{self}")
@@ -112,20 +103,24 @@ impl FromStr for Digest {
     type Err = DigestError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        if text.len() != 64 {
-            return Err(DigestError);
+        let digits: &[u8; 64] = text.as_bytes().try_into().map_err(|_| DigestError)?;
+        // All at once, and what is no digit is looked for at the end: chains are long.
+        let (mut values, mut wrong) = ([0; 64], 0);
+        for (value, &digit) in values.iter_mut().zip(digits) {
+            let (number, letter) = (digit.wrapping_sub(b'0'), digit.wrapping_sub(b'a'));
+            *value = if number < 10 {
+                number
+            } else {
+                letter.wrapping_add(10)
+            };
+            wrong |= u8::from(number > 9) & u8::from(letter > 5);
         }
+        let (pairs, _) = values.as_chunks::<2>();
         let mut bytes = [0; 32];
-        // What is no digit has a high bit, and is looked for once, at the end.
-        let mut wrong = 0;
-        for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-            if let [high, low] = *pair {
-                let (high, low) = (value(high), value(low));
-                wrong |= high | low;
-                *byte = high << 4 | low;
-            }
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+            *byte = high << 4 | low;
         }
-        if wrong > 15 {
+        if wrong != 0 {
             return Err(DigestError);
         }
         Ok(Self(bytes))

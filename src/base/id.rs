@@ -18,31 +18,49 @@ pub struct IdError {
 /// Whether `text` may stand in a record's envelope, where `:` separates the fields.
 #[must_use]
 pub fn is_restricted(text: &str) -> bool {
-    is_id_length(text) && has_restricted_bytes(text.as_bytes(), b'-')
+    is_id_length(text) && has_restricted_bytes(text.as_bytes())
 }
 
-/// Whether every one of `names` may stand in an envelope, where all of them lie in `text` with nothing but
-/// `:` between them. All are looked at in one pass.
+/// Whether `text` is names that may stand in an envelope, with this many `:` between and behind them, as
+/// they mostly are: lower-case, and not long. How long each of them is, is not looked at.
 #[must_use]
-pub fn are_restricted(text: &str, names: &[&str]) -> bool {
-    names.iter().all(|name| is_id_length(name)) && has_restricted_bytes(text.as_bytes(), b':')
+pub fn are_usual(text: &str, separators: u8) -> bool {
+    let bytes = text.as_bytes();
+    // Sixteen at a time is what processors look at at once: what is left over is looked at again, as the
+    // end of the last sixteen.
+    let (chunks, rest) = bytes.as_chunks::<16>();
+    let chunks = chunks.as_flattened();
+    let odd = |odd: u8, byte: &u8| {
+        let letter = u8::from(byte.wrapping_sub(b'a') < 26);
+        // A `:` comes behind the digits.
+        let digit = u8::from(byte.wrapping_sub(b'0') < 11);
+        odd | ((letter | digit | u8::from(*byte == b'-')) ^ 1)
+    };
+    let count = |count: u8, byte: &u8| count.wrapping_add(u8::from(*byte == b':'));
+    let fits = bytes
+        .last_chunk::<16>()
+        .is_some_and(|last| chunks.iter().fold(0, odd) | last.iter().fold(0, odd) == 0);
+    // So that a byte can count them.
+    let short = u8::try_from(bytes.len()).is_ok();
+    fits && short && rest.iter().fold(chunks.iter().fold(0, count), count) == separators
 }
 
-fn is_id_length(text: &str) -> bool {
+/// Whether a name is as long as one may be.
+#[must_use]
+pub fn is_id_length(text: &str) -> bool {
     (1..=MAX_ID_LEN).contains(&text.len())
 }
 
-/// Whether these are bytes of identifiers alone, or `also`. Without branches, so that it is done for many
-/// bytes at once: verification does it for every record.
-fn has_restricted_bytes(bytes: &[u8], also: u8) -> bool {
-    let wrong = bytes.iter().fold(0, |wrong, &b| {
-        let letter = u8::from((b | 0x20).wrapping_sub(b'a') < 26);
-        let digit = u8::from(b.wrapping_sub(b'0') < 10);
-        let mark = u8::from(b == b'.') | u8::from(b == b'_') | u8::from(b == b'-');
-        let also = u8::from(b == also);
-        wrong | ((letter | digit | mark | also) ^ 1)
+/// Whether these are bytes of identifiers. Without branches, so that it is done for many bytes at once.
+fn has_restricted_bytes(bytes: &[u8]) -> bool {
+    let odd = bytes.iter().fold(0, |odd, &byte| {
+        let letter = u8::from((byte | 0x20).wrapping_sub(b'a') < 26);
+        let digit = u8::from(byte.wrapping_sub(b'0') < 10);
+        // `-` and `.` are neighbours.
+        let mark = u8::from(byte.wrapping_sub(b'-') < 2) | u8::from(byte == b'_');
+        odd | ((letter | digit | mark) ^ 1)
     });
-    wrong == 0
+    odd == 0
 }
 
 macro_rules! restricted_id {
@@ -196,10 +214,28 @@ mod tests {
     fn every_byte_is_told_whether_it_may_stand_in_an_id() {
         for byte in 0..=u8::MAX {
             let fine = byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
-            assert_eq!(has_restricted_bytes(&[b'a', byte], b'-'), fine, "{byte}");
-            let fine = fine || byte == b':';
-            assert_eq!(has_restricted_bytes(&[b'a', byte], b':'), fine, "{byte}");
+            assert_eq!(has_restricted_bytes(&[b'a', byte]), fine, "{byte}");
         }
+    }
+
+    #[test]
+    fn usual_names_have_what_names_may_have_and_the_separators_that_are_told() {
+        // At every place, of texts that do and do not end with sixteen bytes.
+        for length in [16, 17, 31, 32, 40] {
+            for place in 0..length {
+                for byte in 0..=0x7f_u8 {
+                    let mut text = vec![b'a'; length];
+                    text[place] = byte;
+                    let text = String::from_utf8(text).unwrap();
+                    let fine = byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+                    assert_eq!(are_usual(&text, 0), fine, "{text}");
+                    assert_eq!(are_usual(&text, 1), byte == b':', "{text}");
+                }
+            }
+        }
+        // More than a byte can count.
+        assert!(!are_usual(&":".repeat(256 + 5), 5));
+        assert!(!are_usual("s-1", 0), "too short to be looked at at once");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use crate::trace::verify::{Head, Report, Trust};
 mod medium;
 mod migrate;
 mod reader;
+mod rows;
 mod schema;
 mod verify;
 mod wal;

@@ -8,7 +8,7 @@
 use crate::base::canon;
 use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
-use crate::base::id::{are_restricted, is_restricted};
+use crate::base::id::{are_usual, is_id_length, is_restricted};
 use crate::base::limits::MAX_ID_LEN;
 
 use super::event::TRACE_VERSION;
@@ -87,6 +87,50 @@ impl<'a> Envelope<'a> {
         Ok(envelope)
     }
 
+    /// Takes a text apart and checks its names, as quickly as can be for one that is as they mostly are:
+    /// names of 36 characters. `None` says nothing about the text.
+    #[inline]
+    pub(super) fn take_usual_apart(text: &'a str) -> Option<Self> {
+        let names = text.strip_prefix(TRACE_VERSION)?.strip_prefix(':')?;
+        let mut rest = names;
+        let event_id = usual_field(&mut rest)?;
+        let trace_id = usual_field(&mut rest)?;
+        let span_id = usual_field(&mut rest)?;
+        let parent_span_id = usual_field(&mut rest)?;
+        let session_id = usual_field(&mut rest)?;
+        let (sequence, behind) = leading_number(rest)?;
+        let names = names.get(..names.len() - behind.len())?;
+        let (timestamp, behind) = behind
+            .strip_prefix(':')?
+            .split_at_checked(TimestampText::WIDTH)?;
+        rest = behind.strip_prefix(':')?;
+        let event_type = rest.get(..memchr::memchr(b':', rest.as_bytes())?)?;
+        rest = rest.get(event_type.len() + 1..)?;
+        let (payload, behind) = rest.split_at_checked(rest.len().checked_sub(HASH_BEHIND)?)?;
+        let envelope = Self {
+            trace_version: TRACE_VERSION,
+            event_id,
+            trace_id,
+            span_id,
+            parent_span_id,
+            session_id,
+            sequence,
+            timestamp,
+            event_type,
+            payload,
+            previous_hash: behind.strip_prefix(':')?,
+        };
+        // There are five before the sequence: with none more, no name has one in it.
+        (are_usual(names, 5) && is_restricted(event_type) && envelope.has_names())
+            .then_some(envelope)
+    }
+
+    /// Whether every name is there, and none is too long.
+    fn has_names(&self) -> bool {
+        let names = [self.event_id, self.trace_id, self.span_id, self.session_id];
+        names.iter().all(|name| is_id_length(name)) && self.parent_span_id.len() <= MAX_ID_LEN
+    }
+
     /// Takes a text apart. Whether every field is one that a writer writes is for [`Envelope::check`].
     pub(super) fn take_apart(text: &'a str) -> Result<Self, String> {
         let mut rest = text;
@@ -128,7 +172,10 @@ impl<'a> Envelope<'a> {
     /// # Errors
     /// In words, when one is not.
     pub fn check(&self) -> Result<(), String> {
-        self.check_names_and_content()?;
+        self.check_names()?;
+        if !self.is_pruned() && !canon::is_canonical_object(self.payload) {
+            return Err(NOT_CANONICAL.to_owned());
+        }
         if TimestampText::read(self.timestamp).is_none() {
             return Err("timestamp is not in the fixed form".to_owned());
         }
@@ -136,12 +183,6 @@ impl<'a> Envelope<'a> {
             return Err("previous_hash is not a hash".to_owned());
         }
         Ok(())
-    }
-
-    /// The part of [`Envelope::check`] that leaves out what a verifier reads anyway.
-    fn check_names_and_content(&self) -> Result<(), String> {
-        self.check_names()?;
-        self.check_content()
     }
 
     /// Whether version and identifiers are ones that a writer writes.
@@ -164,41 +205,13 @@ impl<'a> Envelope<'a> {
         }
         Ok(())
     }
-
-    /// The same for an envelope that was just taken apart, with the text it was taken from.
-    pub(super) fn check_taken_apart(&self, text: &str) -> Result<(), String> {
-        let names = [
-            self.event_id,
-            self.trace_id,
-            self.span_id,
-            self.session_id,
-            self.event_type,
-        ];
-        let behind = TimestampText::WIDTH + 2 + self.event_type.len() + 1 + self.payload.len();
-        let before = text.len().checked_sub(behind + HASH_BEHIND);
-        let before = before.and_then(|end| text.get(..end));
-        let parent = self.parent_span_id.len() <= MAX_ID_LEN;
-        let quick = before.is_some_and(|before| {
-            // From the first identifier up to the sequence there is nothing else.
-            parent && are_restricted(before, &names) && are_restricted(self.event_type, &[])
-        });
-        if quick && self.trace_version == TRACE_VERSION {
-            return self.check_content();
-        }
-        // Slowly, to say what is wrong.
-        self.check_names_and_content()
-    }
-
-    fn check_content(&self) -> Result<(), String> {
-        if !self.is_pruned() && !canon::is_canonical_object(self.payload) {
-            return Err("payload is not a JSON object in canonical form".to_owned());
-        }
-        Ok(())
-    }
 }
 
+/// What is said of a payload that [`canon`] would have written in another way.
+pub(super) const NOT_CANONICAL: &str = "payload is not a JSON object in canonical form";
+
 /// A `:` and the hash behind it.
-const HASH_BEHIND: usize = 65;
+pub(super) const HASH_BEHIND: usize = 65;
 
 fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
     let ends = || format!("ends before its {name} does");
@@ -206,6 +219,33 @@ fn field<'a>(rest: &mut &'a str, name: &str) -> Result<&'a str, String> {
     let (field, behind) = rest.split_at_checked(at).ok_or_else(ends)?;
     *rest = behind.strip_prefix(':').ok_or_else(ends)?;
     Ok(field)
+}
+
+/// A field that likely has 36 characters. One that is shorter may be taken together with what follows.
+fn usual_field<'a>(rest: &mut &'a str) -> Option<&'a str> {
+    let at = match rest.as_bytes().get(36) {
+        Some(b':') => 36,
+        Some(_) | None => memchr::memchr(b':', rest.as_bytes())?,
+    };
+    let (field, behind) = rest.split_at_checked(at)?;
+    *rest = behind.strip_prefix(':')?;
+    Some(field)
+}
+
+/// A number as it is written, and what stands behind it. One of more than 18 digits may be too large, and
+/// is not read.
+fn leading_number(text: &str) -> Option<(u64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit);
+    let mut length = 0;
+    let number = digits.take(19).fold(0, |number: u64, digit| {
+        length += 1;
+        number
+            .wrapping_mul(10)
+            .wrapping_add(u64::from(digit - b'0'))
+    });
+    let (digits, behind) = text.split_at_checked(length)?;
+    let plain = digits == "0" || !digits.starts_with('0');
+    (plain && (1..=18).contains(&length)).then_some((number, behind))
 }
 
 fn check_id(name: &str, id: &str) -> Result<(), String> {
@@ -218,9 +258,16 @@ fn check_id(name: &str, id: &str) -> Result<(), String> {
 }
 
 /// A number as it is written: no sign, no leading zero.
-fn read_number(text: &str) -> Option<u64> {
-    let plain = text == "0" || !text.starts_with(['0', '+']);
-    text.parse().ok().filter(|_| plain)
+pub(super) fn read_number(text: &str) -> Option<u64> {
+    match leading_number(text) {
+        Some((number, "")) => Some(number),
+        Some(_) => None,
+        // One that is long, or none.
+        None => {
+            let plain = !text.starts_with(['0', '+']);
+            text.parse().ok().filter(|_| plain)
+        }
+    }
 }
 
 pub(super) fn shown(text: &str) -> String {
@@ -234,4 +281,67 @@ pub fn hash(envelope: &Envelope<'_>) -> Digest {
     let mut text = String::with_capacity(512);
     envelope.write(&mut text);
     Digest::of(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// A name as they mostly are, or not.
+    fn name() -> impl Strategy<Value = String> {
+        prop_oneof![
+            "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}",
+            "[a-zA-Z0-9._-]{0,40}"
+        ]
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        (prop::array::uniform5(name()), 0..1000_u64, "[a-z_]{0,20}").prop_map(
+            |(names, sequence, kind)| {
+                let names = names.join(":");
+                let hash = "0".repeat(64);
+                format!("1.0:{names}:{sequence}:2026-01-01T00:00:00.000000Z:{kind}:{{}}:{hash}")
+            },
+        )
+    }
+
+    #[test]
+    fn a_text_as_they_mostly_are_is_taken_apart_quickly() {
+        let id = "01234567-89ab-cdef-0123-456789abcdef";
+        let hash = "0".repeat(64);
+        for parent in ["", id] {
+            let text = format!(
+                "1.0:{id}:{id}:{id}:{parent}:{id}:7:2026-01-01T00:00:00.000000Z:a_b:{{}}:{hash}"
+            );
+            let usual = Envelope::take_usual_apart(&text).unwrap();
+            assert_eq!(Ok(usual), Envelope::split(&text));
+        }
+    }
+
+    proptest! {
+        /// What is taken apart quickly is what is taken apart slowly, and is checked as strictly.
+        #[test]
+        fn quickly_is_never_otherwise(
+            text in text(),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
+        ) {
+            let mut bytes = text.into_bytes();
+            for (place, byte) in changes {
+                let place = place.index(bytes.len());
+                bytes[place] = if byte > 0x7f { b':' } else { byte };
+            }
+            let text = String::from_utf8(bytes).unwrap();
+            if let Some(usual) = Envelope::take_usual_apart(&text) {
+                prop_assert_eq!(Ok(usual), Envelope::take_apart(&text));
+                prop_assert_eq!(usual.check_names(), Ok(()));
+            }
+        }
+
+        #[test]
+        fn numbers_are_read_as_they_are_written(text in "[+0-9]{0,21}") {
+            let strictly = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
+            prop_assert_eq!(read_number(&text), strictly);
+        }
+    }
 }

@@ -3,12 +3,13 @@
 use serde_json::{Map, Value};
 
 use crate::base::canon::{canonical, object_length};
+use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
-use super::event::Event;
-use super::hash::Envelope;
-use super::verify::{Link, LogVerifier, Report, Trust};
+use super::event::{Event, TRACE_VERSION};
+use super::hash::{Envelope, read_number};
+use super::verify::{LogVerifier, Report, Trust, check};
 
 /// The line of an event, without the line feed.
 #[must_use]
@@ -70,8 +71,73 @@ pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
 fn scan(text: &str) -> Result<(Envelope<'_>, Digest), String> {
     let scanned = Scanner { rest: text }.line();
     let (envelope, hash) = scanned.ok_or_else(|| explain(text))?;
-    let hash = hash.parse().map_err(|_| "hash is not a hash".to_owned())?;
-    Ok((envelope, hash))
+    Ok((envelope, read_hash(hash)?))
+}
+
+fn read_hash(hash: &str) -> Result<Digest, String> {
+    hash.parse().map_err(|_| "hash is not a hash".to_owned())
+}
+
+/// The fields of a line that is as they mostly are, from both of its ends: what is left between them is the
+/// payload, which is not looked at. `None` says nothing about the line.
+///
+/// Nothing is proven of the fields either. A name that cannot stand in an envelope must be refused
+/// afterwards: only then do they lie in the line as they seem to.
+fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
+    let mut rest = line;
+    let mut from_start = |before: &str, width: usize| {
+        let behind = rest.strip_prefix(before)?;
+        let width = match behind.as_bytes().get(width) {
+            Some(b'"') => width,
+            Some(_) | None => memchr::memchr(b'"', behind.as_bytes())?,
+        };
+        let (field, behind) = behind.split_at_checked(width)?;
+        rest = behind;
+        Some(field)
+    };
+    let event_id = from_start("{\"event_id\":\"", 36)?;
+    let event_type = from_start("\",\"event_type\":\"", 0)?;
+    let hash = from_start("\",\"hash\":\"", 64)?;
+    let parent_span_id = from_start("\",\"parent_span_id\":\"", 36);
+    let mut rest = rest.strip_prefix('"')?.strip_suffix("\"}")?;
+    let mut from_end = |before: &str, width: usize| {
+        let (ahead, field) = rest.split_at_checked(rest.len().checked_sub(width)?)?;
+        rest = ahead.strip_suffix(before)?;
+        Some(field)
+    };
+    let trace_version = from_end("\",\"trace_version\":\"", TRACE_VERSION.len())?;
+    let trace_id = from_end("\",\"trace_id\":\"", 36)?;
+    let timestamp = from_end("\",\"timestamp\":\"", TimestampText::WIDTH)?;
+    let span_id = from_end(",\"span_id\":\"", 36)?;
+    let rest = rest.strip_suffix('"')?;
+    let (rest, session_id) = rest.split_at_checked(memchr::memrchr(b'"', rest.as_bytes())? + 1)?;
+    let rest = rest.strip_suffix(",\"session_id\":\"")?;
+    let (rest, sequence) = rest.split_at_checked(memchr::memrchr(b':', rest.as_bytes())? + 1)?;
+    let rest = rest.strip_suffix("\",\"sequence\":")?;
+    let (rest, previous_hash) = rest.split_at_checked(rest.len().checked_sub(64)?)?;
+    let payload = rest.strip_suffix(",\"previous_hash\":\"")?;
+    let envelope = Envelope {
+        trace_version,
+        event_id,
+        trace_id,
+        span_id,
+        // An empty one would read as one that is absent.
+        parent_span_id: match parent_span_id {
+            Some("") => return None,
+            Some(parent) => parent,
+            None => "",
+        },
+        session_id,
+        sequence: read_number(sequence)?,
+        timestamp,
+        event_type,
+        payload: match payload {
+            "" => "",
+            some => some.strip_prefix(",\"payload\":")?,
+        },
+        previous_hash,
+    };
+    Some((envelope, hash))
 }
 
 /// Reads the event of a line, for showing it. Nothing is proven by that.
@@ -143,8 +209,7 @@ impl<'a> Scanner<'a> {
         let length = rest.bytes().position(|byte| !byte.is_ascii_digit())?;
         let (digits, rest) = rest.split_at_checked(length)?;
         self.rest = rest;
-        let plain = digits == "0" || !digits.starts_with('0');
-        digits.parse().ok().filter(|_| plain)
+        read_number(digits)
     }
 
     /// The details; empty where there are none because they were pruned.
@@ -239,30 +304,34 @@ impl LinesVerifier {
     /// Takes the next line, without its line feed.
     pub fn push(&mut self, text: &[u8]) {
         self.lines += 1;
-        let number = self.lines;
         let read = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned());
         let read = read.and_then(|text| {
-            let (envelope, hash) = scan(text)?;
-            // That the payload is canonical was seen when its end was looked for.
-            envelope.check_names()?;
-            let link = Link::of(&envelope, hash)?;
-            Ok((envelope, link))
+            let (envelope, hash) = match usual(text) {
+                Some((envelope, hash)) => (envelope, read_hash(hash)?),
+                None => scan(text)?,
+            };
+            self.text.clear();
+            envelope.write(&mut self.text);
+            Ok(hash)
         });
-        match read {
-            Ok((envelope, link)) => {
-                self.text.clear();
-                envelope.write(&mut self.text);
-                if !envelope.is_pruned() && Digest::of(&self.text) != link.hash {
-                    let place = envelope.session_id.parse();
-                    let place = place.ok().map(|session| self.log.place(&session));
-                    self.log
-                        .unreadable(place, "hash does not match the content");
-                    return;
-                }
-                self.log.push(&envelope, &link, &self.text);
-            }
-            Err(what) => self.log.unreadable(None, &format!("line {number} {what}")),
+        let checked = read.and_then(|hash| check(&self.text, &hash));
+        match checked {
+            Ok((envelope, link)) => self.log.push(&envelope, &link, &self.text),
+            Err(what) => self.fail(text, &what),
         }
+    }
+
+    /// Notes a line that does not hold: as its session's, if it is a record but for its hash.
+    fn fail(&mut self, line: &[u8], what: &str) {
+        let line = std::str::from_utf8(line).ok();
+        let read = line.and_then(|line| read_line(line).ok());
+        let session = read.and_then(|(envelope, _)| envelope.session_id.parse().ok());
+        if let Some(session) = session {
+            let place = self.log.place(&session);
+            return self.log.unreadable(Some(place), what);
+        }
+        let number = self.lines;
+        self.log.unreadable(None, &format!("line {number} {what}"));
     }
 
     /// Holds the lines against what a console does: see [`LogVerifier::demand_seals`].
@@ -294,4 +363,70 @@ pub fn verify(text: &[u8], trust: Trust) -> Report {
             .for_each(|line| verifier.push(line));
     }
     verifier.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ID: &str = "01234567-89ab-cdef-0123-456789abcdef";
+
+    fn lines(session: &str, payload: &str) -> Vec<String> {
+        let hash = Digest::of("x");
+        let previous = hash.to_string();
+        let lines = ["", ID, "p-1"].map(|parent_span_id| {
+            let envelope = Envelope {
+                trace_version: TRACE_VERSION,
+                event_id: ID,
+                trace_id: ID,
+                span_id: ID,
+                parent_span_id,
+                session_id: session,
+                sequence: 12,
+                timestamp: "2026-01-01T00:00:00.000000Z",
+                event_type: "action_completed",
+                payload,
+                previous_hash: &previous,
+            };
+            let mut line = String::new();
+            write_line(&envelope, &hash, &mut line);
+            line
+        });
+        lines.to_vec()
+    }
+
+    #[test]
+    fn a_line_as_they_mostly_are_is_read_from_its_ends() {
+        for payload in ["", "{}", r#"{"a":"\",\"previous_hash\":\"x"}"#] {
+            for session in [ID, "s-1"] {
+                for line in lines(session, payload) {
+                    let (envelope, hash) = usual(&line).unwrap();
+                    let read = (envelope, hash.parse().unwrap());
+                    assert_eq!(Ok(read), read_line(&line), "{line}");
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Whatever is changed in a line: read from its ends and found to be a record, it is one.
+        #[test]
+        fn from_its_ends_is_never_otherwise(
+            line in prop::sample::select(lines("s-1", r#"{"a":"b"}"#)),
+            changes in prop::collection::vec((any::<prop::sample::Index>(), "[ -~]{0,3}"), 0..3),
+        ) {
+            let mut line = line;
+            for (place, text) in changes {
+                let place = place.index(line.len());
+                let end = (place + 1).min(line.len());
+                line.replace_range(place..end, &text);
+            }
+            if let Some((envelope, hash)) = usual(&line)
+                && let (Ok(()), Ok(hash)) = (envelope.check(), hash.parse())
+            {
+                prop_assert_eq!(Ok((envelope, hash)), read_line(&line), "{}", line);
+            }
+        }
+    }
 }

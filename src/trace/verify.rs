@@ -9,10 +9,11 @@
 
 use std::borrow::Cow;
 
+use crate::base::canon;
 use crate::base::clock::TimestampText;
 use crate::base::digest::Digest;
 
-use super::hash::Envelope;
+use super::hash::{Envelope, HASH_BEHIND, NOT_CANONICAL};
 use super::record::SESSION_ENDED;
 
 mod chain;
@@ -46,6 +47,7 @@ impl Link {
     ///
     /// # Errors
     /// When it has no such fields.
+    #[inline]
     pub fn of(envelope: &Envelope<'_>, hash: Digest) -> Result<Self, String> {
         let timestamp = TimestampText::read(envelope.timestamp);
         let previous = envelope.previous_hash.parse();
@@ -56,6 +58,83 @@ impl Link {
             hash,
             ends: envelope.event_type == SESSION_ENDED,
         })
+    }
+}
+
+/// Sound records of one chain that follow one another: what matters about them for the rest of it.
+#[derive(Clone, Copy, Debug)]
+pub struct Stretch {
+    /// Where it begins, when, and behind what.
+    sequence: u64,
+    first_at: TimestampText,
+    previous: Digest,
+    count: u64,
+    end: End,
+    ends: bool,
+}
+
+/// The end of a chain, or of a part of one: what the next record has to fit.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    at: TimestampText,
+    hash: Digest,
+}
+
+impl From<&Link> for Stretch {
+    #[inline]
+    fn from(link: &Link) -> Self {
+        Self {
+            sequence: link.sequence,
+            first_at: link.timestamp,
+            previous: link.previous,
+            count: 1,
+            end: End {
+                at: link.timestamp,
+                hash: link.hash,
+            },
+            ends: link.ends,
+        }
+    }
+}
+
+/// Whether a record was taken in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extended {
+    /// It follows.
+    Yes,
+    /// It does not, and begins something else.
+    No,
+}
+
+impl Stretch {
+    /// Takes in the record behind the last one, if it follows.
+    #[inline]
+    pub fn extend(&mut self, link: &Link) -> Extended {
+        let follows = link.sequence == self.sequence + self.count
+            && link.previous == self.end.hash
+            && link.timestamp >= self.end.at;
+        if !follows {
+            return Extended::No;
+        }
+        self.count += 1;
+        self.end.at = link.timestamp;
+        self.end.hash = link.hash;
+        self.ends |= link.ends;
+        Extended::Yes
+    }
+
+    /// Why it cannot follow a chain of `count` records, if it cannot.
+    fn misfit(&self, count: u64, end: Option<&End>) -> Option<String> {
+        if self.sequence != count {
+            return Some(format!("sequence is {}, not {count}", self.sequence));
+        }
+        if end.is_some_and(|end| self.first_at < end.at) {
+            return Some("is earlier than the event before".to_owned());
+        }
+        if self.previous != end.map_or(Digest::ZERO, |end| end.hash) {
+            return Some("previous_hash is not the hash of the event before".to_owned());
+        }
+        None
     }
 }
 
@@ -114,11 +193,27 @@ impl<'a> Said<'a> {
 ///
 /// # Errors
 /// In words, when it is not one that a writer wrote.
+#[inline]
 pub fn check<'t>(text: &'t str, hash: &Digest) -> Result<(Envelope<'t>, Link), String> {
-    let envelope = Envelope::take_apart(text)?;
-    envelope.check_taken_apart(text)?;
+    let envelope = if let Some(usual) = Envelope::take_usual_apart(text) {
+        usual
+    } else {
+        let envelope = Envelope::take_apart(text)?;
+        envelope.check_names()?;
+        envelope
+    };
     let link = Link::of(&envelope, *hash)?;
-    if !envelope.is_pruned() && Digest::of(text) != *hash {
+    if envelope.is_pruned() {
+        return Ok((envelope, link));
+    }
+    // What stands behind the payload is looked at too, and is no part of it: a text that does not end
+    // with what is looked for is gone over in larger steps.
+    let start = text.len() - envelope.payload.len() - HASH_BEHIND;
+    let length = text.get(start..).and_then(canon::object_length);
+    if length != Some(envelope.payload.len()) {
+        return Err(NOT_CANONICAL.to_owned());
+    }
+    if Digest::of(text) != *hash {
         return Err("hash does not match the content".to_owned());
     }
     Ok((envelope, link))

@@ -110,7 +110,9 @@ fn pruning_leaves_place_time_and_hash_and_the_log_says_what_is_left() {
     runs(&other, &["trace", "import", file.to_str().unwrap()]);
     verified(&other);
     // What is left cannot be changed.
-    desk.sql("UPDATE events SET record = replace(record, ':policy_checked:', ':policy_chequed:')");
+    desk.sql(
+        "UPDATE events SET records = replace(records, ':policy_checked:', ':policy_chequed:')",
+    );
     let said = desk.run(&["trace", "verify"]);
     assert!(
         said.code == 6 && said.out.contains("DIVERGED"),

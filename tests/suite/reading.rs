@@ -350,7 +350,7 @@ fn replay_tells_machines_each_step_and_where_it_stopped() {
 #[test]
 fn a_broken_chain_is_told_and_called_broken() {
     let desk = Desk::of(lived);
-    desk.sql("UPDATE events SET record = replace(record, 'op-1', 'op-2')");
+    desk.sql("UPDATE events SET records = replace(records, 'op-1', 'op-2')");
     for args in [
         &["trace", "replay", "s-1"][..],
         &["trace", "replay", "s-1", "--at", "3"],
@@ -495,7 +495,7 @@ fn every_format_is_written_whole_or_not_at_all_and_never_over_another_file() {
         ["cra.db", "cra.key", "csv", "html", "jsonl", "otlp"]
     );
     // Where the record cannot be read to its end, there is no file.
-    desk.sql("UPDATE events SET record = 'nothing' WHERE sequence = 40");
+    desk.sql("UPDATE events SET records = 'nothing' WHERE sequence = 40");
     for format in ["jsonl", "csv", "otlp"] {
         let file = desk.0.path().join("half");
         let name = file.to_str().unwrap();

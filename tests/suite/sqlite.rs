@@ -16,6 +16,7 @@ use super::support::{Bench, clock, close, open_again, request, try_again};
 
 mod hostile;
 mod older;
+mod rows;
 
 fn connect(folder: &Path) -> Connection {
     Connection::open(folder.join(FILE_NAME)).unwrap()

@@ -12,7 +12,7 @@ use cra_core::trace::verify::{Report, Trust};
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::support::{Bench, clock, request};
+use super::support::{APART, Bench, clock, request};
 
 fn error(result: Result<SqliteStore, StoreError>) -> StoreError {
     match result {
@@ -49,6 +49,7 @@ fn verified(folder: &std::path::Path) -> Report {
 
 fn edit(folder: &std::path::Path, sql: &str) {
     let connection = Connection::open(folder.join(FILE_NAME)).unwrap();
+    connection.execute_batch(APART).unwrap();
     connection.execute_batch(sql).unwrap();
 }
 
@@ -82,7 +83,7 @@ async fn tampering_with_the_file_is_found() {
     let of_session = |sql: &str| format!("{sql} WHERE {session}");
     let cases = [
         (
-            "UPDATE events SET record = replace(record, 'op-1', 'op-2')".to_owned(),
+            "UPDATE events SET records = replace(records, 'op-1', 'op-2')".to_owned(),
             "BROKEN at 2",
         ),
         (of_session("DELETE FROM events") + " AND sequence = 3", "BROKEN at 3"),
@@ -94,7 +95,7 @@ async fn tampering_with_the_file_is_found() {
         (of_session("DELETE FROM events"), "TRUNCATED"),
         ("DELETE FROM sessions".to_owned(), "TRUNCATED: 0 of"),
         (
-            "UPDATE events SET record = replace(record, '2026-01-01T', '2025-01-01T') WHERE sequence = 1"
+            "UPDATE events SET records = replace(records, '2026-01-01T', '2025-01-01T') WHERE sequence = 1"
                 .to_owned(),
             "BROKEN at 1",
         ),
@@ -107,12 +108,12 @@ async fn tampering_with_the_file_is_found() {
             "BROKEN at 0: is listed under another sequence",
         ),
         (
-            of_session("UPDATE events SET record = 'x'") + " AND sequence = 0",
+            of_session("UPDATE events SET records = 'x'") + " AND sequence = 0",
             "BROKEN at 0",
         ),
         ("UPDATE sessions SET hash = zeroblob(32)".to_owned(), "BROKEN"),
-        ("UPDATE events SET hash = zeroblob(32) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
-        ("UPDATE events SET hash = zeroblob(31) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
+        ("UPDATE events SET hashes = zeroblob(32) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
+        ("UPDATE events SET hashes = zeroblob(31) WHERE sequence = 2".to_owned(), "BROKEN at 2"),
         // What is only listed about a session: nobody may be blamed for another's session.
         ("UPDATE sessions SET agent = 'other'".to_owned(), "BROKEN"),
         ("UPDATE sessions SET ended = 1".to_owned(), "BROKEN"),
@@ -126,11 +127,11 @@ async fn tampering_with_the_file_is_found() {
         ),
         // Rows where no chain would look for them.
         (
-            "INSERT INTO events SELECT -1, session, -1, record, hash FROM events LIMIT 1".to_owned(),
+            "INSERT INTO events SELECT -1, session, -1, records, hashes FROM events LIMIT 1".to_owned(),
             "BROKEN",
         ),
         (
-            "INSERT INTO events SELECT 1000000, session, 1000, record, hash FROM events LIMIT 1"
+            "INSERT INTO events SELECT 1000000, session, 1000, records, hashes FROM events LIMIT 1"
                 .to_owned(),
             "BROKEN",
         ),

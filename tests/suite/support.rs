@@ -25,6 +25,18 @@ use serde_json::{Value, json};
 /// The example Atlas.
 pub(crate) const ACME: &str = include_str!("../../assets/atlas/acme-support.yaml");
 
+/// Gives every event of a store a row of its own, so that a test can get at it. That is as good a record.
+pub(crate) const APART: &str = r#"
+    CREATE TEMP TABLE apart AS SELECT e.position + one.key AS position, e.session AS session,
+        e.sequence + one.key AS sequence, one.value AS records,
+        substr(e.hashes, one.key * 32 + 1, 32) AS hashes
+    FROM events e, json_each('["' || replace(replace(replace(
+        e.records, '\', '\\'), '"', '\"'), char(10), '","') || '"]') one;
+    DELETE FROM events;
+    INSERT INTO events SELECT * FROM apart;
+    DROP TABLE apart;
+"#;
+
 /// The folder of the checkout.
 pub(crate) fn root() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))

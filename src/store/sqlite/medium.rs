@@ -6,6 +6,7 @@ use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
 use super::super::writer::Medium;
 use super::super::{AtlasText, Batch, Prune, Seal, StateRow};
+use super::rows;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -74,13 +75,11 @@ struct Moved {
 
 impl Places {
     fn read(connection: &Connection) -> rusqlite::Result<Self> {
-        let next_position = connection.query_row(
-            "SELECT coalesce(max(position) + 1, 0) FROM events",
-            [],
-            |row| row.get(0),
-        )?;
+        let last =
+            "SELECT position + length(hashes) / 32 FROM events ORDER BY position DESC LIMIT 1";
+        let next_position = connection.query_row(last, [], |row| row.get(0));
         Ok(Self {
-            next_position,
+            next_position: next_position.optional()?.unwrap_or(0),
             ..Self::default()
         })
     }
@@ -121,9 +120,9 @@ impl Places {
     }
 }
 
-/// How a record is written.
-const INSERT: &str =
-    "INSERT INTO events (position, session, sequence, record, hash) VALUES (?1, ?2, ?3, ?4, ?5)";
+/// How a run of records is written.
+const INSERT: &str = "INSERT INTO events (position, session, sequence, records, hashes)
+                      VALUES (?1, ?2, ?3, ?4, ?5)";
 
 /// Writes records, and notes that their chains moved.
 pub(super) fn insert_records(
@@ -132,21 +131,25 @@ pub(super) fn insert_records(
     records: &[Record],
 ) -> rusqlite::Result<()> {
     let mut insert = transaction.prepare_cached(INSERT)?;
-    for record in records {
-        let number = places.number(transaction, record)?;
+    for run in rows::runs(records) {
+        let (Some(first), Some(last)) = (run.first(), run.last()) else {
+            continue;
+        };
+        let number = places.number(transaction, first)?;
+        let (lines, hashes) = rows::packed(run);
         insert.execute(params![
             places.next_position,
             number,
-            record.sequence.cast_signed(),
-            record.text,
-            record.hash.as_bytes().as_slice(),
+            first.sequence.cast_signed(),
+            lines,
+            hashes,
         ])?;
-        places.next_position += 1;
+        places.next_position += rows::length(&hashes).cast_signed();
         let moved = Moved {
-            count: record.sequence + 1,
-            hash: record.hash,
-            last_at: record.timestamp,
-            ended: record.ends,
+            count: last.sequence + 1,
+            hash: last.hash,
+            last_at: last.timestamp,
+            ended: run.iter().any(|record| record.ends),
         };
         let known = places.moved.entry(number).or_insert(moved);
         *known = Moved {
@@ -231,15 +234,46 @@ fn take_content(
             |row| row.get(0),
         )?,
     };
-    // The payload is all there is between the first brace and the `:` before the previous hash.
-    let mut statement = transaction.prepare_cached(
-        "UPDATE events SET record = substr(record, 1, instr(record, '{') - 1) || substr(record, -65)
-         WHERE session = ?1 AND sequence BETWEEN ?2 AND ?3 AND instr(record, '{') > 0",
-    )?;
     for (first, last) in &prune.ranges {
-        statement.execute(params![number, first.cast_signed(), last.cast_signed()])?;
+        let rows = rows_with(transaction, number, *first, *last)?;
+        let mut update =
+            transaction.prepare_cached("UPDATE events SET records = ?2 WHERE position = ?1")?;
+        for row in rows {
+            let lines = rows::without_content(&row.lines, row.sequence, *first..=*last);
+            update.execute(params![row.position, lines])?;
+        }
     }
     Ok(())
+}
+
+/// A row that has something to lose.
+struct Row {
+    position: i64,
+    sequence: u64,
+    lines: String,
+}
+
+/// The rows that have records of this range.
+fn rows_with(
+    transaction: &Transaction<'_>,
+    session: i64,
+    first: u64,
+    last: u64,
+) -> rusqlite::Result<Vec<Row>> {
+    let mut statement = transaction.prepare_cached(
+        "SELECT position, sequence, records FROM events WHERE session = ?1 AND sequence <= ?3
+         AND sequence >= coalesce((SELECT max(sequence) FROM events
+                                   WHERE session = ?1 AND sequence <= ?2), ?2)",
+    )?;
+    let range = params![session, first.cast_signed(), last.cast_signed()];
+    let rows = statement.query_map(range, |row| {
+        Ok(Row {
+            position: row.get(0)?,
+            sequence: row.get::<_, i64>(1)?.cast_unsigned(),
+            lines: row.get(2)?,
+        })
+    })?;
+    rows.collect()
 }
 
 #[cfg(test)]

@@ -4,14 +4,81 @@ use rusqlite::{Row, Transaction, params};
 
 use super::super::StoreError;
 use super::medium::{Places, insert_records};
+use super::reader::digest;
 use super::schema;
 use crate::base::digest::Digest;
 use crate::trace::hash::Envelope;
 use crate::trace::record::Record;
 
+/// Brings a file of an older format to this one. Returns how many events there were.
+pub(super) fn bring_up(transaction: &Transaction<'_>, format: i64) -> Result<u64, StoreError> {
+    match format {
+        1 => from_first(transaction),
+        _ => from_second(transaction),
+    }
+}
+
+/// Records on their way into the tables of this format.
+#[derive(Default)]
+struct Move {
+    places: Places,
+    waiting: Vec<Record>,
+    moved: u64,
+}
+
+impl Move {
+    /// Records that are moved at a time.
+    const STEP: usize = 1000;
+
+    fn take(&mut self, transaction: &Transaction<'_>, record: Record) -> Result<(), StoreError> {
+        self.moved += 1;
+        self.waiting.push(record);
+        if self.waiting.len() < Self::STEP {
+            return Ok(());
+        }
+        self.write(transaction)
+    }
+
+    fn write(&mut self, transaction: &Transaction<'_>) -> Result<(), StoreError> {
+        let waiting = std::mem::take(&mut self.waiting);
+        insert_records(transaction, &mut self.places, &waiting)
+            .map_err(|error| super::damaged(&error))
+    }
+}
+
+/// Format 2 had a row for each event. Whatever it acknowledged stays as it was; what does not agree with
+/// itself is found by verifying, as before.
+fn from_second(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
+    let failed = |error: rusqlite::Error| super::damaged(&error);
+    transaction
+        .execute_batch("DROP VIEW trace; ALTER TABLE events RENAME TO events_2;")
+        .map_err(failed)?;
+    schema::make_events(transaction).map_err(failed)?;
+    let mut moving = Move::default();
+    {
+        let mut statement = transaction
+            .prepare("SELECT record, hash FROM events_2 ORDER BY position")
+            .map_err(failed)?;
+        let mut rows = statement.query([]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let read = || {
+                let hash = digest(row, 1).map_err(|error| error.to_string())?;
+                Record::read(row.get(0).map_err(|error| error.to_string())?, hash)
+            };
+            let record = read().map_err(|what| StoreError::Damaged { what })?;
+            moving.take(transaction, record)?;
+        }
+    }
+    moving.write(transaction)?;
+    transaction
+        .execute_batch("DROP TABLE events_2")
+        .map_err(failed)?;
+    Ok(moving.moved)
+}
+
 /// Format 1 had a column for each field of an event, and no log. Its records become texts; every hash
-/// stays the one it was. Returns how many there were.
-pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
+/// stays the one it was.
+fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreError> {
     let failed = |error: rusqlite::Error| super::damaged(&error);
     transaction
         .execute_batch(
@@ -19,8 +86,7 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreErro
         )
         .map_err(failed)?;
     schema::make(transaction).map_err(failed)?;
-    let mut places = Places::default();
-    let mut moved = 0;
+    let mut moving = Move::default();
     {
         let mut statement = transaction
             .prepare(
@@ -32,16 +98,16 @@ pub(super) fn from_first(transaction: &Transaction<'_>) -> Result<u64, StoreErro
         let mut rows = statement.query([]).map_err(failed)?;
         while let Some(row) = rows.next().map_err(failed)? {
             let record = record(row).map_err(|what| StoreError::Damaged { what })?;
-            insert_records(transaction, &mut places, &[record]).map_err(failed)?;
-            moved += 1;
+            moving.take(transaction, record)?;
         }
     }
-    places.write_heads(transaction).map_err(failed)?;
+    moving.write(transaction)?;
+    moving.places.write_heads(transaction).map_err(failed)?;
     check_heads(transaction)?;
     transaction
         .execute_batch("DROP TABLE events_1; DROP TABLE heads_1;")
         .map_err(failed)?;
-    Ok(moved)
+    Ok(moving.moved)
 }
 
 /// What the old format had acknowledged must be what was moved: a record that was cut is not to be

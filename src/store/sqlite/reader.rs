@@ -9,7 +9,7 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
 
 use super::super::{AtlasText, LogState, RecordedSession, Seal, StateRow, StoreError};
-use super::{damaged, open_error, schema};
+use super::{damaged, open_error, rows, schema};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
@@ -92,8 +92,9 @@ impl Reader {
         let covered = match &seal {
             None => None,
             Some(seal) => self.one(
-                "SELECT position + 1 FROM events WHERE sequence = ?2 - 1 AND session =
-                 (SELECT number FROM sessions WHERE session_id = ?1)",
+                "SELECT position + ?2 - sequence FROM events WHERE sequence < ?2 AND session =
+                 (SELECT number FROM sessions WHERE session_id = ?1)
+                 ORDER BY sequence DESC LIMIT 1",
                 params![log.as_str(), seal.size.cast_signed()],
                 |row| count(row, 0),
             )?,
@@ -139,9 +140,10 @@ impl Reader {
     /// # Errors
     /// When they cannot be read.
     pub fn records(&self, from: u64, limit: usize) -> Result<Vec<Record>, StoreError> {
-        let query = "SELECT record, hash FROM events WHERE position >= ?1
-                     ORDER BY position LIMIT ?2";
-        self.rows(query, [bounded(from), limited(limit)], record)
+        let query = "SELECT position, records, hashes FROM events WHERE position >=
+                     coalesce((SELECT max(position) FROM events WHERE position <= ?1), ?1)
+                     ORDER BY position";
+        self.run(query, [bounded(from)], from, limit)
     }
 
     /// Records of a session, from a sequence number on.
@@ -154,11 +156,44 @@ impl Reader {
         from: u64,
         limit: usize,
     ) -> Result<Vec<Record>, StoreError> {
-        let query = "SELECT record, hash FROM events WHERE sequence >= ?2 AND session =
-                     (SELECT number FROM sessions WHERE session_id = ?1)
-                     ORDER BY sequence LIMIT ?3";
-        let params = params![session.as_str(), bounded(from), limited(limit)];
-        self.rows(query, params, record)
+        let query = "WITH it AS (SELECT number FROM sessions WHERE session_id = ?1)
+                     SELECT sequence, records, hashes FROM events
+                     WHERE session = (SELECT number FROM it) AND sequence >=
+                     coalesce((SELECT max(sequence) FROM events
+                               WHERE session = (SELECT number FROM it) AND sequence <= ?2), ?2)
+                     ORDER BY sequence";
+        let params = params![session.as_str(), bounded(from)];
+        self.run(query, params, from, limit)
+    }
+
+    /// Records from a number on, of rows that begin with the number of their first.
+    fn run(
+        &self,
+        query: &str,
+        params: impl Params,
+        from: u64,
+        limit: usize,
+    ) -> Result<Vec<Record>, StoreError> {
+        let read = || {
+            let mut statement = self.connection.prepare_cached(query)?;
+            let mut rows = statement.query(params)?;
+            let mut records = Vec::new();
+            while records.len() < limit
+                && let Some(row) = rows.next()?
+            {
+                let before = from.saturating_sub(count(row, 0)?);
+                let before = usize::try_from(before).unwrap_or(usize::MAX);
+                let some = unpacked(row, 1)?.skip(before);
+                for (text, hash) in some.take(limit - records.len()) {
+                    let text = String::from_utf8(text.to_vec());
+                    let text = text.map_err(|error| unreadable(1, error))?;
+                    let record = Record::read(text, hash);
+                    records.push(record.map_err(|what| unreadable(1, what))?);
+                }
+            }
+            Ok(records)
+        };
+        read().map_err(|error| damaged(&error))
     }
 
     /// The hashes of a session's records, in order.
@@ -166,9 +201,12 @@ impl Reader {
     /// # Errors
     /// When they cannot be read.
     pub fn hashes(&self, session: &SessionId) -> Result<Vec<Digest>, StoreError> {
-        let query = "SELECT hash FROM events WHERE session =
+        let query = "SELECT records, hashes FROM events WHERE session =
                      (SELECT number FROM sessions WHERE session_id = ?1) ORDER BY sequence";
-        self.rows(query, [session.as_str()], |row| digest(row, 0))
+        let hashes = self.rows(query, [session.as_str()], |row| {
+            Ok(unpacked(row, 0)?.map(|(_, hash)| hash).collect::<Vec<_>>())
+        })?;
+        Ok(hashes.concat())
     }
 
     /// Events of a session, from a sequence number on.
@@ -256,9 +294,16 @@ fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
     })
 }
 
-fn record(row: &Row<'_>) -> rusqlite::Result<Record> {
-    let hash = digest(row, 1)?;
-    Record::read(row.get(0)?, hash).map_err(|what| unreadable(0, what))
+/// The records of a row, from this column and the hashes of the next.
+fn unpacked<'r>(
+    row: &'r Row<'_>,
+    index: usize,
+) -> rusqlite::Result<impl Iterator<Item = (&'r [u8], Digest)>> {
+    let lines = row.get_ref(index)?.as_str();
+    let lines = lines.map_err(|error| unreadable(index, error))?.as_bytes();
+    let hashes = row.get_ref(index + 1)?.as_blob();
+    let hashes = hashes.map_err(|error| unreadable(index + 1, error))?;
+    rows::unpacked(lines, hashes).map_err(|what| unreadable(index, what))
 }
 
 pub(super) fn parsed<T>(row: &Row<'_>, index: usize) -> rusqlite::Result<T>
@@ -298,8 +343,4 @@ fn unreadable(index: usize, error: impl Display) -> rusqlite::Error {
 
 fn bounded(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
-}
-
-fn limited(limit: usize) -> i64 {
-    i64::try_from(limit).unwrap_or(i64::MAX)
 }

@@ -17,17 +17,16 @@ use crate::base::id::SessionId;
 const APPLICATION_ID: i64 = 0x4352_4131;
 
 /// Format of the tables. Grows with every change of them.
-pub(super) const FORMAT: i64 = 2;
+pub(super) const FORMAT: i64 = 3;
 
 /// Large pages: a record is read with fewer steps, and most of a page is one session's.
 const PAGE_BYTES: i64 = 16384;
 
-/// The tables of format 2.
+/// The tables of format 3, but for the record itself.
 ///
-/// `events` is the record itself: every row is the text that its hash covers, in the order of writing.
 /// `sessions` is what was acknowledged about each chain, kept apart so that a cut tail shows. `seals`
 /// has the signed heads of the log, `atlases` what was in force, and `state` what the engine needs to
-/// go on after a restart. `trace` is for people with a SQLite shell.
+/// go on after a restart.
 const TABLES: &str = "
 CREATE TABLE log (
     one INTEGER PRIMARY KEY CHECK (one = 1),
@@ -43,14 +42,6 @@ CREATE TABLE sessions (
     last_at TEXT NOT NULL,
     ended INTEGER NOT NULL
 ) STRICT;
-CREATE TABLE events (
-    position INTEGER PRIMARY KEY,
-    session INTEGER NOT NULL,
-    sequence INTEGER NOT NULL,
-    record TEXT NOT NULL,
-    hash BLOB NOT NULL,
-    UNIQUE (session, sequence)
-) STRICT;
 CREATE TABLE seals (
     size INTEGER PRIMARY KEY,
     note TEXT NOT NULL
@@ -61,16 +52,32 @@ CREATE TABLE atlases (
     version TEXT NOT NULL,
     text TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
-CREATE VIEW trace AS
-    SELECT s.session_id, e.sequence,
-        substr(e.record, instr(e.record, '{'), length(e.record) - instr(e.record, '{') - 64) AS payload,
-        substr(e.record, 1, instr(e.record, '{') - 1) AS envelope,
-        substr(e.record, -64) AS previous_hash,
-        lower(hex(e.hash)) AS hash
-    FROM events e JOIN sessions s ON s.number = e.session
-    WHERE instr(e.record, '{') > 0
-    ORDER BY e.position;
 ";
+
+/// The record itself, in the order of writing.
+///
+/// Every row has the texts that its hashes cover, a line each, of events that follow one another in one
+/// session; `position` and `sequence` are those of the first. `trace` is for people with a SQLite shell.
+const EVENTS: &str = r#"
+CREATE TABLE events (
+    position INTEGER PRIMARY KEY,
+    session INTEGER NOT NULL,
+    sequence INTEGER NOT NULL,
+    records TEXT NOT NULL,
+    hashes BLOB NOT NULL,
+    UNIQUE (session, sequence)
+) STRICT;
+CREATE VIEW trace AS
+    SELECT s.session_id, e.sequence + one.key AS sequence,
+        substr(one.value, instr(one.value, '{'), length(one.value) - instr(one.value, '{') - 64) AS payload,
+        substr(one.value, 1, instr(one.value, '{') - 1) AS envelope,
+        substr(one.value, -64) AS previous_hash,
+        lower(hex(substr(e.hashes, one.key * 32 + 1, 32))) AS hash
+    FROM events e JOIN sessions s ON s.number = e.session, json_each('["' ||
+        replace(replace(replace(e.records, '\', '\\'), '"', '\"'), char(10), '","') || '"]') one
+    WHERE instr(one.value, '{') > 0
+    ORDER BY e.position, one.key;
+"#;
 
 /// What the engine needs to go on; the same in every format so far.
 pub(super) const STATE: &str = "
@@ -188,7 +195,7 @@ pub(super) fn prepare(
         }
         Found::Older(format) => {
             let transaction = connection.transaction().map_err(failed)?;
-            let moved = migrate::from_first(&transaction)?;
+            let moved = migrate::bring_up(&transaction, format)?;
             check_shape(&transaction)?;
             transaction.commit().map_err(failed)?;
             Ok(Some(format!(
@@ -209,6 +216,7 @@ fn check_shape(connection: &Connection) -> Result<(), StoreError> {
         let made = Connection::open_in_memory().and_then(|made| {
             made.execute_batch(STATE)?;
             made.execute_batch(TABLES)?;
+            made.execute_batch(EVENTS)?;
             things(&made)
         });
         // INVARIANT: the statements are constants that every store was made with.
@@ -238,8 +246,14 @@ fn things(connection: &Connection) -> rusqlite::Result<BTreeSet<Thing>> {
 /// Makes the tables of this format beside what is there.
 pub(super) fn make(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     transaction.execute_batch(TABLES)?;
+    make_events(transaction)?;
     let log = format!("{}{}", SessionId::LOG, Uuid::now_v7().hyphenated());
     transaction.execute("INSERT INTO log (one, log_id) VALUES (1, ?1)", [log])?;
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)
+}
+
+/// Makes the tables of the record, and says that they have this format.
+pub(super) fn make_events(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    transaction.execute_batch(EVENTS)?;
     transaction.pragma_update(None, "user_version", FORMAT)
 }

@@ -15,13 +15,17 @@ use rusqlite::{Row, params};
 use super::super::StoreError;
 use super::damaged;
 use super::reader::{Reader, count, digest, parsed};
+use super::rows;
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
 use crate::trace::note::Note;
-use crate::trace::verify::{self, Ended, Head, Link, LogVerifier, Owner, Report, Said, Trust};
+use crate::trace::verify::{
+    self, Ended, Extended, Head, Link, LogVerifier, Owner, Report, Said, Stretch, Trust,
+};
 
-/// Rows that are taken at a time.
-const PIECE: u64 = 4096;
+/// Events that are taken at a time. Tests have few.
+const PIECE: u64 = if cfg!(test) { 16 } else { 4096 };
 
 /// Pieces that may wait to be put together, for each thread: so memory stays flat.
 const AHEAD: usize = 4;
@@ -95,7 +99,7 @@ type Listed = (Head, String, crate::base::clock::Timestamp, Ended);
 
 /// What there is to check.
 struct Rows {
-    /// Positions are 0 up to this.
+    /// Rows begin at positions from 0 up to this.
     end: u64,
     /// Whether there are rows elsewhere.
     outside: bool,
@@ -214,43 +218,94 @@ impl Rows {
             .or_else(|| self.odd.get(&number))
     }
 
-    /// Checks one row by itself.
-    fn check<'r>(
-        &self,
-        row: &'r Row<'_>,
-        expected: u64,
-    ) -> Result<(&Known, Link, Said<'r>), (Option<usize>, String)> {
-        let wrong = |what: &str| (None, what.to_owned());
+    /// Checks a row by itself, hands over what came of it, and says where the next one is.
+    fn check<'r>(&self, row: &'r Row<'_>, expected: u64, mut hand: impl FnMut(Done<'r>)) -> u64 {
+        let position = position(row).unwrap_or(expected);
         let known = match row.get_ref(1) {
             Ok(ValueRef::Integer(number)) => self.known(number),
             Ok(_) | Err(_) => None,
         };
-        let known = known.ok_or_else(|| wrong("an event is of a session that is not listed"))?;
-        let here = |what: String| (Some(known.place), what);
-        if row.get_ref(0) != Ok(ValueRef::Integer(expected.cast_signed())) {
-            return Err(here("an event before it is missing".to_owned()));
-        }
-        let Ok(ValueRef::Text(text)) = row.get_ref(3) else {
-            return Err(here("is not text".to_owned()));
+        let Some(known) = known else {
+            let what = "an event is of a session that is not listed".to_owned();
+            hand(Done::Bad(None, what));
+            return position.saturating_add(1);
         };
-        let text = std::str::from_utf8(text).map_err(|_| here("is not UTF-8".to_owned()))?;
-        let hash = digest(row, 4).map_err(|error| here(error.to_string()))?;
-        let (envelope, link) = verify::check(text, &hash).map_err(here)?;
-        if envelope.session_id != known.id.as_str() {
-            return Err(here("is listed under another session".to_owned()));
+        let mut bad = |what: &str| hand(Done::Bad(Some(known.place), what.to_owned()));
+        if position != expected {
+            bad("an event before it is missing");
         }
-        if row.get_ref(2) != Ok(ValueRef::Integer(envelope.sequence.cast_signed())) {
-            return Err(here("is listed under another sequence".to_owned()));
+        let (Ok(ValueRef::Text(lines)), Ok(ValueRef::Blob(hashes))) =
+            (row.get_ref(3), row.get_ref(4))
+        else {
+            bad("is not text with its hashes");
+            return position.saturating_add(1);
+        };
+        let length = rows::length(hashes);
+        match (rows::unpacked(lines, hashes), count(row, 2)) {
+            (Ok(records), Ok(sequence)) => known.check(records, sequence, hand),
+            (Err(what), _) => bad(what),
+            (Ok(_), Err(_)) => bad("is listed under another sequence"),
         }
-        let said = Said::of(&envelope, text, &hash, known.owner);
-        Ok((known, link, said))
+        position.saturating_add(length.max(1))
     }
 }
 
-const PIECE_QUERY: &str = "SELECT position, session, sequence, record, hash FROM events
+impl Known {
+    /// Checks records that are said to begin with `sequence`, and hands over what came of them.
+    fn check<'r>(
+        &self,
+        records: impl Iterator<Item = (&'r [u8], Digest)>,
+        sequence: u64,
+        mut hand: impl FnMut(Done<'r>),
+    ) {
+        let mut open: Option<Stretch> = None;
+        for (sequence, (text, hash)) in (sequence..).zip(records) {
+            let (rest, done) = match self.check_one(text, &hash, sequence) {
+                Ok((link, Said::Nothing)) => match open.as_mut().map(|open| open.extend(&link)) {
+                    Some(Extended::Yes) => continue,
+                    Some(Extended::No) | None => (open.replace(Stretch::from(&link)), None),
+                },
+                Ok((link, said)) => {
+                    let telling = Box::new((Stretch::from(&link), said));
+                    (open.take(), Some(Done::Telling(self.place, telling)))
+                }
+                Err(what) => (open.take(), Some(Done::Bad(Some(self.place), what))),
+            };
+            let rest = rest.map(|stretch| Done::Fine(self.place, stretch));
+            rest.into_iter().chain(done).for_each(&mut hand);
+        }
+        if let Some(stretch) = open {
+            hand(Done::Fine(self.place, stretch));
+        }
+    }
+
+    fn check_one<'r>(
+        &self,
+        text: &'r [u8],
+        hash: &Digest,
+        sequence: u64,
+    ) -> Result<(Link, Said<'r>), String> {
+        let text = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned())?;
+        let (envelope, link) = verify::check(text, hash)?;
+        if envelope.session_id != self.id.as_str() {
+            return Err("is listed under another session".to_owned());
+        }
+        if envelope.sequence != sequence {
+            return Err("is listed under another sequence".to_owned());
+        }
+        Ok((link, Said::of(&envelope, text, hash, self.owner)))
+    }
+}
+
+/// Where a row begins.
+fn position(row: &Row<'_>) -> Option<u64> {
+    count(row, 0).ok()
+}
+
+const PIECE_QUERY: &str = "SELECT position, session, sequence, records, hashes FROM events
                            WHERE position >= ?1 AND position < ?2 ORDER BY position";
 
-/// Goes over the rows of a piece.
+/// Goes over the rows that begin in a piece.
 fn each_row(
     reader: &Reader,
     piece: std::ops::Range<u64>,
@@ -271,37 +326,35 @@ fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<u64
     let mut marks: u64 = 0;
     let read = each_row(reader, 0..rows.end, |row| {
         marks = marks.wrapping_add(rows.mark(row));
-        match rows.check(row, expected) {
-            Ok((known, link, said)) => verifier.link(known.place, &link, &said),
-            Err((place, what)) => verifier.unreadable(place, &what),
-        }
-        expected = count(row, 0).unwrap_or(expected) + 1;
+        expected = rows.check(row, expected, |done| done.hand_to(verifier));
     });
     read.map(|()| marks).map_err(|error| damaged(&error))
 }
 
-/// A row that was checked by itself, by another thread.
-enum Done {
-    Fine(usize, Link),
+/// Records that were checked by themselves.
+enum Done<'r> {
+    /// They follow one another.
+    Fine(usize, Stretch),
     /// One that says something beyond its chain: seldom.
-    Telling(usize, Box<(Link, Said<'static>)>),
+    Telling(usize, Box<(Stretch, Said<'r>)>),
     Bad(Option<usize>, String),
 }
 
-impl Done {
-    fn of(checked: Result<(&Known, Link, Said<'_>), (Option<usize>, String)>) -> Self {
-        match checked {
-            Err((place, what)) => Self::Bad(place, what),
-            Ok((known, link, Said::Nothing)) => Self::Fine(known.place, link),
-            Ok((known, link, said)) => {
-                Self::Telling(known.place, Box::new((link, said.into_owned())))
+impl Done<'_> {
+    fn into_owned(self) -> Done<'static> {
+        match self {
+            Self::Fine(place, stretch) => Done::Fine(place, stretch),
+            Self::Bad(place, what) => Done::Bad(place, what),
+            Self::Telling(place, telling) => {
+                let (stretch, said) = *telling;
+                Done::Telling(place, Box::new((stretch, said.into_owned())))
             }
         }
     }
 
     fn hand_to(&self, verifier: &mut LogVerifier) {
         match self {
-            Self::Fine(place, link) => verifier.link(*place, link, &Said::Nothing),
+            Self::Fine(place, stretch) => verifier.link(*place, stretch, &Said::Nothing),
             Self::Bad(place, what) => verifier.unreadable(*place, what),
             Self::Telling(place, telling) => verifier.link(*place, &telling.0, &telling.1),
         }
@@ -332,8 +385,9 @@ fn shared(
                         return;
                     }
                     let work = work(&reader, rows, piece);
-                    // A gap is a fault already, and one of a forged position can be without end.
-                    if work.as_ref().is_ok_and(|work| work.gap) {
+                    // Rows are shorter than pieces: one without any is a gap, and so a fault already. One
+                    // of a forged position can be without end.
+                    if work.as_ref().is_ok_and(|work| work.span.is_none()) {
                         next.store(pieces, Ordering::Relaxed);
                     }
                     if done.send((piece, work)).is_err() {
@@ -348,48 +402,53 @@ fn shared(
     .map_err(|error| damaged(&error))
 }
 
-/// A piece that was checked, the marks of its rows, and whether some are missing.
+/// A piece that was checked, and the marks of its rows.
 struct Work {
-    done: Vec<Done>,
+    done: Vec<Done<'static>>,
     marks: u64,
-    gap: bool,
+    /// Where its first row begins, and where the row behind its last one must. None where it has none.
+    span: Option<(u64, u64)>,
 }
 
 fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Work> {
     let start = piece * PIECE;
     let end = (start + PIECE).min(rows.end);
-    let mut expected = start;
-    let mut done = Vec::with_capacity(usize::try_from(end - start).unwrap_or(0));
-    let mut marks: u64 = 0;
+    let mut work = Work {
+        done: Vec::new(),
+        marks: 0,
+        span: None,
+    };
     each_row(reader, start..end, |row| {
-        marks = marks.wrapping_add(rows.mark(row));
-        done.push(Done::of(rows.check(row, expected)));
-        expected = count(row, 0).unwrap_or(expected) + 1;
+        work.marks = work.marks.wrapping_add(rows.mark(row));
+        let here = position(row).unwrap_or(start);
+        let (first, expected) = work.span.unwrap_or((here, here));
+        let next = rows.check(row, expected, |done| work.done.push(done.into_owned()));
+        work.span = Some((first, next));
     })?;
-    let gap = expected < end;
-    if gap {
-        done.push(Done::Bad(None, "events are missing".to_owned()));
-    }
-    Ok(Work { done, marks, gap })
+    Ok(work)
 }
 
 /// Takes pieces in their order, whichever is done first.
 fn put_together(pile: &mpsc::Receiver<Piece>, verifier: &mut LogVerifier) -> rusqlite::Result<u64> {
     let mut early = HashMap::new();
-    let mut wanted = 0;
+    let (mut wanted, mut expected) = (0, 0);
     let mut marks: u64 = 0;
     for (piece, work) in pile {
-        let Work {
-            done, marks: more, ..
-        } = work?;
-        marks = marks.wrapping_add(more);
-        early.insert(piece, done);
-        while let Some(done) = early.remove(&wanted) {
-            for row in &done {
-                row.hand_to(verifier);
+        early.insert(piece, work?);
+        while let Some(work) = early.remove(&wanted) {
+            marks = marks.wrapping_add(work.marks);
+            match work.span {
+                Some((first, next)) if first == expected => expected = next,
+                Some(_) | None => verifier.unreadable(None, "events are missing"),
+            }
+            for done in &work.done {
+                done.hand_to(verifier);
             }
             wanted += 1;
         }
     }
     Ok(marks)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,7 @@ use crate::base::id::SessionId;
 
 use super::pruned::Pruned;
 use super::verdict::{Checked, Proven, Verdict};
-use super::{Link, Said};
+use super::{End, Said, Stretch};
 
 /// What is known of a chain so far.
 #[derive(Debug)]
@@ -16,8 +16,8 @@ pub(super) struct ChainState {
     pub(super) count: u64,
     /// Records that were read, those behind a fault included.
     pub(super) read: u64,
-    pub(super) last_hash: Digest,
-    last_timestamp: Option<TimestampText>,
+    /// The last of those that follow one another.
+    end: Option<End>,
     /// The first thing that is wrong.
     pub(super) fault: Option<Verdict>,
     /// Whether it has records behind the last entry of the log that named it.
@@ -56,8 +56,7 @@ impl ChainState {
             session,
             count: 0,
             read: 0,
-            last_hash: Digest::ZERO,
-            last_timestamp: None,
+            end: None,
             fault: None,
             changed: false,
             awaits: Awaits::default(),
@@ -69,47 +68,35 @@ impl ChainState {
         }
     }
 
-    /// Takes the next record. After the first fault the rest is only counted. Says whether the record
-    /// follows the one before.
-    pub(super) fn link(&mut self, link: &Link, said: &Said<'_>) -> bool {
-        self.read += 1;
+    /// Takes the next records. After the first fault the rest is only counted. Says whether they follow
+    /// the one before.
+    pub(super) fn link(&mut self, stretch: &Stretch, said: &Said<'_>) -> bool {
+        self.read += stretch.count;
         if self.fault.is_some() {
             return false;
         }
-        if let Some(what) = self.misfit(link) {
+        if let Some(what) = stretch.misfit(self.count, self.end.as_ref()) {
             self.fault = Some(Verdict::broken(self.count, what));
             return false;
         }
         match said {
             Said::Nothing | Said::Entry(..) => {}
             Said::First(agent) => self.told.agent = Some(agent.clone()),
-            Said::Pruned(remains) => self.pruned.note(link.sequence, *remains),
+            Said::Pruned(remains) => self.pruned.note(stretch.sequence, *remains),
         }
         if self.count == 0 {
-            self.told.started_at = Some(link.timestamp);
+            self.told.started_at = Some(stretch.first_at);
         }
-        self.told.last_at = Some(link.timestamp);
-        self.told.ended |= link.ends;
-        self.last_timestamp = Some(link.timestamp);
-        self.last_hash = link.hash;
-        self.count += 1;
+        self.told.last_at = Some(stretch.end.at);
+        self.told.ended |= stretch.ends;
+        self.end = Some(stretch.end);
+        self.count += stretch.count;
         true
     }
 
-    fn misfit(&self, link: &Link) -> Option<String> {
-        if link.sequence != self.count {
-            return Some(format!("sequence is {}, not {}", link.sequence, self.count));
-        }
-        if self
-            .last_timestamp
-            .is_some_and(|last| link.timestamp < last)
-        {
-            return Some("is earlier than the event before".to_owned());
-        }
-        if link.previous != self.last_hash {
-            return Some("previous_hash is not the hash of the event before".to_owned());
-        }
-        None
+    /// The hash of the last record that follows the others.
+    pub(super) fn last_hash(&self) -> Digest {
+        self.end.map_or(Digest::ZERO, |end| end.hash)
     }
 
     /// Notes something that is not even a record.

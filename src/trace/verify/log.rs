@@ -22,7 +22,7 @@ use crate::trace::tree::Tree;
 use super::chain::ChainState;
 use super::trust::Trust;
 use super::verdict::{Head, LogChecked, Report, Verdict};
-use super::{Link, Owner, Said};
+use super::{Link, Owner, Said, Stretch};
 
 mod heads;
 
@@ -121,7 +121,7 @@ impl LogVerifier {
         let owner = self.owner(envelope.session_id);
         let said = Said::of(envelope, text, &link.hash, owner);
         match place {
-            Ok(place) => self.link(place, link, &said),
+            Ok(place) => self.link(place, &Stretch::from(link), &said),
             Err(what) => self.unreadable(None, &what),
         }
     }
@@ -144,31 +144,34 @@ impl LogVerifier {
         Ok(place)
     }
 
-    /// Takes a record that was checked by itself.
-    pub fn link(&mut self, place: usize, link: &Link, said: &Said<'_>) {
+    /// Takes records that were checked by themselves, and follow one another. What says something comes
+    /// alone, and so does every entry of the log.
+    pub fn link(&mut self, place: usize, stretch: &Stretch, said: &Said<'_>) {
         let Some(chain) = self.chains.get_mut(place) else {
             return;
         };
-        let follows = chain.link(link, said);
+        let follows = chain.link(stretch, said);
         if !follows {
             return;
         }
-        self.behind.events += 1;
-        self.behind.entries += u64::from(self.log == Some(place));
+        let (count, is_log) = (stretch.count, self.log == Some(place));
+        self.behind.events += count;
         // The times of what was recorded elsewhere say nothing about when it was written here, and
         // those of the log go on when a console starts again.
-        if self.log != Some(place) && !self.imported.contains(&place) {
+        if !is_log && !self.imported.contains(&place) {
             if chain.behind.is_none() {
                 self.behind.chains.push(place);
             }
-            let (first, _) = *chain.behind.get_or_insert((link.timestamp, link.timestamp));
-            chain.behind = Some((first, link.timestamp));
+            let first = stretch.first_at;
+            let (first, _) = *chain.behind.get_or_insert((first, first));
+            chain.behind = Some((first, stretch.end.at));
         }
-        if self.log == Some(place) {
+        if is_log {
+            self.behind.entries += count;
             if let Said::Entry(event_type, payload) = said {
                 self.entry(event_type, payload);
             }
-            self.tree.push(link.hash.as_bytes());
+            self.tree.push(stretch.end.hash.as_bytes());
             self.hold_against_heads(place);
         } else if !chain.changed {
             chain.changed = true;
@@ -200,7 +203,7 @@ impl LogVerifier {
             Some("is listed, and has no events")
         } else if chain.count > head.count {
             Some("has events that were never acknowledged")
-        } else if chain.last_hash != head.hash {
+        } else if chain.last_hash() != head.hash {
             Some("the last event is not the one that was acknowledged")
         } else if chain
             .told
@@ -421,7 +424,7 @@ impl LogVerifier {
             let (found, expected) = (chain.count, head.count);
             return chain.fail(Verdict::Truncated { found, expected });
         }
-        if chain.count > head.count || chain.last_hash != head.hash {
+        if chain.count > head.count || chain.last_hash() != head.hash {
             let from = chain.entered;
             return chain.fail(Verdict::diverged(
                 from,

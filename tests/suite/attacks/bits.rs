@@ -55,21 +55,18 @@ async fn every_flipped_bit_of_the_database_columns_is_found() {
             .is_ok_and(|report| report.is_sound())
     };
     assert!(sound());
-    for (column, kind) in [("record", "TEXT"), ("hash", "BLOB")] {
+    for (column, kind) in [("records", "TEXT"), ("hashes", "BLOB")] {
         let read = format!("SELECT CAST({column} AS BLOB) FROM events WHERE position = ?1");
         let write = format!("UPDATE events SET {column} = CAST(?2 AS {kind}) WHERE position = ?1");
-        for position in 0..3 {
-            let whole: Vec<u8> = store
-                .query_row(&read, [position], |row| row.get(0))
-                .unwrap();
-            for bit in 0..whole.len() * 8 {
-                let mut flipped = whole.clone();
-                flipped[bit / 8] ^= 1 << (bit % 8);
-                store.execute(&write, params![position, flipped]).unwrap();
-                assert!(!sound(), "{column} {position} bit {bit}");
-            }
-            store.execute(&write, params![position, whole]).unwrap();
+        // All three of them lie in one row.
+        let whole: Vec<u8> = store.query_row(&read, [0], |row| row.get(0)).unwrap();
+        for bit in 0..whole.len() * 8 {
+            let mut flipped = whole.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            store.execute(&write, params![0, flipped]).unwrap();
+            assert!(!sound(), "{column} bit {bit}");
         }
+        store.execute(&write, params![0, whole]).unwrap();
     }
     assert!(sound());
 }

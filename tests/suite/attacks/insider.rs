@@ -108,17 +108,20 @@ impl Copy {
             .query_row("SELECT log_id FROM log", [], |row| row.get(0))
             .unwrap();
         let mut events = store
-            .prepare("SELECT record, hash FROM events ORDER BY position")
+            .prepare("SELECT records, hashes FROM events ORDER BY position")
             .unwrap();
-        let records = events.query_map([], |row| {
-            let hash: [u8; 32] = row.get(1)?;
-            Ok(Kept {
-                text: row.get(0)?,
+        let rows = events.query_map([], |row| {
+            let (lines, hashes): (String, Vec<u8>) = (row.get(0)?, row.get(1)?);
+            let hashes = hashes.as_chunks::<32>().0.to_vec();
+            let records = lines.split('\n').zip(hashes).map(|(line, hash)| Kept {
+                text: line.to_owned(),
                 hash: Digest::from_bytes(hash),
                 extra: None,
-            })
+            });
+            Ok(records.collect::<Vec<_>>())
         });
-        let records = records.unwrap().collect::<Result<_, _>>().unwrap();
+        let rows = rows.unwrap().collect::<Result<Vec<_>, _>>().unwrap();
+        let records = rows.concat();
         let mut seals = store.prepare("SELECT size, note FROM seals").unwrap();
         let seals = seals.query_map([], |row| {
             Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get(1)?))
@@ -209,15 +212,23 @@ impl Copy {
         let set_log = "UPDATE log SET log_id = ?1";
         change.execute(set_log, [self.log.as_str()]).unwrap();
         let mut numbers: BTreeMap<&str, (i64, i64)> = BTreeMap::new();
-        for (position, kept) in (0_i64..).zip(&self.records) {
+        let mut position = 0;
+        // As a console writes them: what follows one another in a session shares a row.
+        for run in self
+            .records
+            .chunk_by(|one, next| one.session() == next.session())
+        {
             let next = i64::try_from(numbers.len()).unwrap() + 1;
-            let (number, count) = numbers.entry(kept.session()).or_insert((next, 0));
+            let (number, count) = numbers.entry(run[0].session()).or_insert((next, 0));
+            let texts: Vec<_> = run.iter().map(|kept| kept.text.as_str()).collect();
+            let hashes: Vec<_> = run.iter().map(|kept| *kept.hash.as_bytes()).collect();
+            let (lines, hashes) = (texts.join("\n"), hashes.as_flattened());
             let insert = "INSERT INTO events VALUES (?1, ?2, ?3, ?4, ?5)";
-            let hash = kept.hash.as_bytes().as_slice();
             change
-                .execute(insert, params![position, *number, *count, kept.text, hash])
+                .execute(insert, params![position, *number, *count, lines, hashes])
                 .unwrap();
-            *count += 1;
+            let length = i64::try_from(run.len()).unwrap();
+            (*count, position) = (*count + length, position + length);
         }
         for (session, (number, count)) in &numbers {
             self.list(&change, session, *number, *count);

@@ -15,7 +15,7 @@ use cra_core::store::{Store, StoreError};
 use cra_core::trace::verify::Trust;
 
 use super::{connect, of_sessions, recorded};
-use crate::support::{Dice, acme, clock, key_of, try_again};
+use crate::support::{APART, Dice, acme, clock, key_of, try_again};
 
 /// Does everything with a store that anybody does. Gives up where an error says to.
 fn use_all(folder: &Path) -> Result<(), String> {
@@ -92,7 +92,7 @@ async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
         .flat_map(|table| {
             [
                 format!("DROP TABLE {table}"),
-                format!("DROP TABLE {table}; CREATE VIEW {table} AS {ENDLESS} SELECT i AS position, i AS session, i AS sequence, 'x' AS record, x'00' AS hash, i AS number, 's' AS session_id, i AS count, i AS size, 'n' AS note, 'l' AS log_id, 'k' AS kind, 'k' AS key, 'b' AS body, 'a' AS agent, 't' AS started_at, 't' AS last_at, 0 AS ended FROM n"),
+                format!("DROP TABLE {table}; CREATE VIEW {table} AS {ENDLESS} SELECT i AS position, i AS session, i AS sequence, 'x' AS records, x'00' AS hashes, x'00' AS hash, i AS number, 's' AS session_id, i AS count, i AS size, 'n' AS note, 'l' AS log_id, 'k' AS kind, 'k' AS key, 'b' AS body, 'a' AS agent, 't' AS started_at, 't' AS last_at, 0 AS ended FROM n"),
                 format!("CREATE TABLE other AS SELECT * FROM {table}; DROP TABLE {table}; ALTER TABLE other RENAME TO {table}"),
                 format!("CREATE TRIGGER harm AFTER INSERT ON {table} BEGIN DELETE FROM events; END"),
                 format!("ALTER TABLE {table} ADD COLUMN claims TEXT"),
@@ -107,12 +107,12 @@ async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
             "UPDATE events SET sequence = 9223372036854775807 WHERE position = 5",
             "UPDATE events SET sequence = -5 WHERE position = 5",
             "UPDATE events SET session = -session",
-            "UPDATE events SET record = record || char(0) WHERE position = 5",
-            "UPDATE events SET record = char(0) WHERE position = 5",
-            "UPDATE events SET record = CAST(x'ff' AS TEXT) WHERE position = 5",
-            "UPDATE events SET record = '' WHERE position = 5",
-            "UPDATE events SET record = replace(record, ':2:2026', ':18446744073709551615:2026')",
-            "UPDATE events SET hash = x'' WHERE position = 5",
+            "UPDATE events SET records = records || char(0) WHERE position = 5",
+            "UPDATE events SET records = char(0) WHERE position = 5",
+            "UPDATE events SET records = CAST(x'ff' AS TEXT) WHERE position = 5",
+            "UPDATE events SET records = '' WHERE position = 5",
+            "UPDATE events SET records = replace(records, ':2:2026', ':18446744073709551615:2026')",
+            "UPDATE events SET hashes = x'' WHERE position = 5",
             "UPDATE sessions SET count = 9223372036854775807",
             "UPDATE sessions SET count = -1",
             "UPDATE sessions SET session_id = session_id || ':'",
@@ -133,7 +133,7 @@ async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
             "INSERT INTO state VALUES ('held', 'x', '{}')",
             "INSERT INTO state VALUES ('permit', 'x', 'no json')",
             "CREATE TABLE notes (text TEXT)",
-            "CREATE INDEX more ON events (hash)",
+            "CREATE INDEX more ON events (hashes)",
             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage =
              (SELECT rootpage FROM sqlite_schema WHERE name = 'sessions') WHERE name = 'events'",
             "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'CREATE TABLE events (x)' WHERE name = 'events'",
@@ -153,6 +153,7 @@ async fn a_file_that_was_made_to_do_harm_is_refused_or_found_out() {
         store
             .pragma_update(None, "legacy_alter_table", true)
             .unwrap();
+        store.execute_batch(APART).unwrap();
         store
             .execute_batch(&sql)
             .unwrap_or_else(|error| panic!("{sql}: {error}"));

@@ -72,7 +72,7 @@ async fn a_store_of_the_first_format_is_brought_up_to_date_whole() {
 
     let store = Arc::new(open_again(folder.path()));
     let mended = store.log().await.unwrap().mended.unwrap();
-    let expected = format!("from format 1 to format 2: {} events moved", records.len());
+    let expected = format!("from format 1 to format 3: {} events moved", records.len());
     assert!(mended.contains(&expected), "{mended}");
     assert_eq!(of_sessions(folder.path()), records);
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;

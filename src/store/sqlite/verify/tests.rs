@@ -1,0 +1,154 @@
+use std::path::Path;
+
+use rusqlite::Connection;
+
+use super::super::{FILE_NAME, connect, medium::SqliteMedium, schema};
+use super::*;
+use crate::base::clock::Timestamp;
+use crate::store::Batch;
+use crate::store::writer::Writer;
+use crate::trace::chain::Chain;
+use crate::trace::event::{Draft, Durability, Payload};
+use crate::trace::record::Record;
+
+/// Where a record is put: its place, the hash before it, and its time.
+#[derive(Clone)]
+struct Place {
+    sequence: u64,
+    previous: Digest,
+    micros: i64,
+}
+
+impl Place {
+    fn record(&self, session: &SessionId) -> Record {
+        let fields = serde_json::json!({
+            "original_error_id": "x", "recovery_method": "r", "success": true,
+        });
+        let fields = fields.as_object().cloned().unwrap();
+        let long_ago = Timestamp::from_micros(0);
+        Chain::resume(session.clone(), self.sequence, self.previous, long_ago).seal(&Draft {
+            session_id: session.clone(),
+            event_id: "e".parse().unwrap(),
+            trace_id: "t".parse().unwrap(),
+            span_id: "p".parse().unwrap(),
+            parent_span_id: None,
+            timestamp: Timestamp::from_micros(self.micros),
+            payload: Payload::read("error_recovered", fields).unwrap(),
+            durability: Durability::Sync,
+        })
+    }
+}
+
+/// A store of three sessions, in rows of one to seven events. Each is told its place, and may be put
+/// elsewhere.
+fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
+    let path = folder.join(FILE_NAME);
+    let mut connection = connect(&path).unwrap();
+    schema::prepare(&mut connection, &path).unwrap();
+    let mut writer = Writer::new(SqliteMedium::new(connection).unwrap());
+    let sessions = ["a", "b", "c"].map(|name| name.parse::<SessionId>().unwrap());
+    let mut ends = [(0, Digest::ZERO); 3];
+    let mut micros = 0;
+    for round in 0..40 {
+        let (session, end) = (&sessions[round % 3], &mut ends[round % 3]);
+        let records = (0..=round % 7).map(|_| {
+            micros += 1;
+            let mut place = Place {
+                sequence: end.0,
+                previous: end.1,
+                micros,
+            };
+            odd(micros, &mut place);
+            let record = place.record(session);
+            *end = (record.sequence + 1, record.hash);
+            record
+        });
+        let records = records.collect();
+        writer.write(&[&Batch::of(records)]).unwrap();
+    }
+    drop(writer);
+    connect(&path).unwrap()
+}
+
+fn report(folder: &Path, threads: usize) -> Report {
+    let reader = Reader::open(&folder.join(FILE_NAME)).unwrap();
+    on_threads(&reader, Trust::nothing(), threads).unwrap()
+}
+
+#[test]
+fn one_thread_and_several_find_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path(), |_, _| ());
+    let count = "SELECT count(*) FROM events";
+    let rows = store.query_row(count, [], |row| row.get::<_, i64>(0));
+    assert_eq!(rows, Ok(40));
+    let alone = report(folder.path(), 1);
+    assert!(alone.is_sound() && alone.events() > WORTH_SHARING);
+    for threads in 2..5 {
+        assert_eq!(report(folder.path(), threads), alone);
+    }
+}
+
+#[test]
+fn rows_that_are_missing_or_elsewhere_are_missed_on_any_number_of_threads() {
+    for sql in [
+        "DELETE FROM events WHERE position = (SELECT position FROM events LIMIT 1 OFFSET 20)",
+        "DELETE FROM events WHERE position = (SELECT max(position) FROM events)",
+        "DELETE FROM events WHERE position > 50",
+        "DELETE FROM events WHERE position BETWEEN 30 AND 90",
+        // By so much, and by so much that nobody would ever look at all places between.
+        "UPDATE events SET position = position + 1000000 WHERE position > 90",
+        "UPDATE events SET position = position + 4000000000000000000 WHERE position > 90",
+        // By one, without two being in one place on the way.
+        "UPDATE events SET position = -position WHERE position > 90;
+         UPDATE events SET position = 1 - position WHERE position < 0",
+        // Where one thread ends and another begins.
+        "UPDATE events SET position = -position WHERE position >= 96;
+         UPDATE events SET position = 1 - position WHERE position < 0",
+        "UPDATE events SET hashes = zeroblob(64) WHERE length(hashes) = 64",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path(), |_, _| ());
+        store.execute_batch(sql).unwrap();
+        for threads in 1..4 {
+            assert!(
+                !report(folder.path(), threads).is_sound(),
+                "{sql} {threads}"
+            );
+        }
+    }
+}
+
+/// Within a row, and from one to the next.
+#[test]
+fn every_record_has_to_follow_the_one_before() {
+    type Odd = fn(&mut Place);
+    let ways: [(Odd, &str); 3] = [
+        (|place| place.micros = 7, "is earlier than the event before"),
+        (
+            |place| place.previous = Digest::of("x"),
+            "previous_hash is not the hash of the event before",
+        ),
+        (
+            |place| place.sequence += 1,
+            "sequence is ",
+        ),
+    ];
+    for (odd, expected) in ways {
+        // A row of six, and the end of the one before.
+        for at in 72..78 {
+            let folder = tempfile::tempdir().unwrap();
+            store(folder.path(), |micros, place| {
+                if micros == at {
+                    odd(place);
+                }
+            });
+            for threads in 1..3 {
+                let report = report(folder.path(), threads);
+                let told = report.first_fault().map(|(_, fault)| fault.to_string());
+                let told = told.unwrap_or_default();
+                assert!(told.contains(expected), "{at}: {expected}: {told}");
+            }
+        }
+    }
+}
