@@ -17,6 +17,8 @@ mod console;
 mod corpus;
 mod error;
 mod exit;
+mod paths;
+mod queue;
 mod run;
 mod settings;
 mod trace;
@@ -55,6 +57,7 @@ fn run(args: Args) -> Result<u8, Failure> {
         None => console::open(&settings, &args.atlas),
         Some(Command::Demo(demo)) => console::demo(&settings, &demo),
         Some(Command::Run(scenario)) => run::run(&scenario),
+        Some(Command::Queue(queue)) => queue::queue(&settings, &queue),
         Some(Command::Trace { command }) => match command {
             TraceCommand::List(list) => trace::list(&settings, &list),
             TraceCommand::Show(show) => trace::show(&settings, &show),
@@ -71,6 +74,11 @@ fn run(args: Args) -> Result<u8, Failure> {
             args::AtlasCommand::Lint(lint) => atlas::lint(&settings, &lint),
             args::AtlasCommand::Explain(explain) => atlas::explain(&settings, &explain),
             args::AtlasCommand::Types(types) => atlas::types(&types),
+            args::AtlasCommand::Test(test) => run::test(&test),
+            args::AtlasCommand::Init(init) => atlas::init(&init),
+            args::AtlasCommand::Schema => atlas::schema(),
         },
+        Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
+        Some(Command::Completions(completions)) => paths::completions(&completions),
     }
 }

@@ -72,7 +72,7 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
-pub use restore::RestoreError;
+pub use restore::{RestoreError, held_in};
 
 /// The engine.
 pub struct Engine {

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use regex::Regex;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -38,6 +39,36 @@ pub enum ConditionDef {
         /// The tests it has to pass, all of them, by operator.
         tests: Vec<(Operator, Value)>,
     },
+}
+
+impl JsonSchema for ConditionDef {
+    fn schema_name() -> Cow<'static, str> {
+        "Condition".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let part = generator.subschema_for::<Self>();
+        let mut properties = serde_json::Map::new();
+        properties.insert("path".to_owned(), json!({"type": "string"}));
+        for (name, _) in Operator::NAMES {
+            properties.insert((*name).to_owned(), Value::Bool(true));
+        }
+        let one_of = |key: &str, schema: Value| {
+            json!({"type": "object", "properties": {key: schema}, "required": [key],
+                   "additionalProperties": false})
+        };
+        let parts = json!({"type": "array", "items": part});
+        json_schema!({
+            "description": "Either `all`, `any` or `not` with conditions, or a `path` with operators.",
+            "oneOf": [
+                one_of("all", parts.clone()),
+                one_of("any", parts),
+                one_of("not", part.to_value()),
+                {"type": "object", "properties": properties, "required": ["path"],
+                 "additionalProperties": false},
+            ],
+        })
+    }
 }
 
 impl ConditionDef {

@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ pub use config::*;
 pub use trace::*;
 
 /// A whole manifest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AtlasManifest {
     /// Version of the format; `1.0`.
@@ -70,8 +71,16 @@ pub struct AtlasManifest {
     pub trace_config: Option<TraceConfig>,
 }
 
+impl AtlasManifest {
+    /// The shape of a manifest, as a JSON Schema.
+    #[must_use]
+    pub fn json_schema() -> Value {
+        schemars::schema_for!(Self).to_value()
+    }
+}
+
 /// Who publishes an Atlas, and how agents may reach it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Steward {
     /// Identifier of the steward.
@@ -94,7 +103,7 @@ pub struct Steward {
 }
 
 /// Who may ask under an Atlas.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Access {
     /// Whether a key is needed.
@@ -109,7 +118,7 @@ pub struct Access {
 }
 
 /// Whether a key is needed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AccessKind {
     /// Anyone who reaches the door.
@@ -119,7 +128,7 @@ pub enum AccessKind {
 }
 
 /// How often one asker may ask.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AccessRate {
     /// Requests in any minute.
@@ -127,7 +136,7 @@ pub struct AccessRate {
 }
 
 /// How an Atlas is delivered.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
     /// `embedded`: the engine runs inside the console's process.
@@ -135,7 +144,7 @@ pub struct Delivery {
 }
 
 /// What the steward wants to hear of, and where.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Notifications {
     /// Where notices go.
@@ -147,7 +156,7 @@ pub struct Notifications {
 }
 
 /// Where notices go.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Channels {
     /// Address that is called.
@@ -156,7 +165,7 @@ pub struct Channels {
 }
 
 /// A group of actions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CapabilityDef {
     /// Identifier, unique in the Atlas.
@@ -172,7 +181,7 @@ pub struct CapabilityDef {
 }
 
 /// Knowledge that can be handed to an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ContextBlockDef {
     /// Identifier, unique in the Atlas.
@@ -197,7 +206,7 @@ pub struct ContextBlockDef {
 }
 
 /// When a context is handed over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum InjectMode {
     /// With every session.
@@ -212,7 +221,7 @@ pub enum InjectMode {
 }
 
 /// A static rule about actions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDef {
     /// Identifier, unique in the Atlas.
@@ -249,7 +258,7 @@ pub struct PolicyDef {
 }
 
 /// Whose runs a limit counts together.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
     /// Those of each session.
@@ -260,7 +269,7 @@ pub enum Scope {
 }
 
 /// What a policy does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PolicyKind {
     /// The action may run.
@@ -276,7 +285,7 @@ pub enum PolicyKind {
 }
 
 /// An action that an Atlas knows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionDef {
     /// The action's name, as agents use it.
@@ -296,7 +305,9 @@ pub struct ActionDef {
 }
 
 /// How much damage an action can do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskTier {
     /// It only reads.
@@ -329,7 +340,7 @@ impl fmt::Display for RiskTier {
 }
 
 /// How the tier of an action is found that does not declare one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RiskConfig {
     /// The way.
@@ -338,7 +349,7 @@ pub struct RiskConfig {
 }
 
 /// A way to find the tier of an action.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskMode {
     /// By whole words of its name and parameters; the highest counts.
@@ -349,7 +360,7 @@ pub enum RiskMode {
 }
 
 /// What holds for a known action that no policy mentions.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DefaultDecision {
     /// It may run.
@@ -360,7 +371,7 @@ pub enum DefaultDecision {
 }
 
 /// What holds for an action that no Atlas knows.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UnknownActions {
     /// It may not run.

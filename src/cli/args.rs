@@ -85,11 +85,41 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: TraceCommand,
     },
+    /// List the requests that are held, or show one of them whole
+    Queue(Queue),
     /// Check an Atlas, or ask what it would do
     Atlas {
         #[command(subcommand)]
         command: AtlasCommand,
     },
+    /// Say which folders and files are used
+    Paths(Paths),
+    /// Print a script that completes commands in a shell
+    Completions(Completions),
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Queue {
+    /// One of them, by its number: c-12
+    #[arg(value_name = "GATE")]
+    pub(super) gate: Option<String>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Paths {
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Completions {
+    /// The shell
+    pub(super) shell: clap_complete::Shell,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -164,8 +194,45 @@ pub(super) enum AtlasCommand {
     Lint(Lint),
     /// Say what would come of a request or of input, and what each checkpoint and policy made of it
     Explain(Explain),
+    /// Play scenarios and say which hold; exits with 4 when one does not
+    Test(Test),
+    /// Write a first Atlas, to begin with
+    Init(Init),
     /// List every checkpoint type and every tier of risk, and what they are for
     Types(Types),
+    /// Print the JSON Schema of an Atlas, for editors
+    Schema,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Test {
+    /// Scenarios, or folders of them; cra run --help shows one
+    #[arg(required = true, value_name = "PATH")]
+    pub(super) scenarios: Vec<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(super) struct Init {
+    /// Where to write it (default: the folder whose Atlases are in force when none is named)
+    #[arg(value_name = "FILE")]
+    pub(super) file: Option<PathBuf>,
+
+    /// What to begin with
+    #[arg(long, value_enum, default_value = "coding-agents")]
+    pub(super) example: Example,
+}
+
+/// An Atlas to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Example {
+    /// For agents that write code: asks before what cannot be undone or leaves the machine
+    CodingAgents,
+    /// A support desk, with every part of the format
+    AcmeSupport,
 }
 
 #[derive(Debug, ClapArgs)]

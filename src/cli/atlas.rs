@@ -15,9 +15,13 @@ use crate::atlas::{KnownExtensions, LoadError, lint_file};
 use crate::base::text::one_line;
 
 mod explain;
+mod init;
+mod schema;
 mod types;
 
 pub(super) use explain::explain;
+pub(super) use init::init;
+pub(super) use schema::schema;
 pub(super) use types::types;
 
 /// Reports every problem of every file.

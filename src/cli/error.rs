@@ -7,6 +7,7 @@ use super::exit;
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
+use crate::engine::RestoreError;
 use crate::runtime::StartError;
 use crate::runtime::upkeep::UpkeepError;
 use crate::store::StoreError;
@@ -66,6 +67,14 @@ pub(super) enum Failure {
     Write(PathBuf, io::Error),
     #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
     Script(PathBuf, serde_json::Error),
+    #[error("`{}` is there already", .0.display())]
+    Exists(PathBuf),
+    #[error("no request `{0}` is held")]
+    NoGate(String),
+    #[error(transparent)]
+    Kept(#[from] RestoreError),
+    #[error("`{}` has no scenario in it", .0.display())]
+    NoScenario(PathBuf),
     #[error("`{}` has no Atlas in it", .0.display())]
     NoAtlas(PathBuf),
     #[error(
@@ -99,6 +108,15 @@ pub(super) enum Failure {
     #[error("cannot start: {0}")]
     Tokio(io::Error),
 }
+
+const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra trace list, cra trace show, cra trace verify, cra trace \
+     replay, cra trace diff, cra trace export, cra atlas lint, cra atlas explain, cra run";
+
+const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
+     record with another --data-dir";
+
+const LIST_OF_EXTENSIONS: &str = "the list of extensions is what --extensions or CRA_EXTENSIONS names, or extensions.yaml in \
+     the user's cra configuration folder";
 
 impl Failure {
     /// The failure and the way out, for people.
@@ -148,6 +166,10 @@ impl Failure {
             | Self::Read(..)
             | Self::Write(..)
             | Self::Script(..)
+            | Self::Exists(_)
+            | Self::NoGate(_)
+            | Self::Kept(_)
+            | Self::NoScenario(_)
             | Self::NoAtlas(_)
             | Self::Scenario(_)
             | Self::Extensions(_)
@@ -160,10 +182,7 @@ impl Failure {
 
     fn help(&self) -> Option<&str> {
         match self {
-            Self::NoTerminal => Some(
-                "without a terminal: cra trace list, cra trace show, cra trace verify, \
-                 cra trace replay, cra trace diff, cra trace export, cra atlas lint, cra run",
-            ),
+            Self::NoTerminal => Some(WITHOUT_A_TERMINAL),
             Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
             Self::Session(_) => {
                 Some("write it as an object: --session '{\"agent\": \"bot\", \"actions\": 3}'")
@@ -182,10 +201,7 @@ impl Failure {
                  one must have it",
             ),
             Self::Upkeep(error) => Some(error.help()),
-            Self::Start(StartError::Log(_)) => Some(
-                "nothing was changed; cra trace verify says more; put a backup in its place, or begin a \
-                 new record with another --data-dir",
-            ),
+            Self::Start(StartError::Log(_)) => Some(RECORD_THAT_DOES_NOT_HOLD),
             Self::Start(StartError::HeadFile(_)) => Some(
                 "name another file with --head-file; one that keeps the head of another log is left alone",
             ),
@@ -199,14 +215,17 @@ impl Failure {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
+            Self::Exists(_) => Some("nothing was changed; name another file"),
+            Self::NoGate(_) => Some("cra queue lists what is held"),
+            Self::Kept(_) => Some("cra trace verify says whether the record holds"),
+            Self::NoScenario(_) => Some(
+                "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one",
+            ),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {
                 Some("nothing was changed; name each Atlas once, or give one another `atlas_id`")
             }
-            Self::Extensions(LoadError::Io { .. }) => Some(
-                "the list of extensions is what --extensions or CRA_EXTENSIONS names, or \
-                 extensions.yaml in the user's cra configuration folder",
-            ),
+            Self::Extensions(LoadError::Io { .. }) => Some(LIST_OF_EXTENSIONS),
             Self::Scenario(LoadError::Io { .. }) => Some("cra run --help shows a scenario"),
             Self::Atlas(LoadError::Io { .. }) => {
                 Some("name an Atlas, or a folder of them; cra demo needs none")

@@ -4,12 +4,13 @@
 //! expectation does not hold is told, and the run goes on.
 
 use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::args::Run;
-use super::atlases::load_all;
+use super::args::{Run, Test};
+use super::atlases::{files_in, load_all};
 use super::error::{Failure, verdict};
 use super::exit;
 use crate::base::text::one_line;
@@ -53,6 +54,80 @@ pub(super) fn run(run: &Run) -> Result<u8, Failure> {
     let holds = played.iter().all(|played| played.failed.is_empty());
     let code = if holds { exit::OK } else { exit::EXPECTATION };
     verdict(code, written.and_then(|()| out.flush()))
+}
+
+/// Plays scenarios and says which of them hold.
+pub(super) fn test(test: &Test) -> Result<u8, Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut reports = Vec::new();
+    let mut code = exit::OK;
+    for file in scenarios(&test.scenarios)? {
+        let scenario = Scenario::read(&file).map_err(Failure::Scenario)?;
+        let mut stage = Stage::new(load_all(&scenario.atlases)?, scenario.extensions);
+        let steps = (1..).zip(&scenario.steps);
+        let played: Vec<_> = steps.map(|(n, step)| play(&mut stage, n, step)).collect();
+        let failed: usize = played.iter().map(|it| it.failed.len()).sum();
+        if failed > 0 {
+            code = exit::EXPECTATION;
+        }
+        reports.push((file, played.len(), failed, told(&played)));
+    }
+    let written = if test.json {
+        let all: Vec<_> = reports
+            .iter()
+            .map(|(file, steps, failed, told)| {
+                json!({"file": file.to_string_lossy(), "steps": steps, "ok": *failed == 0, "failed": told})
+            })
+            .collect();
+        serde_json::to_writer_pretty(&mut out, &all)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        reports.iter().try_for_each(|(file, steps, failed, told)| {
+            let (word, steps) = (
+                if *failed == 0 { "ok" } else { "FAILED" },
+                counted(*steps, "step"),
+            );
+            writeln!(
+                out,
+                "{word:<7} {}  {steps}",
+                one_line(&file.to_string_lossy())
+            )?;
+            told.iter()
+                .try_for_each(|line| writeln!(out, "        {line}"))
+        })
+    };
+    verdict(code, written.and_then(|()| out.flush()))
+}
+
+/// What did not go as expected, a line each.
+fn told(played: &[Played<'_>]) -> Vec<String> {
+    let failed = played.iter().flat_map(|played| {
+        let (number, deed) = (played.number, describe(&played.step.deed));
+        played.failed.iter().map(move |Failed { wanted, actual }| {
+            one_line(&format!(
+                "step {number}, {deed}: wanted {wanted}, actual {actual}"
+            ))
+        })
+    });
+    failed.collect()
+}
+
+/// The files that are named: a folder stands for every scenario in it.
+fn scenarios(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut files = Vec::new();
+    for path in named {
+        if path.is_dir() {
+            let found = files_in(path)?;
+            if found.is_empty() {
+                return Err(Failure::NoScenario(path.clone()));
+            }
+            files.extend(found);
+        } else {
+            files.push(path.clone());
+        }
+    }
+    Ok(files)
 }
 
 fn play<'s>(stage: &mut Stage, number: usize, step: &'s Step) -> Played<'s> {

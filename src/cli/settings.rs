@@ -69,14 +69,18 @@ impl Settings {
         }
     }
 
+    /// The list of extensions.
+    pub(super) fn extensions_file(&self) -> Result<PathBuf, Failure> {
+        match &self.extensions {
+            Some(named) => Ok(named.clone()),
+            None => Ok(folders()?.in_config_dir("extensions.yaml")),
+        }
+    }
+
     /// The extensions that may be asked. Without a list there are none.
     pub(super) fn extensions(&self) -> Result<Registry, Failure> {
-        let file = match &self.extensions {
-            Some(named) => named.clone(),
-            None => match folders() {
-                Ok(folders) => folders.in_config_dir("extensions.yaml"),
-                Err(_) => return Ok(Registry::default()),
-            },
+        let Ok(file) = self.extensions_file() else {
+            return Ok(Registry::default());
         };
         if self.extensions.is_none() && !file.exists() {
             return Ok(Registry::default());

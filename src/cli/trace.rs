@@ -98,7 +98,7 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-fn open(settings: &Settings) -> Result<Reader, Failure> {
+pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
     let path = settings.data_dir()?.join(FILE_NAME);
     if !path.exists() {
         return Err(Failure::NoStore(path));

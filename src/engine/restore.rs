@@ -1,6 +1,7 @@
 //! Going on after a restart: the engine's state, from what was kept.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +12,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, IdSource, SessionId};
 
 use super::command::{Command, Effect, StateChange, StateKind};
+use super::held::Held;
 use super::session::Session;
 use super::{Engine, Permit, Waiting};
 
@@ -88,6 +90,28 @@ impl Engine {
         }
         Ok(())
     }
+}
+
+/// The requests that are held, from what was kept: for whoever looks without an engine.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn held_in(
+    kept: impl IntoIterator<Item = StateChange>,
+) -> Result<Vec<Arc<Held>>, RestoreError> {
+    let mut held = Vec::new();
+    for StateChange { kind, key, body } in kept {
+        match (kind, body) {
+            (StateKind::Held, Some(body)) => {
+                let waiting: Waiting = read(kind, &key, body)?;
+                held.push(waiting.held);
+            }
+            (StateKind::Held, None)
+            | (StateKind::Session | StateKind::Permit | StateKind::Counter | StateKind::Usage, _) =>
+                {}
+        }
+    }
+    Ok(held)
 }
 
 /// Gates that were opened: never so many that the next number would be one in use.

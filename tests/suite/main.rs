@@ -17,6 +17,7 @@ mod drafts;
 mod events;
 mod examples;
 mod extensions;
+mod headless;
 mod hooks;
 mod house;
 mod keeping;

@@ -1,5 +1,6 @@
 //! Checkpoints as written: when they fire, what they ask, what they say.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -7,7 +8,7 @@ use super::RiskTier;
 use crate::atlas::condition::ConditionDef;
 
 /// A checkpoint as its steward wrote it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StewardCheckpointDef {
     /// Identifier, unique in the Atlas.
@@ -65,7 +66,7 @@ pub struct StewardCheckpointDef {
 }
 
 /// When a checkpoint fires.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum CheckpointTrigger {
     /// A session begins.
@@ -144,7 +145,7 @@ pub enum CheckpointTrigger {
 }
 
 /// When a custom trigger is looked at.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CustomMoment {
     /// Input comes.
@@ -245,7 +246,7 @@ impl CheckpointTrigger {
 }
 
 /// How keywords are looked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchMode {
     /// One of them, anywhere.
@@ -262,7 +263,7 @@ pub enum MatchMode {
 }
 
 /// Whether a checkpoint stops the agent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckpointMode {
     /// The agent waits until it is passed.
@@ -287,7 +288,7 @@ impl CheckpointMode {
 }
 
 /// Who may answer a checkpoint.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Respondent {
     /// A person at the console.
@@ -300,7 +301,7 @@ pub enum Respondent {
 }
 
 /// One thing that has to be answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointQuestion {
     /// Identifier, unique in the checkpoint.
@@ -350,7 +351,7 @@ fn yes() -> bool {
 }
 
 /// What kind of answer is wanted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ResponseType {
     /// Free text.
@@ -384,7 +385,7 @@ impl ResponseType {
 }
 
 /// Rules an answer has to keep.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerValidation {
     /// A regular expression that must be found in it.
@@ -408,7 +409,7 @@ pub struct AnswerValidation {
 }
 
 /// What happens when an answer breaks a rule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnInvalid {
     /// It is asked again.
@@ -436,7 +437,7 @@ impl OnInvalid {
 }
 
 /// Which answer to a yes/no question passes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Expect {
     /// Only yes.
@@ -449,7 +450,7 @@ pub enum Expect {
 }
 
 /// What an agent and its operator are told at a checkpoint.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GuidanceBlock {
     /// How the content is to be read.
@@ -472,7 +473,7 @@ pub struct GuidanceBlock {
 }
 
 /// How guidance is to be read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum GuidanceFormat {
     /// As it stands.

@@ -1,11 +1,14 @@
 //! Checkpoints in short: what most Atlases want, without writing each checkpoint out.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{MatchMode, RiskTier};
 
 /// `checkpoint_config`: each part that is written and enabled stands for ordinary checkpoints.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// When a session begins.
@@ -32,7 +35,7 @@ pub struct CheckpointConfig {
 }
 
 /// What happens when a session begins.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SessionStartConfig {
     /// Whether it does.
@@ -51,13 +54,14 @@ impl Default for SessionStartConfig {
 }
 
 /// What happens when input contains keywords.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct KeywordMatchConfig {
     /// Whether it does.
     pub enabled: bool,
     /// Keywords (`a|b` is either) and the contexts they call for, in the order written.
     #[serde(alias = "keywords", with = "ordered")]
+    #[schemars(with = "BTreeMap<String, Vec<String>>")]
     pub mappings: Vec<(String, Vec<String>)>,
     /// How they are looked for.
     pub match_mode: MatchMode,
@@ -77,7 +81,7 @@ impl Default for KeywordMatchConfig {
 }
 
 /// What happens before actions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionPreConfig {
     /// Whether it does.
@@ -85,6 +89,7 @@ pub struct ActionPreConfig {
     /// Patterns of actions and what each calls for, in the order written. Of several that match, the
     /// one with the longest literal part counts.
     #[serde(alias = "actions", with = "ordered")]
+    #[schemars(with = "BTreeMap<String, ActionPreRule>")]
     pub mappings: Vec<(String, ActionPreRule)>,
 }
 
@@ -98,7 +103,7 @@ impl Default for ActionPreConfig {
 }
 
 /// What an action calls for before it runs.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ActionPreRule {
     /// Contexts handed over.
@@ -120,7 +125,7 @@ impl Default for ActionPreRule {
 }
 
 /// What happens when an action is risky.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RiskThresholdConfig {
     /// Whether it does.
@@ -146,7 +151,7 @@ impl Default for RiskThresholdConfig {
 }
 
 /// What happens when time has passed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeIntervalConfig {
     /// Whether it does; not unless it is said.
@@ -168,7 +173,7 @@ impl Default for TimeIntervalConfig {
 }
 
 /// What happens when actions have run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CountIntervalConfig {
     /// Whether it does; not unless it is said.
@@ -190,7 +195,7 @@ impl Default for CountIntervalConfig {
 }
 
 /// How much one input may cause. Gates are never left out for it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
     /// Most checkpoints that take effect.
@@ -205,7 +210,7 @@ pub struct Budget {
 }
 
 /// `cache_config`: how long results are kept. 0 keeps none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CacheConfig {
     /// Contexts, by identifier.

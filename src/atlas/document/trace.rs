@@ -1,11 +1,14 @@
 //! `trace_config`: what is recorded, how durably, for how long, and what is left out.
 
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::config::ordered;
 
 /// `trace_config`: a steward's rules about the record.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceConfig {
     /// Which events are stored.
@@ -25,7 +28,18 @@ pub struct TraceConfig {
 
 /// Which events are stored. Each level has all that the one before has.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum TraceLevel {
@@ -59,7 +73,7 @@ impl TraceLevel {
 }
 
 /// How long events are kept.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RetentionConfig {
     /// Days that an event is kept which no pattern below names; for ever when absent.
@@ -67,11 +81,12 @@ pub struct RetentionConfig {
     pub default_days: Option<u32>,
     /// Days by pattern of the event type, in the order written.
     #[serde(with = "ordered")]
+    #[schemars(with = "BTreeMap<String, u32>")]
     pub by_event_type: Vec<(String, u32)>,
 }
 
 /// What is left out of the parameters of requests before they are recorded.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RedactRule {
     /// Patterns of the actions it is about; all of them when there is none.

@@ -14,6 +14,7 @@ mod faults;
 mod fragments;
 mod hostile;
 mod rules;
+mod schema;
 mod trace;
 
 fn repository(path: &str) -> PathBuf {

@@ -129,10 +129,7 @@ fn every_record_has_to_follow_the_one_before() {
             |place| place.previous = Digest::of("x"),
             "previous_hash is not the hash of the event before",
         ),
-        (
-            |place| place.sequence += 1,
-            "sequence is ",
-        ),
+        (|place| place.sequence += 1, "sequence is "),
     ];
     for (odd, expected) in ways {
         // A row of six, and the end of the one before.

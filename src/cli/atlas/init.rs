@@ -1,0 +1,60 @@
+//! `cra atlas init`: an Atlas to begin with.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::base::text::one_line;
+use crate::cli::args::{Example, Init};
+use crate::cli::error::{Failure, verdict};
+use crate::cli::exit;
+use crate::cli::settings::Settings;
+
+impl Example {
+    fn text(self) -> &'static str {
+        match self {
+            Self::CodingAgents => include_str!("../../../assets/atlas/coding-agents.yaml"),
+            Self::AcmeSupport => include_str!("../../../assets/atlas/acme-support.yaml"),
+        }
+    }
+
+    fn file_name(self) -> &'static str {
+        match self {
+            Self::CodingAgents => "coding-agents.yaml",
+            Self::AcmeSupport => "acme-support.yaml",
+        }
+    }
+}
+
+/// Writes an example where there is nothing yet.
+pub(in crate::cli) fn init(init: &Init) -> Result<u8, Failure> {
+    let in_force = Settings::atlas_dir();
+    let file = match &init.file {
+        Some(file) => file.clone(),
+        None => in_force?.join(init.example.file_name()),
+    };
+    let failed = |error| Failure::Write(file.clone(), error);
+    if let Some(folder) = file.parent().filter(|it| *it != Path::new("")) {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    // What is there is somebody's work.
+    let new = OpenOptions::new().write(true).create_new(true).open(&file);
+    let mut new = new.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Failure::Exists(file.clone()),
+        _ => failed(error),
+    })?;
+    new.write_all(init.example.text().as_bytes())
+        .map_err(failed)?;
+    let name = one_line(&file.to_string_lossy());
+    let opens = match &init.file {
+        Some(_) => format!("cra --atlas {name}"),
+        None => "cra".to_owned(),
+    };
+    let mut out = io::stdout().lock();
+    let written = writeln!(
+        out,
+        "{name} was written.\n  check it:      cra atlas lint {name}\n  \
+         with an editor that reads JSON Schema:  cra atlas schema\n  put it in force: {opens}"
+    );
+    verdict(exit::OK, written)
+}

@@ -1,0 +1,85 @@
+//! `cra paths` and `cra completions`: where things are, and help for shells.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use clap::CommandFactory as _;
+use serde_json::json;
+
+use super::args::{Args, Completions, Paths};
+use super::error::{Failure, verdict};
+use super::exit;
+use super::settings::Settings;
+use crate::base::text::one_line;
+use crate::store::key;
+use crate::store::sqlite::FILE_NAME;
+
+/// Says which folders and files are used, and which of them are there.
+pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
+    let data = settings.data_dir()?;
+    let known: Vec<(&str, &str, PathBuf)> = vec![
+        (
+            "store",
+            "the record, and what is held",
+            data.join(FILE_NAME),
+        ),
+        (
+            "key",
+            "signs the record; keep it secret",
+            data.join(key::FILE_NAME),
+        ),
+        ("demo", "the store of cra demo", settings.demo_dir()?),
+        (
+            "atlas",
+            "Atlases in force when none is named",
+            Settings::atlas_dir()?,
+        ),
+        (
+            "extensions",
+            "extensions that may be asked",
+            settings.extensions_file()?,
+        ),
+    ];
+    let head = settings.head_file.clone();
+    let head = head.map(|file| {
+        (
+            "head_file",
+            "the record's signed head, kept elsewhere",
+            file,
+        )
+    });
+    let known = known.into_iter().chain(head);
+    let mut out = io::stdout().lock();
+    let written = if paths.json {
+        let all: serde_json::Map<_, _> = known
+            .map(|(name, _, path)| {
+                let it = json!({ "path": path.to_string_lossy(), "exists": path.exists() });
+                (name.to_owned(), it)
+            })
+            .collect();
+        serde_json::to_writer_pretty(&mut out, &all)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        let mut written = Ok(());
+        for (name, what, path) in known {
+            let there = if path.exists() {
+                ""
+            } else {
+                "  (not there yet)"
+            };
+            let path = one_line(&path.to_string_lossy());
+            written =
+                written.and_then(|()| writeln!(out, "{name:<11} {path}{there}\n{:11} {what}", ""));
+        }
+        written
+    };
+    verdict(exit::OK, written)
+}
+
+/// Prints a script that completes commands.
+pub(super) fn completions(completions: &Completions) -> Result<u8, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(completions.shell, &mut Args::command(), "cra", &mut script);
+    verdict(exit::OK, io::stdout().lock().write_all(&script))
+}

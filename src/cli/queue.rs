@@ -1,0 +1,147 @@
+//! `cra queue`: what is held, read without a console.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::args::Queue;
+use super::error::{Failure, verdict};
+use super::exit;
+use super::settings::Settings;
+use super::trace::open;
+use crate::base::clock::{Clock, SystemClock, Timestamp};
+use crate::base::text::{Lines, one_line, visible};
+use crate::engine::command::{StateChange, StateKind};
+use crate::engine::held::{Held, Subject};
+use crate::engine::held_in;
+use crate::store::sqlite::Reader;
+
+/// Lists what is held, or shows one of them whole. Deciding is for the console.
+pub(super) fn queue(settings: &Settings, queue: &Queue) -> Result<u8, Failure> {
+    let now = SystemClock.now();
+    let mut held = held(&open(settings)?)?;
+    if let Some(wanted) = &queue.gate {
+        held.retain(|held| held.id.as_str() == wanted);
+        if held.is_empty() {
+            return Err(Failure::NoGate(one_line(wanted)));
+        }
+    }
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = match (&queue.gate, queue.json) {
+        (_, true) => {
+            let all: Vec<_> = held.iter().map(|held| to_json(held, now)).collect();
+            serde_json::to_writer_pretty(&mut out, &all)
+                .map_err(io::Error::from)
+                .and_then(|()| writeln!(out))
+        }
+        (Some(_), false) => held.iter().try_for_each(|it| whole(&mut out, it, now)),
+        (None, false) => table(&mut out, &held, now),
+    };
+    verdict(exit::OK, written.and_then(|()| out.flush()))
+}
+
+/// What is held, the riskiest and then the most urgent first.
+fn held(reader: &Reader) -> Result<Vec<Arc<Held>>, Failure> {
+    let rows = reader.state()?.into_iter();
+    let kept = rows.filter(|row| row.kind == StateKind::Held.as_str());
+    let kept = kept.map(|row| StateChange {
+        kind: StateKind::Held,
+        key: row.key,
+        // What is no JSON is refused as what is no request.
+        body: row
+            .body
+            .map(|body| serde_json::from_str(&body).unwrap_or_default()),
+    });
+    let mut held = held_in(kept)?;
+    held.sort_by(|one, other| {
+        let urgent = one.deadline.cmp(&other.deadline);
+        other.tier().cmp(&one.tier()).then(urgent)
+    });
+    Ok(held)
+}
+
+fn to_json(held: &Held, now: Timestamp) -> Value {
+    let mut value = serde_json::to_value(held).unwrap_or_default();
+    if let Some(fields) = value.as_object_mut() {
+        fields.insert("action".to_owned(), json!(held.action()));
+        fields.insert("risk_tier".to_owned(), json!(held.tier().as_str()));
+        fields.insert("seconds_left".to_owned(), json!(seconds(held, now)));
+    }
+    value
+}
+
+fn seconds(held: &Held, now: Timestamp) -> u64 {
+    held.deadline.since(now).as_secs()
+}
+
+fn left(held: &Held, now: Timestamp) -> String {
+    match seconds(held, now) {
+        0 => "overdue".to_owned(),
+        some => format!("{}:{:02}", some / 60, some % 60),
+    }
+}
+
+fn gates(held: &Held) -> String {
+    let names: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
+    one_line(&names.join(", "))
+}
+
+fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result<()> {
+    if held.is_empty() {
+        return writeln!(out, "No request is held.");
+    }
+    writeln!(
+        out,
+        "{:<7} {:>8}  {:<8}  {:<24}  {:<24}  GATES",
+        "ID", "LEFT", "RISK", "ACTION", "AGENT/SESSION"
+    )?;
+    for it in held {
+        let (id, left, tier) = (&it.id, left(it, now), it.tier());
+        let action = one_line(it.action());
+        let who = one_line(&format!("{}/{}", it.agent, it.session));
+        let gates = gates(it);
+        let joined = match it.joined {
+            0 => String::new(),
+            more => format!("  (asked {} times)", more + 1),
+        };
+        writeln!(
+            out,
+            "{id:<7} {left:>8}  {tier:<8}  {action:<24}  {who:<24}  {gates}{joined}"
+        )?;
+    }
+    Ok(())
+}
+
+fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
+    let mut line = |name: &str, text: &str| {
+        let text = visible(text, Lines::Keep)
+            .text
+            .replace('\n', "\n           ");
+        writeln!(out, "{name:<10} {text}")
+    };
+    line("id", held.id.as_str())?;
+    line("action", held.action())?;
+    line("risk", held.tier().as_str())?;
+    line("agent", &held.agent)?;
+    line("session", held.session.as_str())?;
+    line("intent", held.intent.as_deref().unwrap_or("not said"))?;
+    let silent = format!("{}, then denied", left(held, now));
+    line("left", &silent)?;
+    for gate in &held.gates {
+        line("gate", &format!("{}: {}", gate.origin.id(), gate.why))?;
+        for question in &gate.questions {
+            line("  asks", question.text())?;
+        }
+    }
+    let what = match &held.subject {
+        Subject::SessionStart => Value::Null,
+        Subject::Action(call) => call.params.clone(),
+        Subject::Moment(moment) => moment.data.clone(),
+    };
+    if !what.is_null() {
+        let what = serde_json::to_string_pretty(&what).unwrap_or_default();
+        line("request", &what)?;
+    }
+    line("hash", &held.request_hash.to_string())
+}

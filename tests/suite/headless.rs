@@ -1,0 +1,191 @@
+//! The views of the console that are not the record's, without a screen.
+
+use std::fs;
+use std::sync::Arc;
+
+use cra_core::store::Store;
+use serde_json::json;
+
+use super::cli::Desk;
+use super::support::{Bench, clock, request, root};
+
+/// Two sessions that wait to begin, and one that wants something dangerous, with a hostile name in it.
+async fn waiting(store: Arc<dyn Store>) {
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.pass(&held).await;
+    let delete = request(
+        "s-1",
+        "ticket.delete",
+        json!({"ticket_id": "T-\u{1b}[2J\u{202e}1"}),
+    );
+    let asked = bench.runtime.agents();
+    let asked = tokio::spawn(async move { asked.request_action(delete).await });
+    bench.until(|s| s.held.len() == 1).await;
+    bench.begin("s-2").await;
+    bench.until(|s| s.held.len() == 2).await;
+    bench.runtime.stop().await;
+    // Whoever waited is told that nobody will answer.
+    let _ = asked.await;
+}
+
+#[test]
+fn what_is_held_is_listed_the_riskiest_first() {
+    let desk = Desk::of(waiting);
+    let listed = desk.run(&["queue"]);
+    listed.succeeds();
+    let lines: Vec<_> = listed.out.lines().collect();
+    assert_eq!(lines.len(), 3, "{}", listed.out);
+    assert!(lines[1].contains("ticket.delete") && lines[1].contains("bot/s-1"));
+    assert!(lines[2].contains("session_start") && lines[2].contains("onboarding"));
+    // Its time is long over by the clock of this machine.
+    assert!(lines[1].contains("overdue"), "{}", listed.out);
+
+    let all = desk.run(&["queue", "--json"]).json();
+    assert_eq!(all[0]["action"], "ticket.delete");
+    assert_eq!(all[0]["seconds_left"], 0);
+    assert_eq!(all[1]["risk_tier"], "low");
+    let id = all[0]["id"].as_str().unwrap();
+    let one = desk.run(&["queue", id]);
+    one.succeeds();
+    assert!(
+        one.out.contains("ticket_id") && one.out.contains("\\u{202e}"),
+        "{}",
+        one.out
+    );
+    assert!(!one.out.contains(['\u{1b}', '\u{202e}']), "{:?}", one.out);
+    assert!(
+        one.out.contains("gate       high-risk-gate: "),
+        "{}",
+        one.out
+    );
+    let one = desk.run(&["queue", id, "--json"]).json();
+    assert_eq!(one.as_array().unwrap().len(), 1);
+    assert_eq!(one[0]["id"], id);
+    desk.run(&["queue", "c-99"])
+        .fails(1, &["no request `c-99` is held", "cra queue"]);
+}
+
+#[test]
+fn a_queue_that_is_empty_missing_or_unreadable_is_said_to_be() {
+    let desk = Desk::recorded();
+    assert_eq!(desk.run(&["queue"]).out, "No request is held.\n");
+    assert_eq!(desk.run(&["queue", "--json"]).json(), json!([]));
+    desk.sql("INSERT INTO state VALUES ('held', 'c-7', '{}')");
+    desk.run(&["queue"]).fails(
+        1,
+        &["the kept held `c-7` cannot be read", "cra trace verify"],
+    );
+    Desk::empty()
+        .run(&["queue"])
+        .fails(1, &["there is no record yet"]);
+}
+
+#[test]
+fn paths_say_what_is_used_and_what_is_there() {
+    let desk = Desk::recorded();
+    let paths = desk.run(&["paths", "--json"]).json();
+    assert_eq!(paths["store"]["path"], desk.file().to_str().unwrap());
+    assert_eq!(paths["store"]["exists"], true);
+    assert_eq!(paths["extensions"]["exists"], false);
+    let told = desk.run(&["paths", "--head-file", "/elsewhere/head"]);
+    told.succeeds();
+    assert!(
+        told.out.contains("/elsewhere/head  (not there yet)"),
+        "{}",
+        told.out
+    );
+    assert!(told.out.contains(".config/cra/atlas"), "{}", told.out);
+}
+
+#[test]
+fn completions_know_every_command() {
+    let desk = Desk::empty();
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = desk.run(&["completions", shell]);
+        script.succeeds();
+        for command in ["demo", "queue", "trace", "atlas"] {
+            assert!(script.out.contains(command), "{shell} {command}");
+        }
+    }
+    desk.run(&["completions", "csh"]).fails(2, &["csh"]);
+}
+
+#[test]
+fn a_first_atlas_is_written_once_and_is_in_force() {
+    let desk = Desk::empty();
+    let said = desk.run(&["atlas", "init"]);
+    said.succeeds();
+    let file = desk.0.path().join(".config/cra/atlas/coding-agents.yaml");
+    assert!(said.out.contains(file.to_str().unwrap()), "{}", said.out);
+    desk.run(&["atlas", "lint", file.to_str().unwrap()])
+        .succeeds();
+    fs::write(&file, "mine").unwrap();
+    desk.run(&["atlas", "init"])
+        .fails(1, &["is there already", "nothing was changed"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    let other = desk.0.path().join("new/other.yaml");
+    let other = other.to_str().unwrap();
+    let said = desk.run(&["atlas", "init", other, "--example", "acme-support"]);
+    said.succeeds();
+    assert!(
+        said.out.contains(&format!("cra --atlas {other}")),
+        "{}",
+        said.out
+    );
+    desk.run(&["atlas", "explain", other, "--action", "ticket.delete"]);
+    desk.run(&["atlas", "init", "/proc/no/where.yaml"])
+        .fails(1, &["cannot write"]);
+}
+
+#[test]
+fn scenarios_are_played_and_those_that_fail_are_named() {
+    let desk = Desk::empty();
+    let folder = root().join("assets/scenarios");
+    let folder = folder.to_str().unwrap();
+    let played = desk.run(&["atlas", "test", folder]);
+    played.succeeds();
+    assert!(played.out.lines().count() > 10 && !played.out.contains("FAILED"));
+    let atlas = root().join("assets/atlas/acme-support.yaml");
+    let bad = desk.0.path().join("bad.yaml");
+    let text = format!(
+        "atlas: {}\nsteps:\n- start: {{ session: s-1, agent: bot }}\n  expect: {{ held: [] }}\n",
+        atlas.display()
+    );
+    fs::write(&bad, text).unwrap();
+    let bad = bad.to_str().unwrap();
+    let played = desk.run(&["atlas", "test", folder, bad]);
+    assert_eq!(
+        (played.code, played.err.as_str()),
+        (4, ""),
+        "{}",
+        played.out
+    );
+    assert!(
+        played.out.contains("FAILED") && played.out.contains("step 1, "),
+        "{}",
+        played.out
+    );
+    let all = desk.run(&["atlas", "test", bad, "--json"]).json();
+    assert_eq!(
+        (&all[0]["ok"], &all[0]["steps"]),
+        (&json!(false), &json!(1))
+    );
+    fs::create_dir(desk.0.path().join("none")).unwrap();
+    let none = desk.0.path().join("none");
+    desk.run(&["atlas", "test", none.to_str().unwrap()])
+        .fails(1, &["has no scenario in it"]);
+}
+
+#[test]
+fn the_schema_is_json_that_an_editor_can_use() {
+    let schema = Desk::empty().run(&["atlas", "schema"]).json();
+    assert!(
+        schema["$schema"]
+            .as_str()
+            .unwrap()
+            .contains("json-schema.org")
+    );
+    assert!(schema["properties"]["checkpoints"].is_object());
+}
