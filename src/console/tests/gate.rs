@@ -172,6 +172,7 @@ fn a_high_request_passes_by_review_hash_and_enter() {
         method: "console+challenge".to_owned(),
         request_hash: item.request_hash,
         atlas_hash: item.atlas_hash,
+        justification: None,
         ruling: Ruling::Pass { answers },
     };
     assert_eq!(decisions(requests), [expected]);

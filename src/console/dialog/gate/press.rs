@@ -105,6 +105,7 @@ impl GateDialog {
             method: method.to_owned(),
             request_hash: self.held.request_hash,
             atlas_hash: self.held.atlas_hash,
+            justification: None,
             ruling,
         };
         self.problems.clear();
