@@ -8,16 +8,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 use ratatui_textarea::TextArea;
 
-use super::super::field::{Field, Input, Standing};
 use super::super::{GateDialog, Pane, Spot};
-use crate::atlas::document::ResponseType;
+use super::question;
 use crate::base::text::{Lines, one_line, visible};
-use crate::console::cells::{coordinate, fit, width, wrap};
+use crate::console::cells::{coordinate, width, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::engine::answer::Rule;
 
 /// Most rows a text field grows to.
-const MOST_ROWS: usize = 6;
+const MOST_ROWS: usize = 8;
 
 /// A part of the sheet.
 pub(super) enum Piece<'a> {
@@ -25,15 +23,24 @@ pub(super) enum Piece<'a> {
     Lines(Vec<Line<'static>>),
     /// A text field in its box.
     Editor(&'a TextArea<'static>, Focus, u16),
-    /// A short text field at the end of a line.
-    Inline(Line<'static>, &'a TextArea<'static>, Focus),
+    /// A text field in its box, with a line above it.
+    Titled(Line<'static>, &'a TextArea<'static>, Focus, u16),
+    /// A short text field of so many cells, with a line before and one after it.
+    Inline(
+        Line<'static>,
+        &'a TextArea<'static>,
+        Focus,
+        u16,
+        Line<'static>,
+    ),
 }
 
 impl Piece<'_> {
-    fn height(&self) -> u16 {
+    pub(super) fn height(&self) -> u16 {
         match self {
             Self::Lines(lines) => coordinate(lines.len()),
             Self::Editor(_, _, rows) => rows + 2,
+            Self::Titled(_, _, _, rows) => rows + 3,
             Self::Inline(..) => 1,
         }
     }
@@ -60,7 +67,7 @@ pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Loo
         }
         let here = dialog.pane == Pane::Form && dialog.form.focus == Spot::Field(at);
         let focus = Focus::from(here);
-        question(dialog, field, at, focus, cells, look, &mut pieces);
+        question::add(dialog, (at, field), focus, cells, look, &mut pieces);
         if here {
             spotlight = Some(start..pieces.len());
         }
@@ -100,8 +107,19 @@ pub(super) fn paint(
             Piece::Editor(editor, focus, _) => {
                 paint_editor(editor, *focus, place, &mut sheet, look);
             }
-            Piece::Inline(label, editor, focus) => {
-                paint_inline(label, editor, *focus, place, &mut sheet, look);
+            Piece::Titled(label, editor, focus, _) => {
+                label.render(place, &mut sheet);
+                let below = Rect {
+                    y: place.y + 1,
+                    height: place.height.saturating_sub(1),
+                    ..place
+                };
+                paint_editor(editor, *focus, below, &mut sheet, look);
+            }
+            Piece::Inline(label, editor, focus, cells, after) => {
+                let at = paint_inline(label, editor, (*focus, *cells), place, &mut sheet, look);
+                let rest = Rect::new(at, place.y, place.right().saturating_sub(at), 1);
+                after.render(rest, &mut sheet);
             }
         }
     }
@@ -128,25 +146,27 @@ pub(super) fn paint(
     }
 }
 
-fn paint_inline(
+/// Paints a field in a line, and tells where what comes after it begins.
+pub(super) fn paint_inline(
     label: &Line<'static>,
     editor: &TextArea<'static>,
-    focus: Focus,
+    (focus, cells): (Focus, u16),
     place: Rect,
     sheet: &mut Buffer,
     look: Look,
-) {
-    const CELLS: u16 = 6;
+) -> u16 {
     let meaning = match focus {
         Focus::Here => Meaning::Key,
         Focus::Elsewhere => Meaning::Dim,
     };
     label.render(place, sheet);
-    let at = coordinate(label.width()).min(place.width.saturating_sub(CELLS + 2));
+    let cells = cells.min(place.width.saturating_sub(4));
+    let at = coordinate(label.width()).min(place.width.saturating_sub(cells + 2));
     sheet.set_string(place.x + at, place.y, "[", look.style(meaning));
-    sheet.set_string(place.x + at + CELLS + 1, place.y, "]", look.style(meaning));
-    let inner = Rect::new(place.x + at + 1, place.y, CELLS, 1);
+    sheet.set_string(place.x + at + cells + 1, place.y, "]", look.style(meaning));
+    let inner = Rect::new(place.x + at + 1, place.y, cells, 1);
     paint_text(editor, focus, inner, sheet);
+    place.x + at + cells + 3
 }
 
 fn paint_editor(
@@ -195,162 +215,15 @@ fn group_head(dialog: &GateDialog, gate: usize, cells: usize, look: Look) -> Vec
     lines
 }
 
-fn question<'a>(
-    dialog: &GateDialog,
-    field: &'a Field,
-    at: usize,
-    focus: Focus,
-    cells: usize,
-    look: Look,
-    pieces: &mut Vec<Piece<'a>>,
-) {
-    let mut head = vec![question_head(field, at, focus, look)];
-    let indented = |text: &str, meaning| {
-        let style = look.style(meaning);
-        let rows = wrap(&lines_of(text), cells.saturating_sub(2)).into_iter();
-        rows.map(move |row| Line::styled(format!("  {row}"), style))
-            .collect::<Vec<_>>()
-    };
-    head.extend(indented(field.question.text(), Meaning::Strong));
-    if let Some(hint) = field.question.hint() {
-        head.extend(indented(&format!("hint: {hint}"), Meaning::Dim));
-    }
-    let mut tail = Vec::new();
-    match &field.input {
-        Input::Text(area) => {
-            pieces.push(Piece::Lines(head));
-            pieces.push(Piece::Editor(area, focus, rows_of(area, cells)));
-        }
-        Input::Line(area) => {
-            pieces.push(Piece::Lines(head));
-            pieces.push(Piece::Editor(area, focus, 1));
-        }
-        Input::Choice(choice) => {
-            head.push(choice_line(*choice, focus, look));
-            pieces.push(Piece::Lines(head));
-        }
-    }
-    tail.extend(rule_lines(field, cells, look));
-    for problem in &dialog.problems {
-        if problem.gate == field.gate && problem.question == field.question.id() {
-            for rule in &problem.rules {
-                tail.extend(indented(&format!("! not taken: {rule}"), Meaning::Error));
-            }
-        }
-    }
-    pieces.push(Piece::Lines(tail));
-}
-
-/// The first line of a question: its number and what kind of answer it wants.
-fn question_head(field: &Field, at: usize, focus: Focus, look: Look) -> Line<'static> {
-    let mark = match focus {
-        Focus::Here => "> ",
-        Focus::Elsewhere => "  ",
-    };
-    let needed = if field.question.required() {
-        "required"
-    } else {
-        "optional"
-    };
-    let kind = match field.question.response_type() {
-        ResponseType::Boolean => "yes/no",
-        other @ (ResponseType::Text
-        | ResponseType::Acknowledgment
-        | ResponseType::Choice
-        | ResponseType::Number
-        | ResponseType::Json) => other.as_str(),
-    };
-    let sensitive = if field.question.sensitive() {
-        ", sensitive: only a hash is kept"
-    } else {
-        ""
-    };
-    Line::from(vec![
-        Span::styled(format!("{mark}Q{} ", at + 1), look.style(Meaning::Key)),
-        Span::styled(
-            format!("{kind}, {needed}{sensitive}"),
-            look.style(Meaning::Dim),
-        ),
-    ])
-}
-
-fn choice_line(choice: Option<bool>, focus: Focus, look: Look) -> Line<'static> {
-    let option = |name: &str, chosen: bool| {
-        let mark = if chosen { Mark::Chosen } else { Mark::Unchosen };
-        let meaning = match (focus, chosen) {
-            (Focus::Here, true) => Meaning::ButtonFocused,
-            (Focus::Here, false) => Meaning::Key,
-            (Focus::Elsewhere, true) => Meaning::Strong,
-            (Focus::Elsewhere, false) => Meaning::Text,
-        };
-        Span::styled(format!("{} {name}", look.mark(mark)), look.style(meaning))
-    };
-    let mut spans = vec![
-        Span::raw("  "),
-        option("yes", choice == Some(true)),
-        Span::raw("   "),
-        option("no", choice == Some(false)),
-    ];
-    if focus == Focus::Here {
-        spans.push(Span::styled(
-            "   Left/Right choose",
-            look.style(Meaning::Dim),
-        ));
-    }
-    Line::from(spans)
+/// Text of a steward, who may have written it in several lines.
+pub(super) fn lines_of(text: &str) -> String {
+    visible(text.trim_end(), Lines::Keep).text
 }
 
 /// How many rows a text takes, within limits.
 pub(super) fn rows_of(area: &TextArea<'static>, cells: usize) -> u16 {
-    let room = cells.saturating_sub(4).max(1);
+    let numbers = usize::from(area.line_number_width());
+    let room = cells.saturating_sub(4 + numbers).max(1);
     let rows: usize = area.lines().iter().map(|line| width(line) / room + 1).sum();
     coordinate(rows.clamp(1, MOST_ROWS))
-}
-
-/// Every rule with its state, as many on a row as fit.
-fn rule_lines(field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
-    let tolerated = field.standing() == Standing::Tolerated;
-    let mut lines: Vec<Line<'static>> = Vec::new();
-    let mut used = usize::MAX;
-    for rule in field.judged().rules {
-        let span = rule_span(field, &rule, look);
-        let needs = width(&span.content) + 2;
-        if used.saturating_add(needs) > cells {
-            lines.push(Line::default());
-            used = 0;
-        }
-        if let Some(line) = lines.last_mut() {
-            line.spans.push(Span::raw("  "));
-            line.spans.push(span);
-            used += needs;
-        }
-    }
-    if tolerated {
-        let text = fit(
-            "  passes all the same, with a warning on record",
-            cells,
-            look,
-        );
-        lines.push(Line::styled(
-            text.trim_end().to_owned(),
-            look.style(Meaning::Warning),
-        ));
-    }
-    lines
-}
-
-/// Text of a steward, who may have written it in several lines.
-fn lines_of(text: &str) -> String {
-    visible(text.trim_end(), Lines::Keep).text
-}
-
-/// A rule with its state. Nothing is called broken before anything was answered.
-fn rule_span(field: &Field, rule: &Rule, look: Look) -> Span<'static> {
-    let (mark, meaning) = match (field.is_touched(), rule.kept) {
-        (false, _) => (Mark::Bullet, Meaning::Dim),
-        (true, true) => (Mark::Kept, Meaning::Passed),
-        (true, false) => (Mark::Broken, Meaning::Warning),
-    };
-    let text = format!("{} {}", look.mark(mark), one_line(&rule.text));
-    Span::styled(text, look.style(meaning))
 }
