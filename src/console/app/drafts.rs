@@ -59,6 +59,8 @@ impl App {
             let held = find(&self.snapshot.held, gate);
             held.is_some_and(|held| self.draft_of(held).is_some())
         });
-        here.map(|(gate, _)| gate).chain(kept).cloned().collect()
+        let aside = self.aside.dialog.iter().map(|dialog| dialog.gate());
+        let known = here.map(|(gate, _)| gate).chain(kept);
+        known.chain(aside).cloned().collect()
     }
 }

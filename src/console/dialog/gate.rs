@@ -144,6 +144,11 @@ impl GateDialog {
             self.arming = Arming::Until(now.plus(ARMING));
         }
         self.lay_out(area, look);
+        let most = view::review_most(self, area, look, now);
+        if let Step::Reviewing(review) = &mut self.step {
+            review.most = most;
+            review.top = review.top.min(most);
+        }
         if self.height > 0 {
             self.context.painted(self.height);
         }

@@ -60,9 +60,7 @@ impl GateDialog {
             let said = raw.as_str().unwrap_or_default().trim().chars().count();
             said < MIN_OVERRIDE_REASON
         });
-        thin.then(|| {
-            format!("overruling a denial needs {MIN_OVERRIDE_REASON} characters of reason")
-        })
+        thin.then(|| format!("overruling needs {MIN_OVERRIDE_REASON} characters of reason"))
     }
 
     /// Why it cannot be denied, if so.

@@ -69,15 +69,13 @@ impl GateDialog {
                 Some(field) => self.notice = field.on_key(key).map(str::to_owned),
                 None => self.slide(sideways),
             },
-            Step::Reviewing(review) => match review.spot {
-                ReviewSpot::Proof(Proof::Why) => edit(&mut self.form.why, key),
-                ReviewSpot::Proof(Proof::Hash) => edit_line(&mut review.hash, key),
-                ReviewSpot::Proof(Proof::Action) => edit_line(&mut review.action, key),
-                ReviewSpot::Back | ReviewSpot::PassNow => match key.code {
-                    KeyCode::Up => review.top = review.top.saturating_sub(1),
-                    KeyCode::Down => review.top = review.top.saturating_add(1),
-                    _ => self.slide(sideways),
-                },
+            Step::Reviewing(review) => match (review.spot, key.code) {
+                (ReviewSpot::Proof(Proof::Why), _) => edit(&mut self.form.why, key),
+                (_, KeyCode::Up) => review.top = review.top.saturating_sub(1),
+                (_, KeyCode::Down) => review.top = (review.top + 1).min(review.most),
+                (ReviewSpot::Proof(Proof::Hash), _) => edit_line(&mut review.hash, key),
+                (ReviewSpot::Proof(Proof::Action), _) => edit_line(&mut review.action, key),
+                (ReviewSpot::Back | ReviewSpot::PassNow, _) => self.slide(sideways),
             },
             Step::Denying(DenySpot::Reason) => edit(&mut self.form.reason, key),
             Step::Denying(_) => self.slide(sideways),

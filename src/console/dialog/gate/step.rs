@@ -56,6 +56,8 @@ pub(crate) struct Review {
     pub(crate) action: Box<TextArea<'static>>,
     /// The first row of the sheet that is on screen.
     pub(crate) top: usize,
+    /// The last row that can be.
+    pub(crate) most: usize,
 }
 
 impl Review {
@@ -69,6 +71,7 @@ impl Review {
             hash: Box::new(editor()),
             action: Box::new(editor()),
             top: 0,
+            most: 0,
         }
     }
 

@@ -62,6 +62,22 @@ pub(super) fn context_area(dialog: &GateDialog, area: Rect) -> Rect {
     Look::default().panel(Focus::Elsewhere).inner(pane)
 }
 
+/// The last row of the review that can be the first on screen.
+pub(super) fn review_most(dialog: &GateDialog, area: Rect, look: Look, now: Timestamp) -> usize {
+    let Step::Reviewing(review) = &dialog.step else {
+        return 0;
+    };
+    let pane = panes(dialog, area).form;
+    let inner = Look::default().panel(Focus::Elsewhere).inner(pane);
+    let words = dialog.status(usize::from(inner.width), look, now).len();
+    let below = coordinate(words.max(1) + 1);
+    let content = Rect {
+        height: inner.height.saturating_sub(below),
+        ..inner
+    };
+    review::most(dialog, review, content, look, now)
+}
+
 impl GateDialog {
     /// Paints it over the whole of `area`.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {

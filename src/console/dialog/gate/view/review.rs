@@ -12,14 +12,27 @@ use super::form::{Piece, paint, rows_of};
 use super::question::labelled;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{coordinate, width, wrap};
+use crate::console::cells::{coordinate, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Meaning};
 use crate::engine::approval::{self, Approver};
-use crate::engine::held::Gate;
 use crate::trace::event::Payload;
 
 /// What the record has in the place of a sensitive answer.
 const HASHED: &str = "sha256, salted";
+
+/// Where the parts of it go: what will be written, and what has to be typed.
+fn parts(proofs: &[Piece<'_>], area: Rect) -> [Rect; 2] {
+    let needs: u16 = proofs.iter().map(Piece::height).sum();
+    // A blank line sets off what has to be typed, where there is room for it.
+    let gap = u16::from(needs > 0 && area.height > needs + 12);
+    let [sheet, _, proof] = Layout::vertical([
+        Constraint::Fill(1),
+        Constraint::Length(gap),
+        Constraint::Length(needs),
+    ])
+    .areas(area);
+    [sheet, proof]
+}
 
 /// Paints it, and tells what lies out of sight.
 pub(super) fn draw(
@@ -32,9 +45,7 @@ pub(super) fn draw(
 ) -> &'static str {
     let cells = usize::from(area.width);
     let proofs = proof_pieces(dialog, review, cells, look);
-    let needs: u16 = proofs.iter().map(Piece::height).sum();
-    let [sheet, proof] =
-        Layout::vertical([Constraint::Fill(1), Constraint::Length(needs)]).areas(area);
+    let [sheet, proof] = parts(&proofs, area);
     let lines = sheet_lines(dialog, cells, look, now);
     let room = usize::from(sheet.height);
     let most = lines.len().saturating_sub(room);
@@ -45,11 +56,25 @@ pub(super) fn draw(
     let focused = review.proofs.iter().position(here).unwrap_or(0);
     paint(&proofs, &(focused..focused + 1), frame, proof, look);
     match (top > 0, top < most) {
-        (true, true) => "Up/Down on a button: more above and below",
+        (true, true) => "Up/Down: more above and below",
         (true, false) => "Up: more above",
-        (false, true) => "Down on a button: more below",
+        (false, true) => "Down: more below",
         (false, false) => "",
     }
+}
+
+/// The last row of the sheet that can be the first on screen.
+pub(super) fn most(
+    dialog: &GateDialog,
+    review: &Review,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) -> usize {
+    let cells = usize::from(area.width);
+    let [sheet, _] = parts(&proof_pieces(dialog, review, cells, look), area);
+    let lines = sheet_lines(dialog, cells, look, now).len();
+    lines.saturating_sub(usize::from(sheet.height))
 }
 
 /// What is passed, by whom, at what pace, and every record of it.
@@ -71,7 +96,14 @@ fn sheet_lines(
     let mut lines = labelled("PASS", &what, cells, look);
     lines.extend(labelled("BY", &by, cells, look));
     lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
-    lines.push(Line::styled("WRITES", look.style(Meaning::Label)));
+    lines.push(Line::default());
+    lines.push(Line::from(vec![
+        Span::styled("WRITES", look.style(Meaning::Label)),
+        Span::styled(
+            "    on disk before the agent goes on",
+            look.style(Meaning::Dim),
+        ),
+    ]));
     for record in records(dialog) {
         lines.extend(record_lines(&record, cells, look));
     }
@@ -88,11 +120,10 @@ fn records(dialog: &GateDialog) -> Vec<Payload> {
         why: Some(why.as_str()).filter(|why| !why.is_empty() && !dialog.form.justifies()),
     };
     let agent = format!("agent {}", held.agent);
-    let mut responses: Vec<Payload> = Vec::new();
-    let mut passes = Vec::new();
+    let (mut approvals, mut passes, mut responses) = (Vec::new(), Vec::new(), Vec::new());
     for (at, gate) in held.gates.iter().enumerate() {
         let answered = held.answered.contains_key(&at);
-        let answers = (!answered).then(|| answers(dialog, at, gate));
+        let answers = (!answered).then(|| answers(dialog, at));
         let by = if answered {
             Approver {
                 name: &agent,
@@ -105,15 +136,19 @@ fn records(dialog: &GateDialog) -> Vec<Payload> {
         if let Some(answers) = &answers {
             responses.push(approval::response(gate, answers.clone(), by).into());
         }
-        passes.extend(approval::approval(held, gate, answers.as_ref(), by));
+        approvals.extend(approval::approval(held, gate, answers.as_ref(), by));
         passes.push(approval::passed(gate, gate.effects.inject.clone(), by).into());
     }
-    responses.extend(passes);
-    responses
+    // What is signed comes first on the sheet, whatever is written first.
+    approvals
+        .into_iter()
+        .chain(passes)
+        .chain(responses)
+        .collect()
 }
 
 /// The answers to a gate as they are recorded.
-fn answers(dialog: &GateDialog, at: usize, gate: &Gate) -> Map<String, Value> {
+fn answers(dialog: &GateDialog, at: usize) -> Map<String, Value> {
     let fields = dialog.form.fields.iter().filter(|field| field.gate == at);
     let answers = fields.filter_map(|field| {
         let answer = field.judged().answer?;
@@ -124,20 +159,28 @@ fn answers(dialog: &GateDialog, at: usize, gate: &Gate) -> Map<String, Value> {
         };
         Some((field.question.id().to_owned(), answer))
     });
-    debug_assert!(!gate.questions.is_empty(), "a gate asks something");
     answers.collect()
 }
 
+/// A record, field by field.
 fn record_lines(record: &Payload, cells: usize, look: Look) -> Vec<Line<'static>> {
+    const NAME: usize = 22;
     let name = format!("  {}", record.event_type());
-    let fields = record.fields();
-    let told: Vec<String> = fields
-        .iter()
-        .map(|(name, value)| format!("{name}: {}", one_line(&value.to_string())))
-        .collect();
     let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
-    let rows = wrap(&told.join(", "), cells.saturating_sub(4)).into_iter();
-    lines.extend(rows.map(|row| Line::raw(format!("    {row}"))));
+    for (name, value) in record.fields() {
+        let value = one_line(&value.to_string());
+        let rows = wrap(&value, cells.saturating_sub(NAME + 4));
+        for (at, row) in rows.into_iter().enumerate() {
+            let name = if at == 0 { name.as_str() } else { "" };
+            lines.push(Line::from(vec![
+                Span::styled(
+                    format!("    {}", fit(name, NAME, look)),
+                    look.style(Meaning::Dim),
+                ),
+                Span::raw(row),
+            ]));
+        }
+    }
     lines
 }
 
