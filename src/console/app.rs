@@ -316,10 +316,10 @@ impl App {
     pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
         let requests = match message {
             Message::Decided(gate, reply) => self.on_reply(&gate, reply),
-            Message::Trail(gate, events) => {
+            Message::Trail(gate, purpose, events) => {
                 let look = self.look;
                 for dialog in self.dialogs().filter(|dialog| *dialog.gate() == gate) {
-                    dialog.on_trail(&events, look);
+                    dialog.on_trail(purpose, &events, look);
                 }
                 Vec::new()
             }

@@ -216,10 +216,11 @@ async fn answer(desk: &Desk, request: Request) -> Option<Message> {
             session,
             from,
             limit,
-        } => Some(Message::Trail(
-            gate,
-            desk.events(session, from, limit).await,
-        )),
+            purpose,
+        } => {
+            let events = desk.events(session, from, limit).await;
+            Some(Message::Trail(gate, purpose, events))
+        }
         Request::Verify => Some(Message::Verified(desk.verify().await)),
         Request::Edit(_)
         | Request::KeepDraft(..)

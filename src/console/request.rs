@@ -36,6 +36,8 @@ pub(crate) enum Request {
         from: u64,
         /// How many at most.
         limit: usize,
+        /// What for.
+        purpose: Purpose,
     },
     /// Let the operator change a text in an editor.
     Edit(Edit),
@@ -49,6 +51,15 @@ pub(crate) enum Request {
     Suspend,
     /// End the console.
     Quit,
+}
+
+/// What a dialog wants events for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To show what led to the request.
+    Context,
+    /// To tell what is on disk of a decision that could not be recorded.
+    ReadBack,
 }
 
 /// A text for an editor.
@@ -106,7 +117,7 @@ pub(crate) enum Message {
         events: Result<Vec<Event>, String>,
     },
     /// Events of a session, for the dialog of a held request.
-    Trail(GateId, Result<Vec<Event>, String>),
+    Trail(GateId, Purpose, Result<Vec<Event>, String>),
     /// A text as an editor left it, or why there was no editor.
     Edited(GateId, Result<String, String>),
     /// What every chain proves.

@@ -15,7 +15,7 @@ use super::stage::{Stage, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
 use crate::base::limits::ARMING;
-use crate::console::request::{EditKind, Message, Request};
+use crate::console::request::{EditKind, Message, Purpose, Request};
 use crate::console::theme::{Colour, Glyphs, Look};
 use crate::engine::command::{Outcome, Refused, Reply};
 use crate::engine::held::{Held, Origin};
@@ -63,7 +63,7 @@ fn refused(stage: &mut Stage) {
     let why = Refused::Unavailable("disk full".to_owned());
     let gate = ticket_delete().id;
     stage.message(Message::Decided(gate.clone(), Reply::Refused(why)));
-    stage.message(Message::Trail(gate, Ok(Vec::new())));
+    stage.message(Message::Trail(gate, Purpose::ReadBack, Ok(Vec::new())));
 }
 
 /// `c-121` with another parameter.
@@ -228,6 +228,7 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         session: "s-12".parse().unwrap(),
         from: 17,
         limit: 500,
+        purpose: Purpose::ReadBack,
     };
     assert_eq!(fail(&mut stage), [asked]);
     stage.shows("it could not be recorded, so it does not count: disk full");
@@ -243,17 +244,17 @@ fn a_failed_write_reads_back_what_is_on_disk() {
         .filter(|event| event.event_type == "action_attempted")
         .cloned()
         .collect();
-    stage.message(Message::Trail(gate.clone(), Ok(others)));
+    stage.message(Message::Trail(gate.clone(), Purpose::ReadBack, Ok(others)));
     stage.shows("read back: nothing of this decision is on disk");
     for (read, shown) in [
         (Ok(found), "is on disk as event"),
-        (Err("bad sector".to_owned()), "bad sector"),
+        (Err("EIO".to_owned()), "EIO"),
     ] {
         let mut stage = Stage::new(busy(), SIZES[0]);
         stage.open_gate("c-121");
         writing(&mut stage);
         fail(&mut stage);
-        stage.message(Message::Trail(gate.clone(), read));
+        stage.message(Message::Trail(gate.clone(), Purpose::ReadBack, read));
         stage.shows(shown);
     }
 }
@@ -505,7 +506,11 @@ fn the_trail_of_the_session_is_shown_below_the_request() {
     assert_eq!((gate.as_str(), *from), ("c-121", 9));
     stage.wait(ARMING);
     let trail = events("s-12", 9, 3);
-    stage.message(Message::Trail(ticket_delete().id, Ok(trail)));
+    stage.message(Message::Trail(
+        ticket_delete().id,
+        Purpose::Context,
+        Ok(trail),
+    ));
     stage.presses(KeyCode::PageDown, 5);
     stage.shows("TRAIL");
     stage.shows("11 action_completed:");

@@ -5,7 +5,7 @@
 
 use super::GateDialog;
 use crate::base::text::one_line;
-use crate::console::request::Request;
+use crate::console::request::{Purpose, Request};
 use crate::console::theme::Look;
 use crate::trace::event::Event;
 
@@ -72,6 +72,7 @@ impl GateDialog {
             session: self.held.session.clone(),
             from,
             limit: usize::try_from(TRAIL).unwrap_or(usize::MAX),
+            purpose: Purpose::Context,
         }
     }
 
@@ -86,17 +87,27 @@ impl GateDialog {
             session: self.held.session.clone(),
             from: self.written_from,
             limit: READ_BACK,
+            purpose: Purpose::ReadBack,
         }
     }
 
     /// Events of its session.
-    pub(crate) fn on_trail(&mut self, events: &Result<Vec<Event>, String>, look: Look) {
-        let reading = matches!(&self.refusal, Some(refusal) if refusal.on_disk == OnDisk::Reading);
-        if !reading {
-            let events = events.as_deref().unwrap_or_default();
-            self.context.on_trail(events, look);
-            return;
+    pub(crate) fn on_trail(
+        &mut self,
+        purpose: Purpose,
+        events: &Result<Vec<Event>, String>,
+        look: Look,
+    ) {
+        match purpose {
+            Purpose::Context => {
+                let events = events.as_deref().unwrap_or_default();
+                self.context.on_trail(events, look);
+            }
+            Purpose::ReadBack => self.on_read_back(events),
         }
+    }
+
+    fn on_read_back(&mut self, events: &Result<Vec<Event>, String>) {
         let on_disk = match events {
             Err(why) => OnDisk::Unknown(why.clone()),
             Ok(events) => {

@@ -8,7 +8,7 @@ use super::GateDialog;
 use super::step::{Pane, Step};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{coordinate, fit, width};
+use crate::console::cells::{clip, coordinate, fit, width};
 use crate::console::screen::queue::risk_word;
 use crate::console::theme::{Focus, Look, Mark, Meaning, of_tier};
 
@@ -191,11 +191,14 @@ impl GateDialog {
                 ending::draw_settled(self, decided.as_deref(), frame, content, look)
             }
         };
-        let note = Line::styled(unseen, look.style(Meaning::Dim)).right_aligned();
-        frame.render_widget(note, status);
         for (line, row) in words.into_iter().zip(status.rows()) {
             frame.render_widget(line, row);
         }
-        frame.render_widget(self.buttons(look, now), buttons);
+        let row = self.buttons(look, now);
+        // What lies out of sight is told beside the buttons, as far as they leave room.
+        let room = usize::from(buttons.width).saturating_sub(row.width());
+        let note = Line::styled(clip(unseen, room, look), look.style(Meaning::Dim));
+        frame.render_widget(note.right_aligned(), buttons);
+        frame.render_widget(row, buttons);
     }
 }
