@@ -197,8 +197,9 @@ impl GateDialog {
         let row = self.buttons(look, now);
         // What lies out of sight is told beside the buttons, as far as they leave room.
         let room = usize::from(buttons.width).saturating_sub(row.width());
-        let note = Line::styled(clip(unseen, room, look), look.style(Meaning::Dim));
-        frame.render_widget(note.right_aligned(), buttons);
+        // A span of its own: the style of a line would reach to the buttons.
+        let note = Span::styled(clip(unseen, room, look), look.style(Meaning::Dim));
+        frame.render_widget(Line::from(note).right_aligned(), buttons);
         frame.render_widget(row, buttons);
     }
 }

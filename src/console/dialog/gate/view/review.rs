@@ -168,8 +168,12 @@ fn record_lines(record: &Payload, cells: usize, look: Look) -> Vec<Line<'static>
     let name = format!("  {}", record.event_type());
     let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
     for (name, value) in record.fields() {
-        let value = one_line(&value.to_string());
-        let rows = wrap(&value, cells.saturating_sub(NAME + 4));
+        let mut told = one_line(&value.to_string());
+        // A context is handed over once: which ones are still missing is known only then.
+        if name == "injected_contexts" && value.as_array().is_some_and(|it| !it.is_empty()) {
+            told.push_str(" less those it has by then");
+        }
+        let rows = wrap(&told, cells.saturating_sub(NAME + 4));
         for (at, row) in rows.into_iter().enumerate() {
             let name = if at == 0 { name.as_str() } else { "" };
             lines.push(Line::from(vec![
