@@ -154,6 +154,24 @@ fn an_option_is_chosen_by_its_number_or_by_enter_and_never_by_moving() {
 }
 
 #[test]
+fn the_row_that_keys_act_on_is_on_screen_at_every_size() {
+    let mut long = choice();
+    long["question"] = json!("Where does it run, and why there? ".repeat(20));
+    for size in SIZES {
+        let mut stage = open([long.clone()], size);
+        for option in 1..=12 {
+            stage.shows(&format!("region-{option:02}"));
+            stage.press(KeyCode::Down);
+        }
+        let mut wordy = text();
+        wordy["hint"] = json!("say what was looked at, by whom, and when. ".repeat(20));
+        let mut stage = open([wordy], size);
+        stage.type_text("what is typed is seen");
+        stage.shows("what is typed is seen");
+    }
+}
+
+#[test]
 fn typing_filters_the_options_and_esc_lists_all_again() {
     let mut stage = open([choice()], SIZES[0]);
     stage.type_text("ON-1");

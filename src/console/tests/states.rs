@@ -530,6 +530,25 @@ fn guidance_is_read_as_markdown_where_it_says_so() {
 }
 
 #[test]
+fn what_a_search_comes_to_is_said_where_only_the_request_is_shown() {
+    let mut stage = Stage::new(busy(), SIZES[2]);
+    stage.open_gate("c-121");
+    stage.press(KeyCode::F(6));
+    stage.press(KeyCode::Char('n'));
+    stage.shows("nothing to look for yet");
+    stage.press(KeyCode::Char('/'));
+    stage.type_text("zz");
+    stage.shows("/ zz");
+    stage.shows("`zz` is nowhere");
+    stage.presses(KeyCode::Backspace, 2);
+    stage.type_text("CASCADE");
+    stage.hides("nowhere");
+    stage.press(KeyCode::Esc);
+    stage.shows("/ CASCADE");
+    assert_eq!(stage.app.layers.len(), 1, "Esc ends the search alone");
+}
+
+#[test]
 fn a_large_request_is_searched_and_scrolled_and_jumping_is_not_reading() {
     let rows: Vec<String> = (0..200_000)
         .map(|n| format!("row {n} of the export, padded"))

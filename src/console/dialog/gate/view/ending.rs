@@ -12,7 +12,7 @@ use super::super::form::Form;
 use super::super::step::{Care, care};
 use super::super::text::text_of;
 use super::super::{DenySpot, GateDialog, Verb};
-use super::form::{Piece, paint, rows_of};
+use super::form::{Piece, Spotlight, paint, rows_of};
 use super::question::labelled;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, wrap};
@@ -54,7 +54,7 @@ pub(super) fn draw_deny(
     let focus = Focus::from(spot == DenySpot::Reason);
     let rows = rows_of(reason, cells).max(3);
     let pieces = [Piece::Lines(lines), Piece::Editor(reason, focus, rows)];
-    paint(&pieces, &(1..2), frame, area, look)
+    paint(&pieces, &Spotlight::on(1..2), frame, area, look)
 }
 
 /// The wait for the disk.

@@ -46,6 +46,34 @@ impl Piece<'_> {
     }
 }
 
+/// What has to be on screen.
+pub(super) struct Spotlight {
+    /// The pieces that belong together.
+    pub(super) pieces: std::ops::Range<usize>,
+    /// The rows among them that keys act on.
+    pub(super) focal: Option<Focal>,
+}
+
+impl Spotlight {
+    /// On these pieces, none of which matters more than the others.
+    pub(super) fn on(pieces: std::ops::Range<usize>) -> Self {
+        Self {
+            pieces,
+            focal: None,
+        }
+    }
+}
+
+/// Rows that keys act on.
+pub(super) struct Focal {
+    /// The piece they are in.
+    pub(super) piece: usize,
+    /// The first of them, within the piece.
+    pub(super) row: u16,
+    /// How many.
+    pub(super) rows: u16,
+}
+
 /// Below this height blank lines are left out.
 const ROOMY: u16 = 12;
 
@@ -67,14 +95,18 @@ pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Loo
         }
         let here = dialog.pane == Pane::Form && dialog.form.focus == Spot::Field(at);
         let focus = Focus::from(here);
-        question::add(dialog, (at, field), focus, cells, look, &mut pieces);
+        let focal = question::add(dialog, (at, field), focus, cells, look, &mut pieces);
         if here {
-            spotlight = Some(start..pieces.len());
+            spotlight = Some(Spotlight {
+                pieces: start..pieces.len(),
+                focal: Some(focal),
+            });
         }
         pieces.push(Piece::Lines(vec![Line::default()]));
     }
     // On a button the last question shows, which is next to it.
-    let spotlight = spotlight.unwrap_or(pieces.len().saturating_sub(1)..pieces.len());
+    let last = pieces.len().saturating_sub(1)..pieces.len();
+    let spotlight = spotlight.unwrap_or_else(|| Spotlight::on(last));
     paint(&pieces, &spotlight, frame, area, look)
 }
 
@@ -82,7 +114,7 @@ pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Loo
 /// tells what lies out of sight.
 pub(super) fn paint(
     pieces: &[Piece],
-    spotlight: &std::ops::Range<usize>,
+    spotlight: &Spotlight,
     frame: &mut Frame,
     area: Rect,
     look: Look,
@@ -123,9 +155,15 @@ pub(super) fn paint(
             }
         }
     }
-    let (first, end) = (top_of(spotlight.start), top_of(spotlight.end));
-    // The end of the focused piece is kept on screen, and its beginning even more so.
-    let scroll = end.saturating_sub(area.height).min(first);
+    let (first, end) = (top_of(spotlight.pieces.start), top_of(spotlight.pieces.end));
+    // The end of the focused piece is kept on screen, its beginning even more so, and most of all the
+    // row that keys act on.
+    let mut scroll = end.saturating_sub(area.height).min(first);
+    if let Some(focal) = &spotlight.focal {
+        let top = top_of(focal.piece).saturating_add(focal.row);
+        let bottom = top.saturating_add(focal.rows);
+        scroll = scroll.max(bottom.saturating_sub(area.height)).min(top);
+    }
     let buffer = frame.buffer_mut();
     for y in 0..area.height.min(total.saturating_sub(scroll)) {
         for x in 0..area.width {

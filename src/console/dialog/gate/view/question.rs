@@ -5,10 +5,10 @@ use ratatui::text::{Line, Span};
 use super::super::GateDialog;
 use super::super::field::{Field, Input, Standing};
 use super::super::pick::Picker;
-use super::form::{Piece, lines_of, rows_of};
+use super::form::{Focal, Piece, lines_of, rows_of};
 use crate::atlas::document::{OnInvalid, ResponseType};
 use crate::base::text::one_line;
-use crate::console::cells::{clip, fit, width, wrap};
+use crate::console::cells::{clip, coordinate, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::engine::answer::Rule;
 
@@ -19,7 +19,7 @@ const NUMBER: u16 = 20;
 /// Most options that are listed at once.
 const MOST_OPTIONS: usize = 7;
 
-/// Adds the pieces of a question.
+/// Adds the pieces of a question, and tells which rows keys act on.
 pub(super) fn add<'a>(
     dialog: &GateDialog,
     (at, field): (usize, &'a Field),
@@ -27,7 +27,7 @@ pub(super) fn add<'a>(
     cells: usize,
     look: Look,
     pieces: &mut Vec<Piece<'a>>,
-) {
+) -> Focal {
     let mut head = vec![head(field, at, focus, cells, look)];
     let indented = |text: &str, meaning| {
         let style = look.style(meaning);
@@ -40,6 +40,11 @@ pub(super) fn add<'a>(
         head.extend(indented(&format!("hint: {hint}"), Meaning::Dim));
     }
     let mut tail = Vec::new();
+    let mut focal = Focal {
+        piece: pieces.len() + 1,
+        row: 0,
+        rows: 1,
+    };
     match &field.input {
         Input::Text(area) => {
             if focus == Focus::Here && field.can_skeleton() {
@@ -47,7 +52,9 @@ pub(super) fn add<'a>(
                 head.push(Line::styled(text, look.style(Meaning::Dim)));
             }
             pieces.push(Piece::Lines(head));
-            pieces.push(Piece::Editor(area, focus, rows_of(area, cells)));
+            let rows = rows_of(area, cells);
+            focal.rows = rows + 2;
+            pieces.push(Piece::Editor(area, focus, rows));
         }
         Input::Line(area) => {
             pieces.push(Piece::Lines(head));
@@ -65,18 +72,14 @@ pub(super) fn add<'a>(
             tail.extend(rule_lines(field, cells, look));
         }
         Input::YesNo(choice) => {
-            head.push(yes_no(*choice, focus, look));
             pieces.push(Piece::Lines(head));
+            pieces.push(Piece::Lines(vec![yes_no(*choice, focus, look)]));
         }
         Input::Pick(picker) => {
-            head.extend(options(
-                picker,
-                field.question.options(),
-                focus,
-                cells,
-                look,
-            ));
             pieces.push(Piece::Lines(head));
+            let (lines, row) = options(picker, field.question.options(), focus, cells, look);
+            focal.row = coordinate(row);
+            pieces.push(Piece::Lines(lines));
         }
     }
     match &field.input {
@@ -101,6 +104,7 @@ pub(super) fn add<'a>(
         }
     }
     pieces.push(Piece::Lines(tail));
+    focal
 }
 
 /// The first line of a question: its number, what kind of answer it wants, and what an invalid one does.
@@ -182,16 +186,17 @@ fn yes_no(choice: Option<bool>, focus: Focus, look: Look) -> Line<'static> {
     Line::from(spans)
 }
 
-/// The options, a window of them around the cursor.
+/// The options, a window of them around the cursor, and the row the cursor is on.
 fn options(
     picker: &Picker,
     options: &[String],
     focus: Focus,
     cells: usize,
     look: Look,
-) -> Vec<Line<'static>> {
+) -> (Vec<Line<'static>>, usize) {
     let listed = picker.listed(options);
     let mut lines = Vec::new();
+    let mut cursor_row = 0;
     if !picker.filter().is_empty() {
         let count = format!("   {} of {}, Esc lists all", listed.len(), options.len());
         lines.push(Line::from(vec![
@@ -219,6 +224,9 @@ fn options(
             _ => " ".to_owned(),
         };
         let cursor = if under { ">" } else { " " };
+        if under {
+            cursor_row = lines.len();
+        }
         let option = options.get(*at).map(|option| one_line(option));
         let text = format!(
             "{} {number} {}",
@@ -245,7 +253,7 @@ fn options(
             look.style(Meaning::Warning),
         ));
     }
-    lines
+    (lines, cursor_row)
 }
 
 /// What is chosen, in a line: it may be out of the window, or filtered away.

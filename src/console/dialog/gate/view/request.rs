@@ -8,6 +8,7 @@ use ratatui::widgets::Paragraph;
 use super::super::GateDialog;
 use super::super::context::{Part, Shown, hidden_words};
 use super::super::step::Pane;
+use crate::base::text::one_line;
 use crate::console::cells::{clip, width};
 use crate::console::json;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
@@ -31,7 +32,7 @@ impl GateDialog {
             .title(Line::styled(format!(" seen {seen} % "), look.style(meaning)).right_aligned());
         let inner = block.inner(area);
         let height = usize::from(inner.height);
-        if let Some(search) = self.search_line(usize::from(inner.width) / 2, look) {
+        if let Some(search) = self.search_line(usize::from(inner.width), look) {
             block = block.title_bottom(search);
         } else if self.context.hidden() > 0 {
             let words = format!(" {} ", hidden_words(self.context.hidden()));
@@ -57,22 +58,30 @@ impl GateDialog {
     fn search_line(&self, cells: usize, look: Look) -> Option<Line<'static>> {
         let typing = self.pane == Pane::Search;
         let query = self.context.query();
-        if !typing && (query.is_empty() || self.pane == Pane::Form) {
+        let silent = query.is_empty() && self.notice.is_none();
+        if !typing && (silent || self.pane == Pane::Form) {
             return None;
         }
         // The end of what is typed is what is looked at.
         let mut shown = query.to_owned();
-        while width(&shown) > cells {
+        while width(&shown) > cells / 3 {
             shown.remove(0);
         }
+        let room = cells.saturating_sub(width(&shown) + 20);
         let mut spans = vec![
             Span::styled(" / ", look.style(Meaning::Key)),
-            Span::styled(clip(&shown, cells, look), look.style(Meaning::Strong)),
+            Span::styled(shown, look.style(Meaning::Strong)),
         ];
         if typing {
             spans.push(Span::styled(" ", look.style(Meaning::ButtonFocused)));
         }
         spans.push(Span::raw(" "));
+        // Where only this pane is shown, it is the place to say what came of it.
+        if let Some(notice) = &self.notice {
+            let notice = clip(&one_line(notice), room, look);
+            spans.push(Span::styled(notice, look.style(Meaning::Warning)));
+            spans.push(Span::raw(" "));
+        }
         Some(Line::from(spans))
     }
 

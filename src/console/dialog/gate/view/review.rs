@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::GateDialog;
 use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, care, shown_action};
-use super::form::{Piece, paint, rows_of};
+use super::form::{Piece, Spotlight, paint, rows_of};
 use super::question::labelled;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
@@ -54,7 +54,8 @@ pub(super) fn draw(
     frame.render_widget(Paragraph::new(shown), sheet);
     let here = |spot: &Proof| review.spot == ReviewSpot::Proof(*spot);
     let focused = review.proofs.iter().position(here).unwrap_or(0);
-    paint(&proofs, &(focused..focused + 1), frame, proof, look);
+    let spotlight = Spotlight::on(focused..focused + 1);
+    paint(&proofs, &spotlight, frame, proof, look);
     match (top > 0, top < most) {
         (true, true) => "Up/Down: more above and below",
         (true, false) => "Up: more above",
