@@ -55,10 +55,10 @@ impl App {
         open.chain(self.aside.dialog.as_deref_mut())
     }
 
-    /// Puts the topmost dialog aside.
+    /// Puts the topmost dialog aside. One that waits for the disk takes no key, and so never is.
     pub(super) fn put_aside(&mut self) {
         match self.layers.pop() {
-            Some(Layer::Gate(dialog)) if dialog.can_minimise() => self.aside.dialog = Some(dialog),
+            Some(Layer::Gate(dialog)) => self.aside.dialog = Some(dialog),
             Some(layer) => self.layers.push(layer),
             None => {}
         }

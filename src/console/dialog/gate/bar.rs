@@ -15,11 +15,6 @@ use crate::console::theme::{Look, Mark, Meaning, of_tier};
 pub(super) const URGENT: Duration = Duration::from_mins(1);
 
 impl GateDialog {
-    /// Whether it can be put aside: not while a decision is on its way.
-    pub(crate) fn can_minimise(&self) -> bool {
-        !matches!(self.step, Step::Writing(_))
-    }
-
     /// It is on screen again: keys count as if it had just been opened.
     pub(crate) fn on_restored(&mut self) {
         self.arming = Arming::Undrawn;
