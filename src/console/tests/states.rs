@@ -4,21 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use insta::assert_snapshot;
-use ratatui::crossterm::event::{Event, KeyCode};
+use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
 
-use super::fixture::{
-    busy, confirmation, decided, events, gate, held, snapshot, ticket_delete, user_ban, with_params,
-};
+use super::fixture::{busy, decided, events, snapshot, ticket_delete, with_params};
 use super::gate::fill;
 use super::stage::{Stage, decisions};
-use crate::atlas::document::RiskTier;
 use crate::base::digest::Digest;
 use crate::base::limits::ARMING;
-use crate::console::request::{EditKind, Message, Purpose, Request};
+use crate::console::request::{Message, Purpose, Request};
 use crate::console::theme::{Colour, Glyphs, Look};
 use crate::engine::command::{Outcome, Refused, Reply};
-use crate::engine::held::{Held, Origin};
+use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
@@ -144,7 +141,7 @@ fn plain_characters_without_colour() {
     assert_snapshot!(stage.picture());
 }
 
-// Rule 13: a decision is bound to what was seen.
+// A decision is bound to what was seen.
 #[test]
 fn a_changed_request_voids_what_was_typed_and_shows_the_difference() {
     let mut stage = Stage::new(busy(), SIZES[0]);
@@ -213,7 +210,7 @@ fn a_change_while_writing_waits_for_the_answer() {
     stage.shows("The request changed");
 }
 
-// Rule 12: a failed write never says that nothing happened.
+// A failed write never says that nothing happened.
 #[test]
 fn a_failed_write_reads_back_what_is_on_disk() {
     let mut stage = Stage::new(busy(), SIZES[0]);
@@ -260,7 +257,7 @@ fn a_failed_write_reads_back_what_is_on_disk() {
     }
 }
 
-// Rule 24: the pace of passing is shown.
+// The pace of passing is shown.
 #[test]
 fn how_many_were_passed_lately_and_the_time_spent_on_each_is_shown() {
     let mut picture = busy();
@@ -292,7 +289,7 @@ fn how_many_were_passed_lately_and_the_time_spent_on_each_is_shown() {
     stage.shows("3 passed in the last ten minutes, after 42 s, ?, ?");
 }
 
-// Rule 11: the countdown is visible while typing, and what was typed survives the end of it.
+// The countdown is visible while typing, and what was typed survives the end of it.
 #[test]
 fn what_was_typed_too_late_comes_back_when_the_same_is_asked_again() {
     let mut stage = Stage::new(busy(), SIZES[0]);
@@ -369,222 +366,4 @@ fn nothing_is_put_aside_while_a_decision_is_on_its_way() {
     writing(&mut stage);
     assert_eq!(stage.press(KeyCode::F(3)), []);
     stage.shows("writing...");
-}
-
-#[test]
-fn a_critical_request_wants_the_hash_and_the_name_of_the_action() {
-    let mut stage = Stage::new(snapshot([user_ban()]), SIZES[0]);
-    stage.open();
-    stage.type_text("a good reason, with words");
-    stage.presses(KeyCode::Tab, 3);
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    // The hash, the name, Back, Pass now: in this order, and the last one alone decides.
-    stage.press(KeyCode::BackTab);
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("cannot pass: type the hash first");
-    stage.press(KeyCode::Tab);
-    stage.type_text(&user_ban().request_hash.short(4));
-    stage.press(KeyCode::Tab);
-    stage.type_text("user.ba");
-    stage.presses(KeyCode::Tab, 2);
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("cannot pass: type the action's name first");
-    stage.presses(KeyCode::BackTab, 2);
-    stage.type_text("n");
-    stage.presses(KeyCode::Tab, 2);
-    let decided = decisions(stage.press(KeyCode::Enter));
-    assert_eq!(decided.len(), 1, "{}", stage.text());
-    assert_eq!(decided[0].method, "console+challenge+action");
-}
-
-#[test]
-fn a_high_request_without_a_word_of_reason_asks_for_one() {
-    let mut item = held("c-1", "x.delete", RiskTier::High, 1, 60);
-    item.gates = vec![gate("g", "action_pre", "deletes", vec![confirmation()])];
-    let hash = item.request_hash.short(4);
-    let mut stage = Stage::new(snapshot([item]), SIZES[0]);
-    stage.open();
-    stage.press(KeyCode::Left);
-    stage.presses(KeyCode::Tab, 3);
-    stage.press(KeyCode::Enter);
-    stage.shows("Why may it pass?");
-    stage.press(KeyCode::Tab);
-    stage.type_text(&hash);
-    stage.presses(KeyCode::Tab, 2);
-    assert_eq!(stage.press(KeyCode::Enter), []);
-    stage.shows("cannot pass: say why it may pass");
-    stage.press(KeyCode::Tab);
-    let kept = stage.type_text("asked for by mail");
-    assert!(matches!(kept.last(), Some(Request::KeepDraft(_, Some(_)))));
-    stage.shows("justification         \"asked for by mail\"");
-    stage.presses(KeyCode::Tab, 3);
-    let decided = decisions(stage.press(KeyCode::Enter));
-    let why = decided[0].justification.as_deref();
-    assert_eq!(why, Some("asked for by mail"));
-}
-
-#[test]
-fn overruling_a_denial_needs_more_words_and_the_steps_of_a_critical_one() {
-    let mut item = user_ban();
-    if let crate::engine::held::Subject::Action(call) = &mut item.subject {
-        call.tier = RiskTier::Low;
-    }
-    item.gates[0].origin = Origin::Override {
-        atlas_id: "com.acme.support".to_owned(),
-        policy_id: "no-bans".to_owned(),
-        reason: "bans are final".to_owned(),
-    };
-    item.gates[0].questions = vec![super::fixture::question(json!({
-        "question_id": "justification", "question": "Why may this go ahead?", "response_type": "text",
-    }))];
-    let mut stage = Stage::new(snapshot([item]), SIZES[0]);
-    stage.open();
-    stage.type_text("because I say so");
-    stage.shows("overruling needs 20 characters of reason");
-    stage.type_text(", as agreed");
-    stage.presses(KeyCode::Tab, 3);
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("policy_override");
-    stage.shows("\"because I say so, as agreed\"");
-    stage.shows("the action");
-}
-
-#[test]
-fn a_text_goes_to_the_editor_and_comes_back_and_decides_nothing() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
-    stage.open_gate("c-121");
-    stage.type_text("dup");
-    let requests = stage.ctrl('e');
-    let [Request::Edit(edit)] = &requests[..] else {
-        panic!("{requests:?}");
-    };
-    assert_eq!((edit.text.as_str(), edit.kind), ("dup", EditKind::Text));
-    let gate = ticket_delete().id;
-    let text = "dup of 4398\nreason: customer\u{202e} asked".to_owned();
-    let kept = stage.message(Message::Edited(gate.clone(), Ok(text)));
-    assert!(
-        matches!(kept[..], [Request::KeepDraft(_, Some(_))]),
-        "{kept:?}"
-    );
-    stage.shows("reason: customer asked");
-    stage.shows("1 character left out: hidden, or too many");
-    stage.shows("ARMING");
-    assert_eq!(stage.presses(KeyCode::Tab, 5), [], "keys are dropped again");
-    stage.wait(ARMING);
-    stage.shows("> Q1");
-    let why = "the editor `nope` ($EDITOR) was not found; the text is as it was".to_owned();
-    assert_eq!(stage.message(Message::Edited(gate, Err(why))), []);
-    stage.shows("! the editor `nope` ($EDITOR) was not found");
-    stage.shows("reason: customer asked");
-    stage.wait(ARMING);
-    stage.press(KeyCode::Tab);
-    assert_eq!(stage.ctrl('e'), []);
-    stage.shows("only a text is edited in an editor");
-}
-
-#[test]
-fn a_sensitive_answer_never_goes_to_an_editor() {
-    let mut item = held("c-1", "x.write", RiskTier::Low, 1, 60);
-    let secret = json!({"question_id": "pin", "question": "PIN", "sensitive": true});
-    let secret = super::fixture::question(secret);
-    item.gates = vec![gate("g", "action_pre", "it writes", vec![secret])];
-    let mut stage = Stage::new(snapshot([item]), SIZES[0]);
-    stage.open();
-    stage.type_text("1234");
-    assert_eq!(stage.ctrl('e'), []);
-    stage.shows("a sensitive answer is never written to a file");
-}
-
-#[test]
-fn the_trail_of_the_session_is_shown_below_the_request() {
-    let mut stage = Stage::new(busy(), SIZES[0]);
-    stage.press(KeyCode::Home);
-    stage.press(KeyCode::Down);
-    let asked = stage.press(KeyCode::Enter);
-    let [Request::LoadTrail { gate, from, .. }] = &asked[..] else {
-        panic!("{asked:?}");
-    };
-    assert_eq!((gate.as_str(), *from), ("c-121", 9));
-    stage.wait(ARMING);
-    let trail = events("s-12", 9, 3);
-    stage.message(Message::Trail(
-        ticket_delete().id,
-        Purpose::Context,
-        Ok(trail),
-    ));
-    stage.presses(KeyCode::PageDown, 5);
-    stage.shows("TRAIL");
-    stage.shows("11 action_completed:");
-}
-
-#[test]
-fn guidance_is_read_as_markdown_where_it_says_so() {
-    let mut item = ticket_delete();
-    let content = "## Before\n- read **all** of it\n- see [rules](https://acme.example/r)";
-    let guidance = json!({ "content": content, "format": "markdown" });
-    item.gates[0].guidance = serde_json::from_value(guidance).unwrap();
-    let mut stage = Stage::new(snapshot([item]), SIZES[0]);
-    stage.open();
-    stage.shows("· read all of it");
-    stage.shows("· see rules <https://acme.example/r>");
-    stage.hides("## Before");
-}
-
-#[test]
-fn what_a_search_comes_to_is_said_where_only_the_request_is_shown() {
-    let mut stage = Stage::new(busy(), SIZES[2]);
-    stage.open_gate("c-121");
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::Char('n'));
-    stage.shows("nothing to look for yet");
-    stage.press(KeyCode::Char('/'));
-    stage.type_text("zz");
-    stage.shows("/ zz");
-    stage.shows("`zz` is nowhere");
-    stage.presses(KeyCode::Backspace, 2);
-    stage.type_text("CASCADE");
-    stage.hides("nowhere");
-    stage.press(KeyCode::Esc);
-    stage.shows("/ CASCADE");
-    assert_eq!(stage.app.layers.len(), 1, "Esc ends the search alone");
-}
-
-#[test]
-fn a_large_request_is_searched_and_scrolled_and_jumping_is_not_reading() {
-    let rows: Vec<String> = (0..200_000)
-        .map(|n| format!("row {n} of the export, padded"))
-        .collect();
-    let item = with_params(held("c-1", "x.write", RiskTier::Low, 1, 60), json!(rows));
-    let mut stage = Stage::new(snapshot([item]), SIZES[0]);
-    stage.open();
-    stage.press(KeyCode::Left);
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::Char('/'));
-    stage.type_text("ROW 150000 ");
-    stage.shows("\"row 150000 of the export");
-    stage.press(KeyCode::Enter);
-    stage.shows("seen 0 %");
-    stage.press(KeyCode::Char('n'));
-    stage.shows("around the end of the request");
-    stage.press(KeyCode::End);
-    stage.shows("-- end of request --");
-    stage.press(KeyCode::F(6));
-    stage.presses(KeyCode::Tab, 3);
-    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
-    stage.shows("cannot pass: request not fully seen");
-    stage.press(KeyCode::F(6));
-    stage.press(KeyCode::Char('/'));
-    stage.event(&Event::Paste("nowhere\r\n".to_owned()));
-    stage.shows("is nowhere in the request");
-    // A frame costs what is on it, not what the request is long.
-    let frames = 200;
-    let began = std::time::Instant::now();
-    for _ in 0..frames {
-        stage.press(KeyCode::PageDown);
-    }
-    assert!(
-        began.elapsed() < Duration::from_millis(50) * frames,
-        "{:?}",
-        began.elapsed()
-    );
 }

@@ -130,30 +130,7 @@ pub(super) fn paint(
     let mut sheet = Buffer::empty(sheet_area);
     for (at, piece) in pieces.iter().enumerate() {
         let place = Rect::new(0, top_of(at), area.width, piece.height());
-        match piece {
-            Piece::Lines(lines) => {
-                for (line, row) in lines.iter().zip(place.rows()) {
-                    line.render(row, &mut sheet);
-                }
-            }
-            Piece::Editor(editor, focus, _) => {
-                paint_editor(editor, *focus, place, &mut sheet, look);
-            }
-            Piece::Titled(label, editor, focus, _) => {
-                label.render(place, &mut sheet);
-                let below = Rect {
-                    y: place.y + 1,
-                    height: place.height.saturating_sub(1),
-                    ..place
-                };
-                paint_editor(editor, *focus, below, &mut sheet, look);
-            }
-            Piece::Inline(label, editor, focus, cells, after) => {
-                let at = paint_inline(label, editor, (*focus, *cells), place, &mut sheet, look);
-                let rest = Rect::new(at, place.y, place.right().saturating_sub(at), 1);
-                after.render(rest, &mut sheet);
-            }
-        }
+        paint_piece(piece, place, &mut sheet, look);
     }
     let (first, end) = (top_of(spotlight.pieces.start), top_of(spotlight.pieces.end));
     // The end of the focused piece is kept on screen, its beginning even more so, and most of all the
@@ -181,6 +158,33 @@ pub(super) fn paint(
         (true, false) => "more above",
         (false, true) => "more below",
         (false, false) => "",
+    }
+}
+
+fn paint_piece(piece: &Piece<'_>, place: Rect, sheet: &mut Buffer, look: Look) {
+    match piece {
+        Piece::Lines(lines) => {
+            for (line, row) in lines.iter().zip(place.rows()) {
+                line.render(row, sheet);
+            }
+        }
+        Piece::Editor(editor, focus, _) => {
+            paint_editor(editor, *focus, place, sheet, look);
+        }
+        Piece::Titled(label, editor, focus, _) => {
+            label.render(place, sheet);
+            let below = Rect {
+                y: place.y + 1,
+                height: place.height.saturating_sub(1),
+                ..place
+            };
+            paint_editor(editor, *focus, below, sheet, look);
+        }
+        Piece::Inline(label, editor, focus, cells, after) => {
+            let at = paint_inline(label, editor, (*focus, *cells), place, sheet, look);
+            let rest = Rect::new(at, place.y, place.right().saturating_sub(at), 1);
+            after.render(rest, sheet);
+        }
     }
 }
 

@@ -29,82 +29,85 @@ pub(super) fn add<'a>(
     pieces: &mut Vec<Piece<'a>>,
 ) -> Focal {
     let mut head = vec![head(field, at, focus, cells, look)];
-    let indented = |text: &str, meaning| {
-        let style = look.style(meaning);
-        let rows = wrap(&lines_of(text), cells.saturating_sub(2)).into_iter();
-        rows.map(move |row| Line::styled(format!("  {row}"), style))
-            .collect::<Vec<_>>()
-    };
-    head.extend(indented(field.question.text(), Meaning::Strong));
+    head.extend(indented(
+        field.question.text(),
+        Meaning::Strong,
+        cells,
+        look,
+    ));
     if let Some(hint) = field.question.hint() {
-        head.extend(indented(&format!("hint: {hint}"), Meaning::Dim));
+        let hint = format!("hint: {hint}");
+        head.extend(indented(&hint, Meaning::Dim, cells, look));
     }
-    let mut tail = Vec::new();
+    if focus == Focus::Here && field.can_skeleton() {
+        let text = "  F4 begins it with what its schema asks for";
+        head.push(Line::styled(text, look.style(Meaning::Dim)));
+    }
+    pieces.push(Piece::Lines(head));
     let mut focal = Focal {
-        piece: pieces.len() + 1,
+        piece: pieces.len(),
         row: 0,
         rows: 1,
     };
-    match &field.input {
+    pieces.push(match &field.input {
         Input::Text(area) => {
-            if focus == Focus::Here && field.can_skeleton() {
-                let text = "  F4 begins it with what its schema asks for";
-                head.push(Line::styled(text, look.style(Meaning::Dim)));
-            }
-            pieces.push(Piece::Lines(head));
             let rows = rows_of(area, cells);
             focal.rows = rows + 2;
-            pieces.push(Piece::Editor(area, focus, rows));
+            Piece::Editor(area, focus, rows)
         }
         Input::Line(area) => {
-            pieces.push(Piece::Lines(head));
             let label = Line::from(vec![
                 Span::raw("  type "),
                 Span::styled("understood", look.style(Meaning::Strong)),
                 Span::raw(" "),
             ]);
-            pieces.push(Piece::Inline(label, area, focus, WORD, sign(field, look)));
+            Piece::Inline(label, area, focus, WORD, sign(field, look))
         }
         Input::Number(area) => {
-            pieces.push(Piece::Lines(head));
             let label = Line::raw("  number ");
-            pieces.push(Piece::Inline(label, area, focus, NUMBER, Line::default()));
-            tail.extend(rule_lines(field, cells, look));
+            Piece::Inline(label, area, focus, NUMBER, Line::default())
         }
-        Input::YesNo(choice) => {
-            pieces.push(Piece::Lines(head));
-            pieces.push(Piece::Lines(vec![yes_no(*choice, focus, look)]));
-        }
+        Input::YesNo(choice) => Piece::Lines(vec![yes_no(*choice, focus, look)]),
         Input::Pick(picker) => {
-            pieces.push(Piece::Lines(head));
             let (lines, row) = options(picker, field.question.options(), focus, cells, look);
             focal.row = coordinate(row);
-            pieces.push(Piece::Lines(lines));
+            Piece::Lines(lines)
         }
-    }
-    match &field.input {
-        Input::Text(_) | Input::YesNo(_) => tail.extend(rule_lines(field, cells, look)),
-        Input::Pick(_) => tail.push(chosen_line(field, cells, look)),
-        // Said in the line of the field itself, or above.
-        Input::Line(_) | Input::Number(_) => {}
-    }
+    });
+    pieces.push(Piece::Lines(tail(dialog, field, cells, look)));
+    focal
+}
+
+/// Lines of text below the number of their question.
+fn indented(text: &str, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let rows = wrap(&lines_of(text), cells.saturating_sub(2)).into_iter();
+    rows.map(|row| Line::styled(format!("  {row}"), look.style(meaning)))
+        .collect()
+}
+
+/// What stands below an answer: the state of every rule, and what was wrong with the answer sent last.
+fn tail(dialog: &GateDialog, field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut tail = match &field.input {
+        Input::Text(_) | Input::Number(_) | Input::YesNo(_) => rule_lines(field, cells, look),
+        Input::Pick(_) => vec![chosen_line(field, cells, look)],
+        // Said in the line of the field itself.
+        Input::Line(_) => Vec::new(),
+    };
     tail.extend(tolerated(field, look));
     if let Some(name) = &field.question.validation().custom_validator {
-        let text = format!(
-            "{} validator `{name}` is asked when it is sent",
-            look.mark(Mark::Bullet)
-        );
-        tail.extend(indented(&one_line(&text), Meaning::Dim));
+        let bullet = look.mark(Mark::Bullet);
+        let text = format!("{bullet} validator `{name}` is asked when it is sent");
+        tail.extend(indented(&one_line(&text), Meaning::Dim, cells, look));
     }
     for problem in &dialog.problems {
         if problem.gate == field.gate && problem.question == field.question.id() {
             for rule in &problem.rules {
-                tail.extend(indented(&format!("! not taken: {rule}"), Meaning::Error));
+                let text = format!("! not taken: {rule}");
+                tail.extend(indented(&text, Meaning::Error, cells, look));
             }
         }
     }
-    pieces.push(Piece::Lines(tail));
-    focal
+    tail
 }
 
 /// The first line of a question: its number, what kind of answer it wants, and what an invalid one does.
