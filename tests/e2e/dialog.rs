@@ -4,6 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
+use super::hostile::request_pane;
 use super::operator::{catch_up, challenge, leave, open};
 use super::place::{Place, WIDE, script};
 use super::terminal::Terminal;
@@ -110,14 +111,18 @@ fn nothing_passes_before_the_whole_request_was_on_screen() {
     terminal.wait_for("cannot pass: request not fully seen");
     place.assert_undecided();
     terminal.keys("\x1b[17~g\x1b[17~");
+    terminal.wait_for("\"T-0\"");
     let pages = 20;
     for _ in 0..pages {
-        let before = terminal.text();
-        if before.contains("seen 100 %") {
+        // One page at a time: what was never painted was not seen.
+        let (page, seen) = terminal.wait("the request", |view| {
+            Some((request_pane(view), view.shows("seen 100 %")))
+        });
+        if seen {
             break;
         }
         terminal.keys("\x1b[6~");
-        terminal.wait_until("another page", |view| view.text() != before);
+        terminal.wait_until("another page", |view| request_pane(view) != page);
     }
     terminal.wait_for("seen 100 %");
     terminal.enter();
