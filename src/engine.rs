@@ -32,6 +32,7 @@ use usage::Usage;
 
 mod action;
 pub mod answer;
+pub mod approval;
 mod attempt;
 mod cache;
 pub mod checkpoint;

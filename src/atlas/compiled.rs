@@ -286,17 +286,25 @@ impl Schema {
     /// What is wrong with `value`, with its place, if anything is.
     #[must_use]
     pub fn fault(&self, value: &Value) -> Option<String> {
+        self.faults(value, 1).pop()
+    }
+
+    /// What is wrong with `value`, each with its place, at most so many.
+    #[must_use]
+    pub fn faults(&self, value: &Value, most: usize) -> Vec<String> {
         // Far cheaper than gathering errors, and the usual case.
         if self.0.is_valid(value) {
-            return None;
+            return Vec::new();
         }
-        let error = self.0.iter_errors(value).next()?;
-        let place = error.instance_path().to_string();
-        if place.is_empty() {
-            Some(error.to_string())
-        } else {
-            Some(format!("at {place}: {error}"))
-        }
+        let told = |error: jsonschema::ValidationError<'_>| {
+            let place = error.instance_path().to_string();
+            if place.is_empty() {
+                error.to_string()
+            } else {
+                format!("at {place}: {error}")
+            }
+        };
+        self.0.iter_errors(value).take(most).map(told).collect()
     }
 }
 
@@ -422,6 +430,12 @@ impl Question {
     #[must_use]
     pub fn schema(&self) -> Option<&Schema> {
         self.schema.as_ref()
+    }
+
+    /// The schema of a JSON answer as it is written.
+    #[must_use]
+    pub fn written_schema(&self) -> Option<&Value> {
+        self.definition.schema.as_ref()
     }
 
     /// Whether only a hash of the answer is recorded.

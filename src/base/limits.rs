@@ -78,6 +78,9 @@ pub const MAX_ACTION_LEN: usize = 256;
 /// Longest text that an operator can type as an answer or as a reason.
 pub const MAX_ANSWER_CHARS: usize = 20_000;
 
+/// Most violations of a schema that are listed for one answer: who has mended these sees the next ones.
+pub const MAX_SCHEMA_FAULTS: usize = 5;
+
 /// Most requests one session may have waiting at once; more is a runaway agent.
 pub const MAX_HELD_PER_SESSION: usize = 64;
 
@@ -149,6 +152,15 @@ pub const WRITE_QUEUE: usize = 256;
 
 /// Keys that arrive this soon after a dialog opened were meant for something else.
 pub const ARMING: Duration = Duration::from_millis(700);
+
+/// Time within which passes are counted for whoever is about to pass one more.
+pub const PACE_WINDOW: Duration = Duration::from_mins(10);
+
+/// Fewest characters of the reason why a denial is overruled.
+pub const MIN_OVERRIDE_REASON: usize = 20;
+
+/// Largest text that is read back from an editor: every character of the longest answer at its widest.
+pub const MAX_EDITED_BYTES: u64 = 4 * 20_000;
 
 /// Smallest terminal in which a decision can be taken.
 pub const MIN_TERMINAL: (u16, u16) = (60, 18);

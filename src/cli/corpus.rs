@@ -343,6 +343,7 @@ fn decide(
         method: "test".to_owned(),
         request_hash: held.request_hash,
         atlas_hash: held.atlas_hash,
+        justification: None,
         ruling: Ruling::Pass {
             answers: answers.collect(),
         },

@@ -10,8 +10,9 @@ use std::time::Duration;
 use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
 
+use self::aside::Aside;
 use super::chrome;
-use super::dialog::gate::{After, Draft, Entry, GateDialog};
+use super::dialog::gate::{Draft, Entry, GateDialog};
 use super::dialog::help::HelpDialog;
 use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
@@ -19,12 +20,12 @@ use super::layer::{Change, Handled, Layer, Repaint};
 use super::request::{Bell, Message, Notice, Request};
 use super::screen::queue::Queue;
 use super::screen::trace::Trace;
-use super::theme::{Look, Meaning, of_outcome};
+use super::theme::{Look, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
-use crate::engine::command::Reply;
 use crate::runtime::snapshot::{Access, Snapshot};
 
+mod aside;
 mod drafts;
 mod record;
 
@@ -42,6 +43,8 @@ pub(crate) struct App {
     pub(super) layers: Vec<Layer>,
     /// What was typed since the console began, or thrown away.
     drafts: BTreeMap<GateId, Option<Draft>>,
+    /// What dialogs leave behind: one that was put aside, what was typed too late, time spent.
+    pub(super) aside: Aside,
     pub(super) notice: Option<(Meaning, String)>,
     /// What the operator's own check found wrong.
     found: Option<String>,
@@ -79,6 +82,7 @@ impl App {
             trace: Trace::default(),
             layers: Vec::new(),
             drafts: BTreeMap::new(),
+            aside: Aside::default(),
             notice: None,
             found: None,
             cancelled: None,
@@ -113,9 +117,11 @@ impl App {
     fn permits(&self, request: &Request) -> bool {
         match request {
             Request::Decide(_) => self.snapshot.access == Access::Write && !self.is_small(),
+            Request::Edit(_) => !self.is_small(),
             Request::KeepDraft(..) => self.snapshot.access == Access::Write,
             Request::LoadSessions
             | Request::LoadEvents { .. }
+            | Request::LoadTrail { .. }
             | Request::Verify
             | Request::Notify(_)
             | Request::Redraw
@@ -160,6 +166,7 @@ impl App {
                 Change::Close => requests.extend(self.close()),
                 Change::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
                 Change::Ask(request) => requests.push(request),
+                Change::Minimise => self.put_aside(),
             }
         }
         requests
@@ -183,8 +190,9 @@ impl App {
                 }
                 self.layers.push(Layer::Quit(QuitDialog::new(held)));
             }
-            Action::Open if self.tab == Tab::Queue => self.open(Entry::Answer),
-            Action::Deny => self.open(Entry::Deny),
+            Action::Open if self.tab == Tab::Queue => return self.open(Entry::Answer),
+            Action::Deny => return self.open(Entry::Deny),
+            Action::Restore => self.bring_back(),
             Action::Cancel => return self.cancel(now),
             Action::Redraw => return vec![Request::Redraw],
             Action::Suspend => return vec![Request::Suspend],
@@ -216,6 +224,14 @@ impl App {
             | Action::Review
             | Action::SwitchPane
             | Action::Choose
+            | Action::Undo
+            | Action::Redo
+            | Action::EditOutside
+            | Action::Skeleton
+            | Action::Minimise
+            | Action::SearchRequest
+            | Action::NextMatch
+            | Action::PreviousMatch
             | Action::Press => match self.tab {
                 Tab::Queue => {}
                 Tab::Trace => return self.trace.act(action),
@@ -224,17 +240,24 @@ impl App {
         Vec::new()
     }
 
-    fn open(&mut self, entry: Entry) {
+    fn open(&mut self, entry: Entry) -> Vec<Request> {
         let Some(held) = self.queue.selected(&self.snapshot.held) else {
-            return;
+            return Vec::new();
         };
-        let draft = self.draft_of(held);
+        let held = Arc::clone(held);
+        if self.is_aside(&held.id) {
+            self.bring_back();
+            return Vec::new();
+        }
+        let mut requests: Vec<Request> = self.dismiss().into_iter().collect();
+        let draft = self.draft_of(&held);
         let mut sessions = self.snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == held.session);
-        let held = Arc::clone(held);
         let mut dialog = GateDialog::new(held, session, draft, entry, self.around());
         dialog.on_snapshot(&self.snapshot);
+        requests.push(dialog.ask_trail());
         self.layers.push(Layer::Gate(Box::new(dialog)));
+        requests
     }
 
     /// Ctrl-C: one level back, and out when pressed twice.
@@ -265,10 +288,8 @@ impl App {
         self.queue.sync(&snapshot.held);
         self.drafts
             .retain(|gate, _| snapshot.held.iter().any(|held| held.id == *gate));
-        for layer in &mut self.layers {
-            if let Layer::Gate(dialog) = layer {
-                dialog.on_snapshot(&snapshot);
-            }
+        for dialog in self.dialogs() {
+            dialog.on_snapshot(&snapshot);
         }
         self.tell_around();
         self.lay_out();
@@ -294,10 +315,15 @@ impl App {
     /// What came of a request.
     pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
         let requests = match message {
-            Message::Decided(gate, reply) => {
-                self.on_reply(&gate, reply);
+            Message::Decided(gate, reply) => self.on_reply(&gate, reply),
+            Message::Trail(gate, purpose, events) => {
+                let look = self.look;
+                for dialog in self.dialogs().filter(|dialog| *dialog.gate() == gate) {
+                    dialog.on_trail(purpose, &events, look);
+                }
                 Vec::new()
             }
+            Message::Edited(gate, edited) => self.on_edited(&gate, edited),
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Events {
                 session,
@@ -315,30 +341,6 @@ impl App {
         requests
     }
 
-    fn on_reply(&mut self, gate: &GateId, reply: Reply) {
-        if let Reply::Decided(decided) = &reply {
-            let word = decided.outcome.as_str().to_uppercase();
-            let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
-            self.notice = Some((of_outcome(decided.outcome), text));
-        }
-        let is_its = |layer: &Layer| match layer {
-            Layer::Gate(dialog) => dialog.gate() == gate,
-            Layer::Help(_) | Layer::Quit(_) => false,
-        };
-        let Some(at) = self.layers.iter().position(is_its) else {
-            return;
-        };
-        if let Some(Layer::Gate(dialog)) = self.layers.get_mut(at) {
-            match dialog.on_reply(reply) {
-                After::Stays => {}
-                After::Closes => {
-                    self.layers.truncate(at);
-                    self.drafts.remove(gate);
-                }
-            }
-        }
-    }
-
     /// It was painted: what is on screen now was seen.
     pub(crate) fn on_drawn(&mut self, area: Rect, now: Timestamp) -> Repaint {
         self.size = area;
@@ -348,7 +350,7 @@ impl App {
         let content = chrome::content(self, area);
         self.trace.on_drawn(content);
         match self.layers.last_mut() {
-            Some(Layer::Gate(dialog)) => dialog.on_drawn(content, now),
+            Some(Layer::Gate(dialog)) => dialog.on_drawn(content, self.look, now),
             Some(Layer::Help(_) | Layer::Quit(_)) | None => Repaint::No,
         }
     }
@@ -356,10 +358,9 @@ impl App {
     /// Prepares what is long for the place it will be painted in.
     fn lay_out(&mut self) {
         let content = chrome::content(self, self.size);
-        for layer in &mut self.layers {
-            if let Layer::Gate(dialog) = layer {
-                dialog.lay_out(content);
-            }
+        let look = self.look;
+        for dialog in self.dialogs() {
+            dialog.lay_out(content, look);
         }
     }
 

@@ -28,16 +28,20 @@ struct Parts {
     tabs: Rect,
     banner: Rect,
     content: Rect,
+    /// A dialog that was put aside.
+    aside: Rect,
     footer: Rect,
 }
 
 fn parts(app: &App, area: Rect) -> Parts {
     let banner = u16::from(app.banner().is_some());
-    let [header, tabs, banner, content, footer] = Layout::vertical([
+    let aside = u16::from(app.aside.dialog.is_some());
+    let [header, tabs, banner, content, aside, footer] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
         Constraint::Length(banner),
         Constraint::Fill(1),
+        Constraint::Length(aside),
         Constraint::Length(1),
     ])
     .areas(area);
@@ -46,6 +50,7 @@ fn parts(app: &App, area: Rect) -> Parts {
         tabs,
         banner,
         content,
+        aside,
         footer,
     }
 }
@@ -81,6 +86,9 @@ impl App {
         }
         for layer in &self.layers {
             layer.draw(frame, parts.content, self.look, now);
+        }
+        if let Some(dialog) = &self.aside.dialog {
+            frame.render_widget(dialog.bar(cells, self.look, now), parts.aside);
         }
         frame.render_widget(footer_line(self, cells), parts.footer);
     }
@@ -247,7 +255,9 @@ fn due(app: &App, now: Timestamp) -> Option<String> {
 fn footer_line(app: &App, cells: usize) -> Line<'static> {
     let look = app.look;
     let scope = app.layers.last().map_or(app.tab.scope(), Layer::scope);
-    let own: Vec<&Binding> = footer(scope).collect();
+    let inner = app.layers.last().and_then(Layer::inner_scope);
+    let inner = inner.into_iter().flat_map(footer);
+    let own: Vec<&Binding> = inner.chain(footer(scope)).collect();
     let global: Vec<&Binding> = if app.layers.is_empty() {
         footer(Scope::Global).collect()
     } else {

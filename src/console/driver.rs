@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use futures_util::StreamExt as _;
+use futures_util::{FutureExt as _, StreamExt as _};
 use ratatui::crossterm::event::EventStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
@@ -10,21 +10,24 @@ use tokio::sync::mpsc;
 use self::outbox::Outbox;
 use super::app::App;
 use super::layer::Repaint;
-use super::request::{Bell, Message, Request};
+use super::request::{Bell, Edit, Message, Request};
 use super::terminal::Screen;
 use super::{ConsoleError, Options};
 use crate::runtime::Desk;
 
+mod editor;
 mod outbox;
 
 /// Results that may wait for the app. A full queue makes the task that brings one wait.
 const MESSAGE_QUEUE: usize = 64;
 
 /// Whether the console goes on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 enum Flow {
     On,
     Over,
+    /// After the operator has changed a text in an editor.
+    Edit(Edit),
 }
 
 /// Whether the screen shows what the app knows.
@@ -91,8 +94,19 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
             () = options.clock.sleep_until(app.next_change(now)) => Vec::new(),
         };
         picture = Picture::Outdated;
-        if errands.run(requests, &mut screen, outbox)? == Flow::Over {
-            return Ok(());
+        match errands.run(requests, &mut screen, outbox)? {
+            Flow::On => {}
+            Flow::Over => return Ok(()),
+            Flow::Edit(edit) => {
+                // Whoever waits for keys here would take them from the editor.
+                drop(events);
+                let Some(edited) = screen.lend(signals.during(editor::run(&edit))).await? else {
+                    return Ok(());
+                };
+                events = EventStream::new();
+                let requests = app.on_message(Message::Edited(edit.gate, edited));
+                errands.run(requests, &mut screen, outbox)?;
+            }
         }
     }
 }
@@ -111,6 +125,18 @@ impl Signals {
             hangup: signal(SignalKind::hangup())?,
             interrupt: signal(SignalKind::interrupt())?,
         })
+    }
+
+    /// Waits for something that has the terminal meanwhile; nothing when the console is told to end.
+    /// What interrupts that is not meant for the console.
+    async fn during<T>(&mut self, other: impl Future<Output = T>) -> Option<T> {
+        let ended = tokio::select! {
+            _ = self.terminate.recv() => None,
+            _ = self.hangup.recv() => None,
+            ended = other => Some(ended),
+        };
+        let _ = self.interrupt.recv().now_or_never();
+        ended
     }
 
     async fn any(&mut self) {
@@ -142,9 +168,11 @@ impl Errands {
                 Request::Suspend => screen.suspend()?,
                 Request::Notify(notice) => screen.notify(&notice)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
+                Request::Edit(edit) => return Ok(Flow::Edit(edit)),
                 Request::Decide(_)
                 | Request::LoadSessions
                 | Request::LoadEvents { .. }
+                | Request::LoadTrail { .. }
                 | Request::Verify => self.send(request),
             }
         }
@@ -183,8 +211,19 @@ async fn answer(desk: &Desk, request: Request) -> Option<Message> {
                 events,
             })
         }
+        Request::LoadTrail {
+            gate,
+            session,
+            from,
+            limit,
+            purpose,
+        } => {
+            let events = desk.events(session, from, limit).await;
+            Some(Message::Trail(gate, purpose, events))
+        }
         Request::Verify => Some(Message::Verified(desk.verify().await)),
-        Request::KeepDraft(..)
+        Request::Edit(_)
+        | Request::KeepDraft(..)
         | Request::Notify(_)
         | Request::Redraw
         | Request::Suspend

@@ -22,8 +22,16 @@ pub(crate) enum Scope {
     Trace,
     /// The dialog in which a request is decided.
     Gate,
+    /// A text of that dialog.
+    Text,
+    /// An empty JSON answer of that dialog.
+    Json,
+    /// A question of that dialog with options.
+    Pick,
     /// A yes/no question of that dialog.
     Choice,
+    /// The request that the dialog shows.
+    Request,
     /// The help.
     Help,
     /// The question whether to leave.
@@ -32,10 +40,14 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 11] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
+        Self::Request,
+        Self::Text,
+        Self::Json,
+        Self::Pick,
         Self::Choice,
         Self::Trace,
         Self::Help,
@@ -49,7 +61,11 @@ impl Scope {
             Self::Queue => "Queue",
             Self::Trace => "Trace",
             Self::Gate => "Decision dialog",
+            Self::Text => "Text",
+            Self::Json => "JSON answer",
+            Self::Pick => "Choice question",
             Self::Choice => "Yes/no question",
+            Self::Request => "Request pane",
             Self::Help => "Help",
             Self::Quit => "Leaving",
         }
@@ -83,6 +99,19 @@ pub(crate) enum Action {
     Review,
     SwitchPane,
     Choose,
+    Undo,
+    Redo,
+    /// Hands the focused text to the operator's editor.
+    EditOutside,
+    /// Begins an answer with what its schema says.
+    Skeleton,
+    /// Puts the dialog aside.
+    Minimise,
+    /// Brings it back.
+    Restore,
+    SearchRequest,
+    NextMatch,
+    PreviousMatch,
     /// Presses the focused button.
     Press,
 }
@@ -115,6 +144,15 @@ impl Action {
             | Self::Review
             | Self::SwitchPane
             | Self::Choose
+            | Self::Undo
+            | Self::Redo
+            | Self::EditOutside
+            | Self::Skeleton
+            | Self::Minimise
+            | Self::Restore
+            | Self::SearchRequest
+            | Self::NextMatch
+            | Self::PreviousMatch
             | Self::Press => None,
         }
     }

@@ -63,6 +63,8 @@ pub(crate) enum Change {
     Help(Scope),
     /// Have this done.
     Ask(Request),
+    /// Put this layer aside.
+    Minimise,
 }
 
 impl Layer {
@@ -72,6 +74,14 @@ impl Layer {
             Self::Gate(_) => Scope::Gate,
             Self::Help(_) => Scope::Help,
             Self::Quit(_) => Scope::Quit,
+        }
+    }
+
+    /// Where more of its keys are found: those of the part that has the focus.
+    pub(crate) fn inner_scope(&self) -> Option<Scope> {
+        match self {
+            Self::Gate(dialog) => dialog.inner_scope(),
+            Self::Help(_) | Self::Quit(_) => None,
         }
     }
 

@@ -26,6 +26,21 @@ pub(crate) enum Request {
         /// How many at most.
         limit: usize,
     },
+    /// Read events of a session for the dialog of a held request.
+    LoadTrail {
+        /// The held request.
+        gate: GateId,
+        /// Its session.
+        session: SessionId,
+        /// The first sequence number wanted.
+        from: u64,
+        /// How many at most.
+        limit: usize,
+        /// What for.
+        purpose: Purpose,
+    },
+    /// Let the operator change a text in an editor.
+    Edit(Edit),
     /// Check every chain.
     Verify,
     /// Tell the operator, who may be looking elsewhere.
@@ -36,6 +51,35 @@ pub(crate) enum Request {
     Suspend,
     /// End the console.
     Quit,
+}
+
+/// What a dialog wants events for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To show what led to the request.
+    Context,
+    /// To tell what is on disk of a decision that could not be recorded.
+    ReadBack,
+}
+
+/// A text for an editor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Edit {
+    /// The held request it is typed for.
+    pub(crate) gate: GateId,
+    /// What kind of text it is.
+    pub(crate) kind: EditKind,
+    /// The text.
+    pub(crate) text: String,
+}
+
+/// What kind of text an editor gets: it goes by the name of the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EditKind {
+    /// Prose.
+    Text,
+    /// JSON.
+    Json,
 }
 
 /// What the operator's terminal is told.
@@ -72,6 +116,10 @@ pub(crate) enum Message {
         /// What was read.
         events: Result<Vec<Event>, String>,
     },
+    /// Events of a session, for the dialog of a held request.
+    Trail(GateId, Purpose, Result<Vec<Event>, String>),
+    /// A text as an editor left it, or why there was no editor.
+    Edited(GateId, Result<String, String>),
     /// What every chain proves.
     Verified(Result<Report, String>),
 }

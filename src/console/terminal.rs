@@ -76,6 +76,15 @@ impl Screen {
         execute!(out, SetTitle(&notice.title))
     }
 
+    /// Gives the terminal to somebody else until they are done.
+    pub(crate) async fn lend<T>(&mut self, other: impl Future<Output = T>) -> io::Result<T> {
+        restore();
+        let done = other.await;
+        enter()?;
+        self.clear()?;
+        Ok(done)
+    }
+
     /// Stops the process until the shell brings it back.
     pub(crate) fn suspend(&mut self) -> io::Result<()> {
         restore();

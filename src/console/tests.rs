@@ -1,12 +1,16 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
+mod beside;
 mod chrome;
 mod drafts;
 mod fixture;
 mod gate;
 mod gate_ends;
+mod inputs;
+mod ladder;
 mod never;
 mod picture;
 mod queue;
 mod stage;
+mod states;
 mod trace;

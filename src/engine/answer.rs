@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{Expect, ResponseType};
-use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH};
+use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH, MAX_SCHEMA_FAULTS};
 
 use super::action::is_deeper;
 
@@ -90,8 +90,11 @@ fn unanswered(question: &Question) -> Judged {
         (true, ResponseType::Acknowledgment) => vec![rule("type `understood`", false)],
         (true, ResponseType::Boolean) => vec![rule(&wanted(question.expect()), false)],
         (true, ResponseType::Choice) => vec![rule(&one_of(question), false)],
-        (true, ResponseType::Number | ResponseType::Json) => {
-            vec![rule("an answer is required", false)]
+        (true, ResponseType::Number) => number_rules(question, None),
+        (true, ResponseType::Json) => {
+            let schema = question.schema().map(|_| rule("keeps the schema", false));
+            let json = rule("valid JSON", false);
+            std::iter::once(json).chain(schema).collect()
         }
     };
     Judged {
@@ -197,15 +200,21 @@ fn judge_choice(question: &Question, raw: &Value) -> Judged {
     let Value::String(text) = raw else {
         return unreadable(&one_of(question));
     };
-    // An agent may send the option as JSON: the same text, in quotes.
-    let said = serde_json::from_str::<String>(text).unwrap_or_else(|_| text.clone());
-    let said = said.trim().to_lowercase();
-    let mut options = question.options().iter();
-    let chosen = options.find(|option| option.to_lowercase() == said);
+    let chosen = chosen(question.options(), text);
     Judged {
         answer: chosen.map(|option| Value::from(option.as_str())),
         rules: vec![rule(&one_of(question), chosen.is_some())],
     }
+}
+
+/// The option that a text names. Exactly as it is written comes first: two options may differ in nothing
+/// but their case, or be each other in quotes.
+fn chosen<'o>(options: &'o [String], text: &str) -> Option<&'o String> {
+    // An agent may send the option as JSON: the same text, in quotes.
+    let unquoted = serde_json::from_str::<String>(text).unwrap_or_else(|_| text.to_owned());
+    let said = unquoted.trim().to_lowercase();
+    let exactly = options.iter().find(|option| *option == text);
+    exactly.or_else(|| options.iter().find(|option| option.to_lowercase() == said))
 }
 
 fn one_of(question: &Question) -> String {
@@ -213,31 +222,34 @@ fn one_of(question: &Question) -> String {
 }
 
 fn judge_number(question: &Question, raw: &Value) -> Judged {
-    let number = match raw {
+    let number: Option<serde_json::Number> = match raw {
         Value::Number(number) => Some(number.clone()),
         Value::String(text) => serde_json::from_str(text.trim()).ok(),
         _ => None,
     };
-    let Some((number, value)) =
-        number.and_then(|n: serde_json::Number| Some((n.clone(), n.as_f64()?)))
-    else {
-        return unreadable("a number is wanted, such as 12 or -0.5");
-    };
-    let (min, max) = question.bounds();
-    let mut rules = Vec::new();
-    if let Some(min) = min {
-        rules.push(rule(&format!("at least {min}"), value >= min));
-    }
-    if let Some(max) = max {
-        rules.push(rule(&format!("at most {max}"), value <= max));
-    }
-    if rules.is_empty() {
-        rules.push(rule("a number", true));
-    }
+    let value = number.as_ref().and_then(serde_json::Number::as_f64);
     Judged {
-        answer: Some(Value::Number(number)),
-        rules,
+        answer: number.filter(|_| value.is_some()).map(Value::Number),
+        rules: number_rules(question, value),
     }
+}
+
+/// What is wanted of a number; of what is none, nothing is kept.
+fn number_rules(question: &Question, value: Option<f64>) -> Vec<Rule> {
+    let (min, max) = question.bounds();
+    let is_number = match value {
+        Some(_) => rule("a number", true),
+        None => rule("a number, such as 12 or -0.5", false),
+    };
+    let min = min.map(|min| {
+        let kept = value.is_some_and(|value| value >= min);
+        rule(&format!("at least {min}"), kept)
+    });
+    let max = max.map(|max| {
+        let kept = value.is_some_and(|value| value <= max);
+        rule(&format!("at most {max}"), kept)
+    });
+    std::iter::once(is_number).chain(min).chain(max).collect()
 }
 
 fn judge_json(question: &Question, raw: &Value) -> Judged {
@@ -260,10 +272,12 @@ fn judge_json(question: &Question, raw: &Value) -> Judged {
     }
     let mut rules = vec![rule("valid JSON", true)];
     if let Some(schema) = question.schema() {
-        rules.push(match schema.fault(&value) {
-            None => rule("keeps the schema", true),
-            Some(fault) => rule(&format!("keeps the schema ({fault})"), false),
-        });
+        let faults = schema.faults(&value, MAX_SCHEMA_FAULTS);
+        if faults.is_empty() {
+            rules.push(rule("keeps the schema", true));
+        }
+        let faults = faults.into_iter();
+        rules.extend(faults.map(|fault| rule(&format!("keeps the schema ({fault})"), false)));
     }
     Judged {
         answer: Some(value),
@@ -286,189 +300,4 @@ fn rule(text: &str, kept: bool) -> Rule {
 }
 
 #[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::atlas::document::{AnswerValidation, CheckpointQuestion};
-
-    fn question(fields: &Value) -> Question {
-        let mut whole = json!({"question_id": "q", "question": "?"});
-        for (name, field) in fields.as_object().unwrap() {
-            whole[name] = field.clone();
-        }
-        let definition: CheckpointQuestion = serde_json::from_value(whole).unwrap();
-        Question::try_from(definition).unwrap()
-    }
-
-    fn passes(question: &Question, raw: &Value) -> bool {
-        judge(question, raw).is_valid()
-    }
-
-    // covers B8
-    #[test]
-    fn no_does_not_pass_a_yes_or_no_gate() {
-        let asked = question(&json!({"response_type": "boolean"}));
-        assert!(passes(&asked, &json!(true)));
-        assert!(passes(&asked, &json!("yes")));
-        for raw in [
-            json!(false),
-            json!("false"),
-            json!("maybe"),
-            json!(1),
-            json!(""),
-            json!(null),
-        ] {
-            assert!(!passes(&asked, &raw), "{raw}");
-        }
-        let reversed = question(&json!({"response_type": "boolean", "expect": "false"}));
-        assert!(passes(&reversed, &json!(false)));
-        assert!(!passes(&reversed, &json!(true)));
-        let either = question(&json!({"response_type": "boolean", "expect": "any"}));
-        assert!(passes(&either, &json!(false)));
-    }
-
-    // covers B8
-    #[test]
-    fn only_understood_acknowledges() {
-        let asked = question(&json!({"response_type": "acknowledgment"}));
-        for raw in [
-            "understood",
-            " Understood. ",
-            "ACKNOWLEDGED!",
-            "i understand",
-        ] {
-            let judged = judge(&asked, &json!(raw));
-            assert_eq!(judged.answer, Some(json!("acknowledged")), "{raw}");
-            assert!(judged.is_valid());
-        }
-        for raw in [
-            "not understood",
-            "understood not",
-            "ok",
-            "true",
-            "under stood",
-        ] {
-            assert!(!passes(&asked, &json!(raw)), "{raw}");
-        }
-        assert!(!passes(&asked, &json!(true)));
-    }
-
-    #[test]
-    fn every_rule_of_a_text_is_checked_and_every_failure_listed() {
-        let asked = question(&json!({"validation": {
-            "min_length": 20, "max_length": 60, "must_contain": ["reason"],
-            "must_not_contain": ["hack", "bypass"], "pattern": "^[A-Za-z].*\\.$",
-        }}));
-        assert!(passes(
-            &asked,
-            &json!("  The REASON is a duplicate ticket. ")
-        ));
-        let judged = judge(&asked, &json!("7 hacks"));
-        assert_eq!(
-            judged.failures(),
-            [
-                "at least 20 characters (7 now)",
-                "contains `reason`",
-                "does not contain `hack`",
-                "matches `^[A-Za-z].*\\.$`",
-            ]
-        );
-        assert!(!passes(
-            &asked,
-            &json!(format!("Reason {}.", "x".repeat(60)))
-        ));
-    }
-
-    #[test]
-    fn lengths_count_characters_after_trimming() {
-        let asked = question(&json!({"validation": {"min_length": 3, "max_length": 3}}));
-        assert!(passes(&asked, &json!("  日本語  ")));
-        assert!(!passes(&asked, &json!("日本 ")));
-    }
-
-    // covers B9
-    #[test]
-    fn a_required_question_needs_an_answer_and_an_optional_one_does_not() {
-        for kind in ["text", "boolean", "acknowledgment"] {
-            let required = question(&json!({"response_type": kind}));
-            assert!(!passes(&required, &json!("   ")), "{kind}");
-            let optional = question(&json!({"response_type": kind, "required": false}));
-            assert!(passes(&optional, &json!(null)), "{kind}");
-        }
-        // Rules that an empty text keeps do not answer a required question.
-        let lenient = question(&json!({"validation": {"max_length": 5}}));
-        assert!(!passes(&lenient, &json!("")));
-    }
-
-    // covers B8
-    #[test]
-    fn a_choice_is_one_of_its_options_however_it_is_sent() {
-        let asked = question(&json!({"response_type": "choice", "options": ["Admin", "user"]}));
-        for raw in ["Admin", " admin ", "\"Admin\""] {
-            let judged = judge(&asked, &json!(raw));
-            assert_eq!(judged.answer, Some(json!("Admin")), "{raw}");
-        }
-        for raw in [
-            json!("adm"),
-            json!("admin user"),
-            json!(0),
-            json!(["Admin"]),
-            json!(""),
-        ] {
-            assert!(!passes(&asked, &raw), "{raw}");
-        }
-    }
-
-    // covers B8
-    #[test]
-    fn a_number_keeps_its_bounds() {
-        let asked = question(&json!({"response_type": "number", "min": 1, "max": 10.5}));
-        for raw in [json!(1), json!("10.5"), json!(" 7 ")] {
-            assert!(passes(&asked, &raw), "{raw}");
-        }
-        for raw in [
-            json!(0),
-            json!(11),
-            json!("ten"),
-            json!("1e999"),
-            json!(true),
-            json!("7 8"),
-        ] {
-            assert!(!passes(&asked, &raw), "{raw}");
-        }
-        assert_eq!(judge(&asked, &json!("7")).answer, Some(json!(7)));
-        assert_eq!(judge(&asked, &json!("12")).failures(), ["at most 10.5"]);
-    }
-
-    // covers B8
-    #[test]
-    fn a_json_answer_keeps_its_schema_and_errors_name_their_place() {
-        let asked = question(&json!({"response_type": "json", "schema": {
-            "type": "object", "required": ["ticket"],
-            "properties": {"ticket": {"type": "string"}},
-        }}));
-        assert!(passes(&asked, &json!("{\"ticket\": \"T-1\"}")));
-        assert!(passes(&asked, &json!({"ticket": "T-1"})));
-        let broken = judge(&asked, &json!("{\"ticket\": \n oops}"));
-        assert!(
-            broken.failures()[0].contains("line 2 column 2"),
-            "{broken:?}"
-        );
-        let wrong = judge(&asked, &json!({"ticket": 7}));
-        assert!(wrong.failures()[0].contains("/ticket"), "{wrong:?}");
-        assert!(!passes(&asked, &json!("{}")));
-    }
-
-    #[test]
-    fn a_pattern_that_does_not_compile_is_no_question() {
-        let definition = CheckpointQuestion {
-            validation: AnswerValidation {
-                pattern: Some("(".to_owned()),
-                ..AnswerValidation::default()
-            },
-            ..CheckpointQuestion::from(question(&json!({})))
-        };
-        assert!(Question::try_from(definition).is_err());
-    }
-}
+mod tests;

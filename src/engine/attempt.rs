@@ -257,6 +257,7 @@ impl Turn<'_> {
             unlocked_capabilities: Vec::new(),
             injected_contexts: Vec::new(),
             passed_by: format!("the permit of {held}"),
+            justification: None,
         };
         let span = self.new_span();
         self.record_as(&place.below(span), passed, Durability::Sync);

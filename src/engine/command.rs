@@ -230,6 +230,8 @@ pub struct Decide {
     pub request_hash: Digest,
     /// The Atlases the operator saw it under.
     pub atlas_hash: Digest,
+    /// Why it passes, where no question asks for it.
+    pub justification: Option<String>,
     /// What was decided.
     pub ruling: Ruling,
 }

@@ -11,10 +11,10 @@ use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::trace::event::{
-    ActionTaken, CheckpointCompleted, CheckpointPassed, CheckpointResponse, Durability,
-    PolicyOverride, RiskVerified, Validity,
+    ActionTaken, CheckpointCompleted, CheckpointResponse, Durability, Validity,
 };
 
+use super::approval::{self, Approver};
 use super::attempt::override_key;
 use super::command::{
     AskId, Decide, Decided, DenyCode, Given, InvalidAnswers, Outcome, Problem, Refused, Reply,
@@ -25,7 +25,6 @@ use super::gate::called_by;
 use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, Subject};
 use super::lifecycle::millis;
-use super::recorded::tier;
 use super::session::Entry;
 use super::settle::Ending;
 use super::turn::{Place, Turn};
@@ -36,7 +35,19 @@ use super::validate::{JudgedAnswers, JudgedGate, Unanswered, judge_gates};
 pub(super) struct By<'b> {
     pub(super) name: &'b str,
     pub(super) method: &'b str,
+    /// Why, where no question asked for it.
+    pub(super) why: Option<&'b str>,
     pub(super) side: Side,
+}
+
+impl<'b> By<'b> {
+    fn approver(self) -> Approver<'b> {
+        Approver {
+            name: self.name,
+            method: self.method,
+            why: self.why,
+        }
+    }
 }
 
 /// Which side of a gate somebody is on.
@@ -67,9 +78,14 @@ impl Turn<'_> {
             self.reply(ask, Reply::Refused(Refused::RequestChanged));
             return;
         }
+        let why: Option<String> = decide
+            .justification
+            .as_ref()
+            .map(|why| why.trim().chars().take(MAX_ANSWER_CHARS).collect());
         let by = By {
             name: &decide.operator,
             method: &decide.method,
+            why: why.as_deref().filter(|why| !why.is_empty()),
             side: Side::Operator,
         };
         match &decide.ruling {
@@ -255,16 +271,14 @@ impl Turn<'_> {
             let answers = self.recordable(gate, &judged.answers);
             let (problems, redacted) = self.told_problems(held, &judged.problems);
             let record = CheckpointResponse {
-                checkpoint_id: gate.origin.id().to_owned(),
-                answers,
                 validation_result: if valid {
                     Validity::Valid
                 } else {
                     Validity::Invalid
                 },
                 problems,
-                answered_by: by.name.to_owned(),
                 redacted,
+                ..approval::response(gate, answers, by.approver())
             };
             self.record_below(&place.below(gate.span_id.clone()), record);
         }
@@ -308,6 +322,7 @@ impl Turn<'_> {
                 None => By {
                     name: &agent,
                     method: "agent",
+                    why: None,
                     side: Side::Agent,
                 },
             };
@@ -322,7 +337,7 @@ impl Turn<'_> {
                 session.apply(&advice.atlas_id, &advice.checkpoint_id, &advice.effects);
             }
         }
-        let detail = approval_words(held, judged);
+        let detail = approval_words(held, judged, by.why);
         let decided = self.settle(held, Outcome::Passed, Some(by.name.to_owned()), detail);
         match &held.subject {
             Subject::SessionStart => {
@@ -382,12 +397,7 @@ impl Turn<'_> {
             .iter()
             .map(|c| c.context_id.clone())
             .collect();
-        let passed = CheckpointPassed {
-            checkpoint_id: id.clone(),
-            unlocked_capabilities: gate.effects.unlock.iter().cloned().collect(),
-            injected_contexts: contexts.clone(),
-            passed_by: by.name.to_owned(),
-        };
+        let passed = approval::passed(gate, contexts.clone(), by.approver());
         // The agent goes on because of this record: it is on disk before the agent is told.
         let span = self.new_span();
         self.record_as(&here.below(span), passed, Durability::Sync);
@@ -415,33 +425,9 @@ impl Turn<'_> {
         judged: Option<&JudgedGate>,
         by: By<'_>,
     ) {
-        match &gate.origin {
-            Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
-                self.record_below(
-                    here,
-                    RiskVerified {
-                        risk_tier: tier(held.tier()),
-                        verification_method: by.method.to_owned(),
-                        verified_by: Some(by.name.to_owned()),
-                        action_type: held.action().to_owned(),
-                    },
-                );
-            }
-            Origin::Checkpoint { .. } => {}
-            Origin::Approval { policy_id, .. } | Origin::Override { policy_id, .. } => {
-                let said = judged.and_then(|judged| judged.answers.get("justification"));
-                let said = said.and_then(Value::as_str);
-                self.record_below(
-                    here,
-                    PolicyOverride {
-                        policy_id: policy_id.clone(),
-                        action_type: held.action().to_owned(),
-                        approver: by.name.to_owned(),
-                        approval_method: by.method.to_owned(),
-                        justification: said.map(str::to_owned),
-                    },
-                );
-            }
+        let answers = judged.map(|judged| &judged.answers);
+        if let Some(record) = approval::approval(held, gate, answers, by.approver()) {
+            self.record_below(here, record);
         }
     }
 
@@ -455,7 +441,7 @@ impl Turn<'_> {
 }
 
 /// What a passed request was justified with: the first text among its answers.
-fn approval_words(held: &Held, judged: &JudgedAnswers) -> String {
+fn approval_words(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> String {
     let gates = held.gates.iter().zip(&judged.gates);
     let mut texts = gates.flat_map(|(gate, judged)| {
         let judged = judged.as_ref();
@@ -466,7 +452,7 @@ fn approval_words(held: &Held, judged: &JudgedAnswers) -> String {
         open.filter(|question| question.response_type() == ResponseType::Text)
             .filter_map(move |question| judged?.answers.get(question.id())?.as_str())
     });
-    let said = texts.next();
+    let said = texts.next().or(why);
     said.map_or_else(|| format!("{} answered", held.gates.len()), str::to_owned)
 }
 

@@ -31,6 +31,7 @@ impl Turn<'_> {
         let by = By {
             name: &name,
             method: METHOD,
+            why: None,
             side: Side::Agent,
         };
         let own = own_answers(&held, answer);

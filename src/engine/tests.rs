@@ -148,6 +148,7 @@ impl Bench {
             method: "console".to_owned(),
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
+            justification: None,
             ruling,
         };
         self.ask(|ask| Command::Decide(ask, decide))

@@ -31,7 +31,7 @@ fn panes_are_whole(view: &View, mut rows: std::ops::Range<u16>) -> bool {
 }
 
 /// The rows of the request as far as they are on screen.
-fn request_pane(view: &View) -> Vec<String> {
+pub(crate) fn request_pane(view: &View) -> Vec<String> {
     view.screen.rows(0, 52).skip(4).take(30).collect()
 }
 

@@ -3,14 +3,11 @@
 use super::operator::{catch_up, challenge, open};
 use super::place::Place;
 
-/// The rows of the dialog that belong to the first question: nothing is typed in it.
+/// Whether nothing is typed in the first question of the dialog.
 fn first_field_is_empty(text: &str) -> bool {
-    let mut rows = text
-        .lines()
-        .skip_while(|row| !row.contains("> Q1 acknowledgment"));
-    rows.nth(3)
-        .and_then(|row| row.split("││").nth(1))
-        .is_some_and(|field| field.chars().all(|c| c == '│' || c == ' '))
+    let field = text.split("type understood [").nth(1);
+    let typed = field.and_then(|field| field.split(']').next());
+    typed.is_some_and(|typed| typed.trim().is_empty())
 }
 
 #[test]

@@ -11,6 +11,7 @@
 )]
 
 mod decisions;
+mod dialog;
 mod endings;
 mod hostile;
 mod keys;

@@ -23,6 +23,7 @@ const CRA: &str = env!("CARGO_BIN_EXE_cra");
 pub(crate) struct Place {
     folder: TempDir,
     atlas: PathBuf,
+    editor: Option<String>,
 }
 
 impl Place {
@@ -31,7 +32,25 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("home")).unwrap();
         let atlas = data().join("e2e").join(atlas);
-        Self { folder, atlas }
+        Self {
+            folder,
+            atlas,
+            editor: None,
+        }
+    }
+
+    /// The same place under another Atlas of the test data.
+    pub(crate) fn under(self, atlas: &str) -> Self {
+        Self {
+            atlas: data().join("e2e").join(atlas),
+            ..self
+        }
+    }
+
+    /// The same, where this line is the operator's editor.
+    pub(crate) fn with_editor(mut self, line: &str) -> Self {
+        self.editor = Some(line.to_owned());
+        self
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -77,6 +96,10 @@ impl Place {
         command.env("TERM", "xterm-256color");
         command.env("LANG", "C.UTF-8");
         command.env("HOME", self.path("home"));
+        command.env("TMPDIR", self.folder.path());
+        if let Some(editor) = &self.editor {
+            command.env("EDITOR", editor);
+        }
         command.cwd(self.path("home"));
         command
     }

@@ -226,6 +226,7 @@ pub(crate) fn decide(held: &Held, ruling: Ruling) -> Decide {
         method: "console".to_owned(),
         request_hash: held.request_hash,
         atlas_hash: held.atlas_hash,
+        justification: None,
         ruling,
     }
 }

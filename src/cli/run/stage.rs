@@ -266,6 +266,7 @@ impl Stage {
             method: "scenario".to_owned(),
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
+            justification: None,
             ruling,
         };
         self.ask(|ask| Command::Decide(ask, decide), noted);

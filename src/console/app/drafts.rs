@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::App;
 use crate::base::id::GateId;
-use crate::console::dialog::gate::Draft;
+use crate::console::dialog::gate::{Draft, GateDialog};
 use crate::console::layer::Layer;
 use crate::console::request::Request;
 use crate::console::screen::queue::find;
@@ -24,9 +24,15 @@ impl App {
         let Some(Layer::Gate(dialog)) = self.layers.pop() else {
             return None;
         };
+        self.keep_draft(*dialog)
+    }
+
+    /// Takes what was typed out of a dialog that is over.
+    pub(super) fn keep_draft(&mut self, dialog: GateDialog) -> Option<Request> {
         let gate = dialog.gate().clone();
         if find(&self.snapshot.held, &gate).is_none() {
             self.drafts.remove(&gate);
+            self.aside.keep_late(dialog);
             return None;
         }
         let forget = dialog.outlived_draft();
@@ -39,7 +45,10 @@ impl App {
         match self.drafts.get(&held.id) {
             // What was thrown away here stays so, whatever is still on disk.
             Some(here) => here.clone(),
-            None => Draft::resume(held, self.snapshot.drafts.get(&held.id)?),
+            None => match self.snapshot.drafts.get(&held.id) {
+                Some(kept) => Draft::resume(held, kept),
+                None => self.aside.late(held),
+            },
         }
     }
 
@@ -50,6 +59,8 @@ impl App {
             let held = find(&self.snapshot.held, gate);
             held.is_some_and(|held| self.draft_of(held).is_some())
         });
-        here.map(|(gate, _)| gate).chain(kept).cloned().collect()
+        let aside = self.aside.dialog.iter().map(|dialog| dialog.gate());
+        let known = here.map(|(gate, _)| gate).chain(kept);
+        known.chain(aside).cloned().collect()
     }
 }

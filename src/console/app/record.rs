@@ -2,7 +2,6 @@
 
 use super::App;
 use crate::console::dialog::gate::{Around, Trouble};
-use crate::console::layer::Layer;
 use crate::console::theme::Meaning;
 use crate::runtime::snapshot::{ChainVerdict, Elsewhere, StoreState};
 use crate::trace::verify::Report;
@@ -11,10 +10,8 @@ impl App {
     /// Tells open dialogs what stands around them.
     pub(super) fn tell_around(&mut self) {
         let around = self.around();
-        for layer in &mut self.layers {
-            if let Layer::Gate(dialog) = layer {
-                dialog.on_around(around.clone());
-            }
+        for dialog in self.dialogs() {
+            dialog.on_around(around.clone());
         }
     }
 
@@ -24,6 +21,7 @@ impl App {
             operator: self.snapshot.operator.clone(),
             access: self.snapshot.access,
             trouble: self.trouble(),
+            passes: self.passes(),
         }
     }
 

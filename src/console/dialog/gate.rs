@@ -11,36 +11,47 @@
 
 use std::sync::Arc;
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use serde_json::Value;
 
 use self::context::Context;
-use self::field::{edit, edit_line, paste, paste_line};
-use self::form::{Form, Spot, Towards, next};
-use self::step::{Arming, Care, DenySpot, Pane, ReviewSpot, care};
+use self::form::{Form, Spot, Towards};
+use self::refusal::Refusal;
+use self::step::{Arming, DenySpot, Pane, ReviewSpot};
 use super::super::keymap::{Action, Scope, lookup};
 use super::super::layer::{Change, Handled, Repaint};
-use super::super::screen::queue;
+use super::super::theme::Look;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::base::limits::ARMING;
 use crate::base::text::one_line;
 use crate::engine::command::Problem;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::{SessionSummary, Snapshot};
+use crate::runtime::snapshot::SessionSummary;
 
+mod bar;
 mod bars;
+mod changed;
 mod context;
 mod draft;
 mod field;
 mod form;
+mod keys;
+mod markdown;
+mod outside;
+mod pace;
+mod pick;
 mod press;
+mod refusal;
 mod reply;
+mod skeleton;
 mod step;
+mod text;
 mod view;
 
 pub(crate) use self::form::Form as Draft;
+pub(crate) use self::pace::Pass;
 pub(crate) use self::reply::After;
 pub(crate) use self::step::{Around, Entry, Step, Trouble, Verb};
 
@@ -59,8 +70,20 @@ pub(crate) struct GateDialog {
     notice: Option<String>,
     /// Why this request can no longer be passed.
     stale: Option<String>,
+    /// A decision that could not be recorded, and what is on disk of it.
+    refusal: Option<Refusal>,
     /// What was wrong with the answers sent last.
     problems: Vec<Problem>,
+    /// The request as it is by now, while a decision about the one before is on its way.
+    newer: Option<Arc<Held>>,
+    /// What is known of its session.
+    session: Option<SessionSummary>,
+    /// Events of its session that are on record.
+    events: u64,
+    /// Where the records of the decision that is on its way begin.
+    written_from: u64,
+    /// When it was first painted.
+    shown_at: Option<Timestamp>,
     /// Rows of the context pane when it was last painted.
     height: usize,
     /// What was last told to be kept.
@@ -93,7 +116,13 @@ impl GateDialog {
             around,
             notice: None,
             stale: None,
+            refusal: None,
             problems: Vec::new(),
+            newer: None,
+            session: session.cloned(),
+            events: session.map_or(0, |session| session.events),
+            written_from: 0,
+            shown_at: None,
             height: 0,
             told: form.kept(),
             kept: None,
@@ -108,12 +137,18 @@ impl GateDialog {
     }
 
     /// It was painted: from now on the arming time runs, and these rows were on screen.
-    pub(crate) fn on_drawn(&mut self, area: Rect, now: Timestamp) -> Repaint {
+    pub(crate) fn on_drawn(&mut self, area: Rect, look: Look, now: Timestamp) -> Repaint {
         let before = self.context.percent();
+        self.shown_at.get_or_insert(now);
         if self.arming == Arming::Undrawn {
             self.arming = Arming::Until(now.plus(ARMING));
         }
-        self.lay_out(area);
+        self.lay_out(area, look);
+        let most = view::review_most(self, area, look, now);
+        if let Step::Reviewing(review) = &mut self.step {
+            review.most = most;
+            review.top = review.top.min(most);
+        }
         if self.height > 0 {
             self.context.painted(self.height);
         }
@@ -125,11 +160,11 @@ impl GateDialog {
     }
 
     /// Prepares the request for the place it will be painted in.
-    pub(crate) fn lay_out(&mut self, area: Rect) {
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
         let inner = view::context_area(self, area);
         self.height = usize::from(inner.height);
         if inner.width > 0 {
-            self.context.reflow(usize::from(inner.width));
+            self.context.reflow(usize::from(inner.width), look);
         }
     }
 
@@ -153,10 +188,24 @@ impl GateDialog {
         match self.step {
             Step::Editing => true,
             Step::Reviewing(_) | Step::Denying(_) => action != Action::Review,
+            Step::Changed(_) => !matches!(action, Action::Review | Action::EditOutside),
             Step::Writing(_) => false,
-            Step::Settled(_) => {
-                matches!(action, Action::Back | Action::SwitchPane | Action::PageDown)
-            }
+            Step::Settled(_) => matches!(
+                action,
+                Action::Back | Action::SwitchPane | Action::PageDown | Action::Minimise
+            ),
+        }
+    }
+
+    /// Where more keys are found: those of the part that has the focus.
+    pub(crate) fn inner_scope(&self) -> Option<Scope> {
+        match (self.pane, &self.step) {
+            (Pane::Context | Pane::Search, _) => Some(Scope::Request),
+            (Pane::Form, Step::Editing) => match self.form.focus {
+                Spot::Field(at) => self.form.fields.get(at)?.scope(),
+                Spot::Back | Spot::Deny | Spot::Pass => None,
+            },
+            (Pane::Form, _) => None,
         }
     }
 
@@ -172,6 +221,9 @@ impl GateDialog {
             return Handled::quietly();
         }
         self.notice = None;
+        if self.pane == Pane::Search {
+            return self.type_search(key);
+        }
         let Some(action) = lookup(Scope::Gate, key) else {
             self.type_key(key);
             return Handled::quietly();
@@ -180,7 +232,7 @@ impl GateDialog {
             Action::Help => return Handled::with(Change::Help(Scope::Gate)),
             Action::SwitchPane => {
                 self.pane = match self.pane {
-                    Pane::Context => Pane::Form,
+                    Pane::Context | Pane::Search => Pane::Form,
                     Pane::Form => Pane::Context,
                 };
             }
@@ -191,6 +243,8 @@ impl GateDialog {
             Action::Previous => self.move_focus(Towards::Previous),
             Action::Review => self.review(now),
             Action::Press => return self.press(key, now),
+            Action::EditOutside => return self.edit_outside(),
+            Action::Minimise => return Handled::with(Change::Minimise),
             Action::ShowQueue
             | Action::ShowTrace
             | Action::Quit
@@ -206,6 +260,13 @@ impl GateDialog {
             | Action::Merge
             | Action::Verify
             | Action::Reload
+            | Action::Undo
+            | Action::Redo
+            | Action::Skeleton
+            | Action::Restore
+            | Action::SearchRequest
+            | Action::NextMatch
+            | Action::PreviousMatch
             | Action::Choose => {}
         }
         Handled::quietly()
@@ -214,120 +275,6 @@ impl GateDialog {
     /// One row less than a page, so that the eye keeps its place.
     fn page(&self) -> isize {
         isize::try_from(self.height.saturating_sub(1).max(1)).unwrap_or(1)
-    }
-
-    /// One level back.
-    pub(crate) fn back(&mut self) -> Handled {
-        if self.pane == Pane::Context {
-            self.pane = Pane::Form;
-            return Handled::quietly();
-        }
-        match self.step {
-            Step::Reviewing(_) | Step::Denying(_) => {
-                self.step = Step::Editing;
-                Handled::quietly()
-            }
-            Step::Writing(_) => Handled::quietly(),
-            Step::Editing | Step::Settled(_) => Handled::with(Change::Close),
-        }
-    }
-
-    fn move_focus(&mut self, towards: Towards) {
-        if self.pane == Pane::Context {
-            self.pane = Pane::Form;
-            return;
-        }
-        let care = care(&self.held);
-        match &mut self.step {
-            Step::Editing => self.form.step(towards),
-            Step::Reviewing(review) => {
-                let spots: &[ReviewSpot] = match care {
-                    Care::Challenged => {
-                        &[ReviewSpot::Challenge, ReviewSpot::Back, ReviewSpot::PassNow]
-                    }
-                    Care::Direct | Care::Reviewed => &[ReviewSpot::Back, ReviewSpot::PassNow],
-                };
-                review.spot = next(spots, review.spot, towards);
-            }
-            Step::Denying(spot) => {
-                let spots = [DenySpot::Reason, DenySpot::Back, DenySpot::DenyNow];
-                *spot = next(&spots, *spot, towards);
-            }
-            Step::Writing(_) | Step::Settled(_) => {}
-        }
-    }
-
-    /// A key that is no command: text, or a move within the focused part.
-    fn type_key(&mut self, key: KeyEvent) {
-        if self.pane == Pane::Context {
-            match key.code {
-                KeyCode::Up => self.context.scroll(-1, self.height),
-                KeyCode::Down => self.context.scroll(1, self.height),
-                _ => {}
-            }
-            return;
-        }
-        let sideways = match key.code {
-            KeyCode::Left => Some(Towards::Previous),
-            KeyCode::Right => Some(Towards::Next),
-            _ => None,
-        };
-        match &mut self.step {
-            Step::Editing => match self.form.focused() {
-                Some(field) => field.on_key(key),
-                None => self.slide(sideways),
-            },
-            Step::Reviewing(review) if review.spot == ReviewSpot::Challenge => {
-                edit_line(&mut review.typed, key);
-            }
-            Step::Denying(DenySpot::Reason) => edit(&mut self.form.reason, key),
-            Step::Reviewing(_) | Step::Denying(_) => self.slide(sideways),
-            Step::Writing(_) | Step::Settled(_) => {}
-        }
-    }
-
-    fn slide(&mut self, sideways: Option<Towards>) {
-        if let Some(towards) = sideways {
-            self.move_focus(towards);
-        }
-    }
-
-    /// A pasted text: into the focused field, or nowhere. It never presses anything.
-    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
-        if !self.is_ready(now) || self.pane == Pane::Context {
-            return;
-        }
-        match &mut self.step {
-            Step::Editing => {
-                if let Some(field) = self.form.focused() {
-                    field.on_paste(text);
-                }
-            }
-            Step::Reviewing(review) if review.spot == ReviewSpot::Challenge => {
-                paste_line(&mut review.typed, text);
-            }
-            Step::Denying(DenySpot::Reason) => paste(&mut self.form.reason, text),
-            Step::Reviewing(_) | Step::Denying(_) | Step::Writing(_) | Step::Settled(_) => {}
-        }
-    }
-
-    /// Takes in what is true now: the request may be settled, or another one.
-    pub(crate) fn on_snapshot(&mut self, snapshot: &Snapshot) {
-        self.kept = snapshot.drafts.get(&self.held.id).cloned();
-        if matches!(self.step, Step::Settled(_)) {
-            return;
-        }
-        match queue::find(&snapshot.held, &self.held.id) {
-            Some(held) if self.form.is_for(held) => self.held = Arc::clone(held),
-            Some(_) => self.stale = Some("the request changed: close and open it again".to_owned()),
-            // What was sent gets its own answer; until then it is not known who was first.
-            None if matches!(self.step, Step::Writing(_)) => {}
-            None => {
-                let mut decided = snapshot.decided.iter();
-                let decided = decided.find(|decided| decided.gate == self.held.id);
-                self.step = Step::Settled(decided.cloned());
-            }
-        }
     }
 
     /// A heading for people: identifier and action.

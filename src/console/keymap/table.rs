@@ -64,6 +64,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         ESC => Back, Hidden, "back", "one level back; never leaves the console";
         &[Key::ctrl('c')] => Cancel, Hidden, "cancel", "one level back; twice within a second leaves the console";
         &[Key::ctrl('l')] => Redraw, Hidden, "redraw", "paints the screen anew";
+        &[Key::plain(KeyCode::F(3))] => Restore, Hidden, "dialog", "brings back a dialog that was put aside";
         &[Key::ctrl('z')] => Suspend, Hidden, "suspend", "back to the shell; `fg` returns";
     }
     Gate {
@@ -75,7 +76,36 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the request down, wherever the focus is";
         &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls the request up";
         &[Key::ctrl('s')] => Review, Shown, "review", "goes on to the review; never decides";
+        &[Key::ctrl('e')] => EditOutside, Shown, "editor",
+            "opens the focused text in $VISUAL, $EDITOR or vi; nothing is decided by it, and sensitive answers stay here";
+        &[Key::plain(KeyCode::F(3))] => Minimise, Shown, "minimise", "puts the dialog aside; F3 brings it back";
         &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
+    }
+    Request {
+        &[Key::plain(KeyCode::Char('/'))] => SearchRequest, Shown, "search", "looks for a text in the request; Enter ends typing";
+        &[Key::plain(KeyCode::Char('n'))] => NextMatch, Shown, "next match", "the next place where it is";
+        &[Key::plain(KeyCode::Char('N'))] => PreviousMatch, Hidden, "previous match", "the place before";
+        UP => Up, Hidden, "up", "one row up";
+        DOWN => Down, Hidden, "down", "one row down";
+        FIRST => First, Hidden, "first", "the beginning of the request";
+        LAST => Last, Hidden, "last", "the end of what is shown; what was jumped over does not count as seen";
+    }
+    Text {
+        &[Key::ctrl('u')] => Undo, Hidden, "undo", "takes the last change back";
+        &[Key::ctrl('r')] => Redo, Hidden, "redo", "makes it again";
+    }
+    Json {
+        &[Key::plain(KeyCode::F(4))] => Skeleton, Shown, "skeleton", "begins an empty answer with what its schema asks for";
+    }
+    Pick {
+        &[Key::plain(KeyCode::Up)] => Up, Hidden, "up", "one option up; moving chooses nothing";
+        &[Key::plain(KeyCode::Down)] => Down, Hidden, "down", "one option down";
+        &[Key::plain(KeyCode::Enter), Key::plain(KeyCode::Char(' ')),
+            Key::plain(KeyCode::Char('1')), Key::plain(KeyCode::Char('2')), Key::plain(KeyCode::Char('3')),
+            Key::plain(KeyCode::Char('4')), Key::plain(KeyCode::Char('5')), Key::plain(KeyCode::Char('6')),
+            Key::plain(KeyCode::Char('7')), Key::plain(KeyCode::Char('8')), Key::plain(KeyCode::Char('9'))]
+            => Choose, Hidden, "choose",
+            "chooses the option under the cursor, or the one of that number; other keys filter, Esc lists all again";
     }
     Choice {
         &[Key::plain(KeyCode::Left), Key::plain(KeyCode::Right), Key::plain(KeyCode::Char(' '))]

@@ -17,7 +17,6 @@ use super::super::keymap::{Action, Motion};
 mod detail;
 mod view;
 
-pub(crate) use detail::records;
 pub(crate) use view::{Marks, draw, highlighted};
 
 /// The view state of the queue.

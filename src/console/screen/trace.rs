@@ -197,6 +197,15 @@ impl Trace {
             | Action::Review
             | Action::SwitchPane
             | Action::Choose
+            | Action::Undo
+            | Action::Redo
+            | Action::EditOutside
+            | Action::Skeleton
+            | Action::Minimise
+            | Action::Restore
+            | Action::SearchRequest
+            | Action::NextMatch
+            | Action::PreviousMatch
             | Action::Press => {}
         }
         self.wanted()

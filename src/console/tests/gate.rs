@@ -154,7 +154,8 @@ fn a_high_request_passes_by_review_hash_and_enter() {
     stage.open_gate("c-121");
     fill(&mut stage);
     assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
-    stage.shows("risk_verified, checkpoint_passed");
+    stage.shows("risk_verified");
+    stage.shows("checkpoint_passed");
     let item = ticket_delete();
     stage.type_text(&item.request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
@@ -172,6 +173,7 @@ fn a_high_request_passes_by_review_hash_and_enter() {
         method: "console+challenge".to_owned(),
         request_hash: item.request_hash,
         atlas_hash: item.atlas_hash,
+        justification: None,
         ruling: Ruling::Pass { answers },
     };
     assert_eq!(decisions(requests), [expected]);
@@ -342,7 +344,7 @@ fn read_only_decides_nothing() {
     stage.shows("Pass is disabled: read-only");
     for code in [KeyCode::Tab, KeyCode::Enter, KeyCode::Tab, KeyCode::Right] {
         stage.presses(code, 1);
-        assert_eq!(stage.presses(KeyCode::Enter, 2), []);
+        assert_eq!(decisions(stage.presses(KeyCode::Enter, 2)), []);
     }
 }
 

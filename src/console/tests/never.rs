@@ -20,6 +20,13 @@ fn key() -> impl Strategy<Value = KeyCode> {
         Just(KeyCode::Up),
         Just(KeyCode::Down),
         Just(KeyCode::PageDown),
+        Just(KeyCode::PageUp),
+        Just(KeyCode::Home),
+        Just(KeyCode::End),
+        Just(KeyCode::Backspace),
+        Just(KeyCode::Delete),
+        Just(KeyCode::F(3)),
+        Just(KeyCode::F(4)),
         Just(KeyCode::F(6)),
     ]
 }

@@ -103,7 +103,7 @@ impl Stage {
 
     /// Opens the selected request and waits until keys count.
     pub(super) fn open(&mut self) {
-        assert_eq!(self.press(KeyCode::Enter), []);
+        assert_eq!(decisions(self.press(KeyCode::Enter)), []);
         self.wait(ARMING);
     }
 

@@ -149,6 +149,29 @@ fn on_invalid_decides_what_an_invalid_answer_does() {
 }
 
 #[test]
+fn why_it_passes_is_recorded_where_no_question_asks_for_it() {
+    let mut bench = gate_with("response_type: boolean");
+    bench.request("s-1", "a", json!({}));
+    let held = bench.held("c-1");
+    let answers = std::collections::BTreeMap::from([("q".to_owned(), json!(true))]);
+    let decide = Decide {
+        gate: held.id.clone(),
+        operator: "op-1".to_owned(),
+        method: "console".to_owned(),
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+        justification: Some("  asked for by mail ".to_owned()),
+        ruling: Ruling::Pass {
+            answers: vec![answers],
+        },
+    };
+    let decision = bench.ask(|ask| Command::Decide(ask, decide));
+    assert_eq!(bench.outcome(decision), Outcome::Passed);
+    let passed = &bench.payloads("checkpoint_passed")[0];
+    assert_eq!(passed["justification"], "asked for by mail");
+}
+
+#[test]
 fn retries_run_out_where_the_steward_says_so() {
     let mut bench = gate_with("validation: {min_length: 5}, max_retries: 2");
     let ask = bench.request("s-1", "a", json!({}));

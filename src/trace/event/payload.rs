@@ -295,6 +295,9 @@ payloads! {
         injected_contexts: Vec<String>,
         /// Who passed it.
         passed_by: String,
+        /// Why, where no question asked for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification: Option<String>,
     }
     /// A checkpoint did not let the agent pass.
     CheckpointBlocked = "checkpoint_blocked" {

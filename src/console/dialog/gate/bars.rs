@@ -2,9 +2,11 @@
 //! words are shown beside it and checked when it is pressed.
 
 use super::GateDialog;
-use super::field::text_of;
-use super::step::{Care, Step, Trouble, answers_challenge, care};
+use super::step::{Care, Step, Trouble, care};
 use crate::base::clock::Timestamp;
+use crate::base::limits::MIN_OVERRIDE_REASON;
+use crate::engine::approval::JUSTIFICATION;
+use crate::engine::held::Origin;
 use crate::runtime::snapshot::Access;
 
 impl GateDialog {
@@ -33,6 +35,7 @@ impl GateDialog {
             .or_else(trouble)
             .or_else(|| self.stale.clone())
             .or_else(|| self.form.lacks())
+            .or_else(|| self.thin_override())
             .or_else(unseen)
     }
 
@@ -41,11 +44,23 @@ impl GateDialog {
         let Step::Reviewing(review) = &self.step else {
             return Some("review first".to_owned());
         };
-        let typed = text_of(&review.typed);
-        let challenged = care(&self.held) == Care::Challenged;
-        let answered = !challenged || answers_challenge(&typed, &self.held.request_hash);
-        let unanswered = || (!answered).then(|| "type the hash first".to_owned());
-        self.bars_pass(now).or_else(unanswered)
+        let lacks = || review.lacks(&self.held, &self.form).map(str::to_owned);
+        self.bars_pass(now).or_else(lacks)
+    }
+
+    /// Why a denial cannot be overruled by so few words, if so.
+    fn thin_override(&self) -> Option<String> {
+        let overruled = |field: &&super::field::Field| {
+            let gate = self.held.gates.get(field.gate);
+            let overrules = gate.is_some_and(|gate| matches!(gate.origin, Origin::Override { .. }));
+            overrules && field.question.id() == JUSTIFICATION
+        };
+        let thin = self.form.fields.iter().filter(overruled).any(|field| {
+            let raw = field.raw();
+            let said = raw.as_str().unwrap_or_default().trim().chars().count();
+            said < MIN_OVERRIDE_REASON
+        });
+        thin.then(|| format!("overruling needs {MIN_OVERRIDE_REASON} characters of reason"))
     }
 
     /// Why it cannot be denied, if so.

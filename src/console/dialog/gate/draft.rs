@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::GateDialog;
-use super::field::{Field, paste, text_of};
+use super::field::Field;
 use super::form::Form;
+use super::text::{paste, text_of};
 use crate::base::digest::Digest;
 use crate::console::request::Request;
 use crate::engine::held::Held;
@@ -25,6 +26,9 @@ struct Kept {
     answers: Vec<Answer>,
     /// Why the request is denied, should it be.
     reason: String,
+    /// Why it passes, where no question asks for it. Older drafts have none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    why: String,
 }
 
 /// What was answered to one question.
@@ -51,7 +55,8 @@ impl Form {
             })
             .collect();
         let reason = text_of(&self.reason);
-        if answers.is_empty() && reason.is_empty() {
+        let why = text_of(&self.why);
+        if answers.is_empty() && reason.is_empty() && why.is_empty() {
             return None;
         }
         let (request_hash, atlas_hash, answered) = self.request;
@@ -61,6 +66,7 @@ impl Form {
             answered,
             answers,
             reason,
+            why,
         };
         serde_json::to_value(kept).ok()
     }
@@ -79,6 +85,7 @@ impl Form {
             form.fields.iter_mut().find(its)?.resume(&answer.raw)?;
         }
         paste(&mut form.reason, &kept.reason);
+        paste(&mut form.why, &kept.why);
         Some(form)
     }
 

@@ -1,14 +1,16 @@
 //! One question and what was answered so far.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use ratatui::style::Style;
-use ratatui_textarea::{TextArea, WrapMode};
+use ratatui_textarea::TextArea;
 use serde_json::Value;
 
+use super::pick::{Picker, Widened};
+use super::skeleton::skeleton;
+use super::text::{
+    edit, edit_line, editor, is_of_number, numbered, paste, paste_line, replace, text_of,
+};
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{OnInvalid, ResponseType};
-use crate::base::limits::MAX_ANSWER_CHARS;
-use crate::base::text::is_deceptive;
 use crate::console::keymap::{Action, Scope, lookup};
 use crate::engine::answer::{Judged, judge};
 
@@ -30,19 +32,24 @@ pub(crate) enum Input {
     Text(Box<TextArea<'static>>),
     /// Text of one line.
     Line(Box<TextArea<'static>>),
+    /// A number, as it is typed.
+    Number(Box<TextArea<'static>>),
     /// Yes, no, or not yet.
-    Choice(Option<bool>),
+    YesNo(Option<bool>),
+    /// One of several options.
+    Pick(Picker),
 }
 
 impl Field {
     /// A question, unanswered.
     pub(crate) fn new(gate: usize, question: &Question) -> Self {
         let input = match question.response_type() {
-            ResponseType::Text | ResponseType::Json => Input::Text(Box::new(editor())),
-            ResponseType::Acknowledgment | ResponseType::Choice | ResponseType::Number => {
-                Input::Line(Box::new(editor()))
-            }
-            ResponseType::Boolean => Input::Choice(None),
+            ResponseType::Text => Input::Text(Box::new(editor())),
+            ResponseType::Json => Input::Text(Box::new(numbered())),
+            ResponseType::Acknowledgment => Input::Line(Box::new(editor())),
+            ResponseType::Number => Input::Number(Box::new(editor())),
+            ResponseType::Choice => Input::Pick(Picker::default()),
+            ResponseType::Boolean => Input::YesNo(None),
         };
         Self {
             gate,
@@ -51,12 +58,23 @@ impl Field {
         }
     }
 
-    /// A key that no binding of the dialog took.
-    pub(crate) fn on_key(&mut self, key: KeyEvent) {
+    /// A key that no binding of the dialog took. Tells why it had no effect, if that needs a word.
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<&'static str> {
+        if lookup(Scope::Json, key) == Some(Action::Skeleton) {
+            return self.insert_skeleton();
+        }
         match &mut self.input {
             Input::Text(area) => edit(area, key),
             Input::Line(area) => edit_line(area, key),
-            Input::Choice(choice) => {
+            Input::Number(area) => match key.code {
+                KeyCode::Char(c)
+                    if !key.modifiers.contains(KeyModifiers::CONTROL) && !is_of_number(c) =>
+                {
+                    return Some("only a number goes here, such as 12 or -0.5");
+                }
+                _ => edit_line(area, key),
+            },
+            Input::YesNo(choice) => {
                 if lookup(Scope::Choice, key) == Some(Action::Choose) {
                     *choice = Some(match key.code {
                         KeyCode::Left => true,
@@ -65,6 +83,40 @@ impl Field {
                     });
                 }
             }
+            Input::Pick(picker) => picker.on_key(key, self.question.options()),
+        }
+        None
+    }
+
+    /// Begins the answer with what its schema says.
+    fn insert_skeleton(&mut self) -> Option<&'static str> {
+        if !self.can_skeleton() {
+            return Some(match self.question.written_schema() {
+                Some(_) => "the skeleton goes only into an empty answer",
+                None => "this question has no schema to make a skeleton from",
+            });
+        }
+        if let (Input::Text(area), Some(schema)) = (&mut self.input, self.question.written_schema())
+        {
+            replace(area, &skeleton(schema));
+        }
+        None
+    }
+
+    /// Whether a skeleton can be put in.
+    pub(crate) fn can_skeleton(&self) -> bool {
+        let json = self.question.response_type() == ResponseType::Json;
+        json && self.question.written_schema().is_some() && !self.is_touched()
+    }
+
+    /// Where more keys of this field are found.
+    pub(crate) fn scope(&self) -> Option<Scope> {
+        match self.question.response_type() {
+            ResponseType::Json if self.can_skeleton() => Some(Scope::Json),
+            ResponseType::Text | ResponseType::Json => Some(Scope::Text),
+            ResponseType::Choice => Some(Scope::Pick),
+            ResponseType::Boolean => Some(Scope::Choice),
+            ResponseType::Acknowledgment | ResponseType::Number => None,
         }
     }
 
@@ -72,16 +124,28 @@ impl Field {
     pub(crate) fn on_paste(&mut self, text: &str) {
         match &mut self.input {
             Input::Text(area) => paste(area, text),
-            Input::Line(area) => paste_line(area, text),
-            Input::Choice(_) => {}
+            Input::Line(area) | Input::Number(area) => paste_line(area, text),
+            Input::Pick(picker) => picker.narrow(text),
+            Input::YesNo(_) => {}
+        }
+    }
+
+    /// One level back within the field; tells whether there was one.
+    pub(crate) fn back(&mut self) -> Widened {
+        match &mut self.input {
+            Input::Pick(picker) => picker.widen(),
+            Input::Text(_) | Input::Line(_) | Input::Number(_) | Input::YesNo(_) => Widened::No,
         }
     }
 
     /// What was answered, as it is sent.
     pub(crate) fn raw(&self) -> Value {
         match &self.input {
-            Input::Text(area) | Input::Line(area) => Value::from(text_of(area)),
-            Input::Choice(choice) => choice.map_or(Value::Null, Value::Bool),
+            Input::Text(area) | Input::Line(area) | Input::Number(area) => {
+                Value::from(text_of(area))
+            }
+            Input::YesNo(choice) => choice.map_or(Value::Null, Value::Bool),
+            Input::Pick(picker) => picker.raw(self.question.options()),
         }
     }
 
@@ -89,9 +153,21 @@ impl Field {
     /// operator could not have typed is left out, because the text was outside of this program.
     pub(crate) fn resume(&mut self, raw: &Value) -> Option<()> {
         match (&mut self.input, raw) {
-            (Input::Text(_) | Input::Line(_), Value::String(text)) => self.on_paste(text),
-            (Input::Choice(choice), Value::Bool(chosen)) => *choice = Some(*chosen),
-            (Input::Text(_) | Input::Line(_) | Input::Choice(_), _) => return None,
+            (Input::Text(_) | Input::Line(_) | Input::Number(_), Value::String(text)) => {
+                self.on_paste(text);
+            }
+            (Input::Pick(picker), Value::String(text)) => {
+                picker.resume(text, self.question.options());
+            }
+            (Input::YesNo(choice), Value::Bool(chosen)) => *choice = Some(*chosen),
+            (
+                Input::Text(_)
+                | Input::Line(_)
+                | Input::Number(_)
+                | Input::Pick(_)
+                | Input::YesNo(_),
+                _,
+            ) => return None,
         }
         Some(())
     }
@@ -104,8 +180,9 @@ impl Field {
     /// Whether something was answered.
     pub(crate) fn is_touched(&self) -> bool {
         match &self.input {
-            Input::Text(area) | Input::Line(area) => !area.is_empty(),
-            Input::Choice(choice) => choice.is_some(),
+            Input::Text(area) | Input::Line(area) | Input::Number(area) => !area.is_empty(),
+            Input::YesNo(choice) => choice.is_some(),
+            Input::Pick(picker) => picker.chosen().is_some(),
         }
     }
 
@@ -133,61 +210,4 @@ pub(crate) enum Standing {
     Broken,
     /// Nothing is answered.
     Missing,
-}
-
-/// An empty editor.
-pub(crate) fn editor() -> TextArea<'static> {
-    let mut area = TextArea::default();
-    area.set_wrap_mode(WrapMode::WordOrGlyph);
-    area.set_cursor_line_style(Style::new());
-    area
-}
-
-/// The text of an editor.
-pub(crate) fn text_of(area: &TextArea<'static>) -> String {
-    area.lines().join("\n")
-}
-
-/// Whether a key may reach an editor: nothing with Alt does.
-fn is_for_editing(key: KeyEvent) -> bool {
-    !key.modifiers.contains(KeyModifiers::ALT)
-}
-
-/// Edits a text of several lines.
-pub(crate) fn edit(area: &mut TextArea<'static>, key: KeyEvent) {
-    let deceptive = matches!(key.code, KeyCode::Char(c) if is_deceptive(c));
-    if is_for_editing(key) && !deceptive {
-        area.input(key);
-    }
-}
-
-/// Edits a text of one line: nothing begins a second one.
-pub(crate) fn edit_line(area: &mut TextArea<'static>, key: KeyEvent) {
-    let breaks = match key.code {
-        KeyCode::Enter => true,
-        KeyCode::Char('m') => key.modifiers.contains(KeyModifiers::CONTROL),
-        _ => false,
-    };
-    if !breaks {
-        edit(area, key);
-    }
-}
-
-/// Pastes. What would hide, reorder or move the cursor is left out, and so is what is too long.
-pub(crate) fn paste(area: &mut TextArea<'static>, text: &str) {
-    let room = MAX_ANSWER_CHARS.saturating_sub(text_of(area).chars().count());
-    let clean: String = text
-        .replace("\r\n", "\n")
-        .replace('\r', "\n")
-        .replace('\t', "    ")
-        .chars()
-        .filter(|&c| c == '\n' || !is_deceptive(c))
-        .take(room)
-        .collect();
-    area.insert_str(clean);
-}
-
-/// Pastes into a text of one line.
-pub(crate) fn paste_line(area: &mut TextArea<'static>, text: &str) {
-    paste(area, text.lines().next().unwrap_or_default());
 }

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use ratatui_textarea::TextArea;
 use serde_json::Value;
 
-use super::field::{Field, Standing, editor, text_of};
+use super::field::{Field, Standing};
+use super::text::{editor, text_of};
+use crate::atlas::document::ResponseType;
 use crate::base::digest::Digest;
 use crate::console::cells::counted;
 use crate::engine::held::Held;
@@ -20,6 +22,8 @@ pub(crate) struct Form {
     pub(crate) fields: Vec<Field>,
     /// Why the request is denied, should it be.
     pub(crate) reason: Box<TextArea<'static>>,
+    /// Why it passes, should it have to be said where no question asks for it.
+    pub(crate) why: Box<TextArea<'static>>,
     /// Where the focus is.
     pub(crate) focus: Spot,
 }
@@ -57,6 +61,7 @@ impl Form {
             request: request_of(held),
             fields,
             reason: Box::new(editor()),
+            why: Box::new(editor()),
             focus,
         }
     }
@@ -68,7 +73,8 @@ impl Form {
 
     /// Whether there is anything worth keeping.
     pub(crate) fn is_touched(&self) -> bool {
-        self.fields.iter().any(Field::is_touched) || !self.reason.is_empty()
+        let answered = self.fields.iter().any(Field::is_touched);
+        answered || !self.reason.is_empty() || !self.why.is_empty()
     }
 
     /// The field that has the focus.
@@ -110,6 +116,21 @@ impl Form {
             }
         }
         answers
+    }
+
+    /// Whether an answer says in words that can be read again why it passes.
+    pub(crate) fn justifies(&self) -> bool {
+        self.fields.iter().any(|field| {
+            let text = field.question.response_type() == ResponseType::Text;
+            let raw = field.raw();
+            let said = raw.as_str().is_some_and(|said| !said.trim().is_empty());
+            text && said && !field.question.sensitive()
+        })
+    }
+
+    /// The justification typed at the review.
+    pub(crate) fn why_text(&self) -> String {
+        text_of(&self.why).trim().to_owned()
     }
 
     /// The reason typed so far.

@@ -4,7 +4,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::GateDialog;
 use super::form::Spot;
-use super::step::{Care, DenySpot, Pane, Review, ReviewSpot, Step, Verb, care};
+use super::step::{Care, DenySpot, Pane, Proof, Review, ReviewSpot, Step, Verb, care};
 use crate::base::clock::Timestamp;
 use crate::console::layer::{Change, Handled};
 use crate::console::request::Request;
@@ -25,7 +25,8 @@ impl GateDialog {
             },
             Step::Reviewing(review) => match review.spot {
                 ReviewSpot::Back => self.step = Step::Editing,
-                ReviewSpot::Challenge => {}
+                ReviewSpot::Proof(Proof::Why) => self.type_key(key),
+                ReviewSpot::Proof(Proof::Hash | Proof::Action) => {}
                 ReviewSpot::PassNow => return self.pass_now(now),
             },
             Step::Denying(spot) => match spot {
@@ -33,6 +34,7 @@ impl GateDialog {
                 DenySpot::Back => self.step = Step::Editing,
                 DenySpot::DenyNow => return self.deny_now(now),
             },
+            Step::Changed(_) => self.look_again(),
             Step::Writing(_) | Step::Settled(_) => {}
         }
         Handled::quietly()
@@ -53,7 +55,7 @@ impl GateDialog {
         self.pane = Pane::Form;
         match self.bars_pass(now) {
             Some(why) => self.notice = Some(format!("no review yet: {why}")),
-            None => self.step = Step::Reviewing(Review::new(care(&self.held))),
+            None => self.step = Step::Reviewing(Review::new(&self.held, &self.form)),
         }
     }
 
@@ -63,9 +65,9 @@ impl GateDialog {
             return Handled::quietly();
         }
         match care(&self.held) {
-            Care::Direct => self.decide(Verb::Pass, "console"),
-            Care::Reviewed | Care::Challenged => {
-                self.step = Step::Reviewing(Review::new(care(&self.held)));
+            Care::Direct => self.decide(Verb::Pass, Care::Direct),
+            Care::Reviewed | Care::Challenged | Care::Named | Care::Overruled => {
+                self.step = Step::Reviewing(Review::new(&self.held, &self.form));
                 Handled::quietly()
             }
         }
@@ -76,10 +78,7 @@ impl GateDialog {
             self.notice = Some(format!("cannot pass: {why}"));
             return Handled::quietly();
         }
-        match care(&self.held) {
-            Care::Direct | Care::Reviewed => self.decide(Verb::Pass, "console"),
-            Care::Challenged => self.decide(Verb::Pass, "console+challenge"),
-        }
+        self.decide(Verb::Pass, care(&self.held))
     }
 
     fn deny_now(&mut self, now: Timestamp) -> Handled {
@@ -87,10 +86,19 @@ impl GateDialog {
             self.notice = Some(format!("cannot deny: {why}"));
             return Handled::quietly();
         }
-        self.decide(Verb::Deny, "console")
+        self.decide(Verb::Deny, Care::Direct)
     }
 
-    fn decide(&mut self, verb: Verb, method: &str) -> Handled {
+    fn decide(&mut self, verb: Verb, care: Care) -> Handled {
+        let why = self.form.why_text();
+        let wanted = match &self.step {
+            Step::Reviewing(review) => review.proofs.contains(&Proof::Why),
+            Step::Editing
+            | Step::Denying(_)
+            | Step::Writing(_)
+            | Step::Changed(_)
+            | Step::Settled(_) => false,
+        };
         let ruling = match verb {
             Verb::Pass => Ruling::Pass {
                 answers: self.form.answers(self.held.gates.len()),
@@ -102,12 +110,15 @@ impl GateDialog {
         let decide = Decide {
             gate: self.held.id.clone(),
             operator: self.around.operator.clone(),
-            method: method.to_owned(),
+            method: care.method().to_owned(),
             request_hash: self.held.request_hash,
             atlas_hash: self.held.atlas_hash,
+            justification: Some(why).filter(|why| wanted && !why.is_empty()),
             ruling,
         };
         self.problems.clear();
+        self.refusal = None;
+        self.written_from = self.events;
         self.step = Step::Writing(verb);
         Handled::with(Change::Ask(Request::Decide(decide)))
     }

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use super::form::Spot;
 use super::step::Step;
 use super::{GateDialog, Verb};
+use crate::console::request::Request;
 use crate::engine::command::{InvalidAnswers, Refused, Reply};
 
 /// What becomes of the dialog.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum After {
     /// It stays open.
     Stays,
+    /// It stays open, and wants to know what is on disk.
+    Asks(Request),
     /// The decision was taken: it closes.
     Closes,
 }
@@ -25,7 +28,7 @@ impl GateDialog {
         match reply {
             Reply::Decided(_) => return After::Closes,
             Reply::Invalid(invalid) => self.on_invalid(invalid),
-            Reply::Refused(refused) => self.on_refused(verb, refused),
+            Reply::Refused(refused) => return self.on_refused(verb, refused),
             Reply::Started(_)
             | Reply::Ended
             | Reply::Accepted(_)
@@ -44,6 +47,10 @@ impl GateDialog {
     }
 
     fn on_invalid(&mut self, invalid: InvalidAnswers) {
+        if let Some(newer) = self.newer.take() {
+            self.change(newer);
+            return;
+        }
         let attempts = invalid.held.invalid_attempts;
         self.held = Arc::from(invalid.held);
         self.problems = invalid.problems;
@@ -60,25 +67,33 @@ impl GateDialog {
         }
     }
 
-    fn on_refused(&mut self, verb: Verb, refused: Refused) {
+    fn on_refused(&mut self, verb: Verb, refused: Refused) -> After {
         let words = refused.to_string();
+        let mut after = After::Stays;
         match refused {
             Refused::AlreadySettled(decided) => {
                 self.step = Step::Settled(Some(Arc::from(decided)));
-                return;
+                return After::Stays;
             }
             Refused::NotHeld(_) => {
                 self.step = Step::Settled(None);
-                return;
+                return After::Stays;
             }
             Refused::RequestChanged => self.stale = Some("request changed".to_owned()),
             Refused::AtlasChanged => self.stale = Some("Atlas changed".to_owned()),
-            Refused::ReasonMissing | Refused::Unavailable(_) => {}
+            Refused::ReasonMissing => {}
+            Refused::Unavailable(_) => after = After::Asks(self.read_back(words.clone())),
         }
-        self.notice = Some(words);
+        if self.refusal.is_none() {
+            self.notice = Some(words);
+        }
         self.step = match verb {
             Verb::Pass => Step::Editing,
             Verb::Deny => Step::Denying(super::DenySpot::Reason),
         };
+        if let Some(newer) = self.newer.take() {
+            self.change(newer);
+        }
+        after
     }
 }

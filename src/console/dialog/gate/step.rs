@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use ratatui_textarea::TextArea;
 
-use super::field::editor;
+use super::changed::Changed;
+use super::form::Form;
+use super::pace::Pass;
+use super::text::{editor, text_of};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
+use crate::base::text::one_line;
 use crate::console::screen::queue::is_detected;
 use crate::engine::command::Decided;
-use crate::engine::held::Held;
+use crate::engine::held::{Gate, Held, Origin};
 use crate::runtime::snapshot::Access;
 
 /// How far a decision has come.
@@ -24,6 +28,8 @@ pub(crate) enum Step {
     Denying(DenySpot),
     /// The decision is on its way to the disk. Nothing can be pressed.
     Writing(Verb),
+    /// It is another request by now. What was typed for the one before does not count.
+    Changed(Box<Changed>),
     /// It is over; how, as far as it is known.
     Settled(Option<Arc<Decided>>),
 }
@@ -42,30 +48,92 @@ pub(crate) enum Verb {
 pub(crate) struct Review {
     /// Where the focus is.
     pub(crate) spot: ReviewSpot,
+    /// What has to be shown before it can pass.
+    pub(crate) proofs: Vec<Proof>,
     /// What was typed of the request's hash.
-    pub(crate) typed: Box<TextArea<'static>>,
+    pub(crate) hash: Box<TextArea<'static>>,
+    /// What was typed of the action's name.
+    pub(crate) action: Box<TextArea<'static>>,
+    /// The first row of the sheet that is on screen.
+    pub(crate) top: usize,
+    /// The last row that can be.
+    pub(crate) most: usize,
 }
 
 impl Review {
     /// A review with the focus on a harmless place: what has to be typed, or the way back.
-    pub(crate) fn new(care: Care) -> Self {
+    pub(crate) fn new(held: &Held, form: &Form) -> Self {
+        let proofs = proofs(held, form);
+        let spot = proofs.first().copied().map(ReviewSpot::Proof);
         Self {
-            spot: match care {
-                Care::Challenged => ReviewSpot::Challenge,
-                Care::Direct | Care::Reviewed => ReviewSpot::Back,
-            },
-            typed: Box::new(editor()),
+            spot: spot.unwrap_or(ReviewSpot::Back),
+            proofs,
+            hash: Box::new(editor()),
+            action: Box::new(editor()),
+            top: 0,
+            most: 0,
         }
     }
+
+    /// The places the focus can be at, in order.
+    pub(crate) fn spots(&self) -> Vec<ReviewSpot> {
+        let proofs = self.proofs.iter().copied().map(ReviewSpot::Proof);
+        proofs
+            .chain([ReviewSpot::Back, ReviewSpot::PassNow])
+            .collect()
+    }
+
+    /// What is still to be shown, in words.
+    pub(crate) fn lacks(&self, held: &Held, form: &Form) -> Option<&'static str> {
+        self.proofs.iter().find_map(|proof| match proof {
+            Proof::Why if form.why_text().is_empty() => Some("say why it may pass"),
+            Proof::Hash if !answers_challenge(&text_of(&self.hash), &held.request_hash) => {
+                Some("type the hash first")
+            }
+            Proof::Action if text_of(&self.action).trim() != shown_action(held) => {
+                Some("type the action's name first")
+            }
+            Proof::Why | Proof::Hash | Proof::Action => None,
+        })
+    }
+}
+
+/// Something that has to be shown before a request can pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Proof {
+    /// Why it may, where no answer says so.
+    Why,
+    /// The first characters of the request's hash.
+    Hash,
+    /// The action's name, in full.
+    Action,
+}
+
+/// What has to be shown before this request can pass.
+fn proofs(held: &Held, form: &Form) -> Vec<Proof> {
+    let why = (!form.justifies()).then_some(Proof::Why);
+    match care(held) {
+        Care::Direct | Care::Reviewed => Vec::new(),
+        Care::Challenged => why.into_iter().chain([Proof::Hash]).collect(),
+        Care::Named | Care::Overruled => {
+            let typed = [Proof::Hash, Proof::Action];
+            why.into_iter().chain(typed).collect()
+        }
+    }
+}
+
+/// The action's name as it is shown and typed.
+pub(crate) fn shown_action(held: &Held) -> String {
+    one_line(held.action()).trim().to_owned()
 }
 
 /// A place the focus can be at in the review.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ReviewSpot {
+    /// What has to be shown.
+    Proof(Proof),
     /// Back to the answers.
     Back,
-    /// The characters of the hash.
-    Challenge,
     /// The button that passes.
     PassNow,
 }
@@ -95,6 +163,8 @@ pub(crate) enum Entry {
 pub(crate) enum Pane {
     /// The request.
     Context,
+    /// The request, while what to look for in it is typed.
+    Search,
     /// The answers.
     Form,
 }
@@ -117,6 +187,8 @@ pub(crate) struct Around {
     pub(crate) access: Access,
     /// What is wrong with the record.
     pub(crate) trouble: Option<Trouble>,
+    /// What was passed lately, newest first.
+    pub(crate) passes: Vec<Pass>,
 }
 
 /// What is wrong with the record.
@@ -155,17 +227,37 @@ pub(crate) enum Care {
     Direct,
     /// A review in between.
     Reviewed,
-    /// A review, and the hash typed.
+    /// A review, a justification, and the hash typed.
     Challenged,
+    /// And the action's name typed.
+    Named,
+    /// The same, with a longer justification: a denial is overruled.
+    Overruled,
+}
+
+impl Care {
+    /// How a pass that was taken with it is recorded.
+    pub(crate) fn method(self) -> &'static str {
+        match self {
+            Self::Direct | Self::Reviewed => "console",
+            Self::Challenged => "console+challenge",
+            Self::Named | Self::Overruled => "console+challenge+action",
+        }
+    }
 }
 
 /// How carefully this request is passed. A tier that was only detected is never passed directly.
 pub(crate) fn care(held: &Held) -> Care {
+    let overrules = |gate: &Gate| matches!(gate.origin, Origin::Override { .. });
+    if held.gates.iter().any(overrules) {
+        return Care::Overruled;
+    }
     match held.tier() {
         RiskTier::Low if is_detected(held) => Care::Reviewed,
         RiskTier::Low => Care::Direct,
         RiskTier::Medium => Care::Reviewed,
-        RiskTier::High | RiskTier::Critical => Care::Challenged,
+        RiskTier::High => Care::Challenged,
+        RiskTier::Critical => Care::Named,
     }
 }
 

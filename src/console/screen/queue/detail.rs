@@ -162,7 +162,7 @@ fn if_yes(held: &Held) -> String {
 }
 
 /// The names of the records that passing it writes.
-pub(crate) fn records(held: &Held) -> Vec<&'static str> {
+fn records(held: &Held) -> Vec<&'static str> {
     let mut names = Vec::new();
     for gate in &held.gates {
         let name = match &gate.origin {

@@ -8,16 +8,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, Widget};
 use ratatui_textarea::TextArea;
 
-use super::super::field::{Field, Input, Standing};
 use super::super::{GateDialog, Pane, Spot};
-use crate::atlas::document::ResponseType;
+use super::question;
 use crate::base::text::{Lines, one_line, visible};
-use crate::console::cells::{coordinate, fit, width, wrap};
+use crate::console::cells::{coordinate, width, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::engine::answer::Rule;
 
 /// Most rows a text field grows to.
-const MOST_ROWS: usize = 6;
+const MOST_ROWS: usize = 8;
 
 /// A part of the sheet.
 pub(super) enum Piece<'a> {
@@ -25,18 +23,55 @@ pub(super) enum Piece<'a> {
     Lines(Vec<Line<'static>>),
     /// A text field in its box.
     Editor(&'a TextArea<'static>, Focus, u16),
-    /// A short text field at the end of a line.
-    Inline(Line<'static>, &'a TextArea<'static>, Focus),
+    /// A text field in its box, with a line above it.
+    Titled(Line<'static>, &'a TextArea<'static>, Focus, u16),
+    /// A short text field of so many cells, with a line before and one after it.
+    Inline(
+        Line<'static>,
+        &'a TextArea<'static>,
+        Focus,
+        u16,
+        Line<'static>,
+    ),
 }
 
 impl Piece<'_> {
-    fn height(&self) -> u16 {
+    pub(super) fn height(&self) -> u16 {
         match self {
             Self::Lines(lines) => coordinate(lines.len()),
             Self::Editor(_, _, rows) => rows + 2,
+            Self::Titled(_, _, _, rows) => rows + 3,
             Self::Inline(..) => 1,
         }
     }
+}
+
+/// What has to be on screen.
+pub(super) struct Spotlight {
+    /// The pieces that belong together.
+    pub(super) pieces: std::ops::Range<usize>,
+    /// The rows among them that keys act on.
+    pub(super) focal: Option<Focal>,
+}
+
+impl Spotlight {
+    /// On these pieces, none of which matters more than the others.
+    pub(super) fn on(pieces: std::ops::Range<usize>) -> Self {
+        Self {
+            pieces,
+            focal: None,
+        }
+    }
+}
+
+/// Rows that keys act on.
+pub(super) struct Focal {
+    /// The piece they are in.
+    pub(super) piece: usize,
+    /// The first of them, within the piece.
+    pub(super) row: u16,
+    /// How many.
+    pub(super) rows: u16,
 }
 
 /// Below this height blank lines are left out.
@@ -60,14 +95,18 @@ pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Loo
         }
         let here = dialog.pane == Pane::Form && dialog.form.focus == Spot::Field(at);
         let focus = Focus::from(here);
-        question(dialog, field, at, focus, cells, look, &mut pieces);
+        let focal = question::add(dialog, (at, field), focus, cells, look, &mut pieces);
         if here {
-            spotlight = Some(start..pieces.len());
+            spotlight = Some(Spotlight {
+                pieces: start..pieces.len(),
+                focal: Some(focal),
+            });
         }
         pieces.push(Piece::Lines(vec![Line::default()]));
     }
     // On a button the last question shows, which is next to it.
-    let spotlight = spotlight.unwrap_or(pieces.len().saturating_sub(1)..pieces.len());
+    let last = pieces.len().saturating_sub(1)..pieces.len();
+    let spotlight = spotlight.unwrap_or_else(|| Spotlight::on(last));
     paint(&pieces, &spotlight, frame, area, look)
 }
 
@@ -75,7 +114,7 @@ pub(super) fn draw(dialog: &GateDialog, frame: &mut Frame, area: Rect, look: Loo
 /// tells what lies out of sight.
 pub(super) fn paint(
     pieces: &[Piece],
-    spotlight: &std::ops::Range<usize>,
+    spotlight: &Spotlight,
     frame: &mut Frame,
     area: Rect,
     look: Look,
@@ -91,23 +130,17 @@ pub(super) fn paint(
     let mut sheet = Buffer::empty(sheet_area);
     for (at, piece) in pieces.iter().enumerate() {
         let place = Rect::new(0, top_of(at), area.width, piece.height());
-        match piece {
-            Piece::Lines(lines) => {
-                for (line, row) in lines.iter().zip(place.rows()) {
-                    line.render(row, &mut sheet);
-                }
-            }
-            Piece::Editor(editor, focus, _) => {
-                paint_editor(editor, *focus, place, &mut sheet, look);
-            }
-            Piece::Inline(label, editor, focus) => {
-                paint_inline(label, editor, *focus, place, &mut sheet, look);
-            }
-        }
+        paint_piece(piece, place, &mut sheet, look);
     }
-    let (first, end) = (top_of(spotlight.start), top_of(spotlight.end));
-    // The end of the focused piece is kept on screen, and its beginning even more so.
-    let scroll = end.saturating_sub(area.height).min(first);
+    let (first, end) = (top_of(spotlight.pieces.start), top_of(spotlight.pieces.end));
+    // The end of the focused piece is kept on screen, its beginning even more so, and most of all the
+    // row that keys act on.
+    let mut scroll = end.saturating_sub(area.height).min(first);
+    if let Some(focal) = &spotlight.focal {
+        let top = top_of(focal.piece).saturating_add(focal.row);
+        let bottom = top.saturating_add(focal.rows);
+        scroll = scroll.max(bottom.saturating_sub(area.height)).min(top);
+    }
     let buffer = frame.buffer_mut();
     for y in 0..area.height.min(total.saturating_sub(scroll)) {
         for x in 0..area.width {
@@ -128,25 +161,54 @@ pub(super) fn paint(
     }
 }
 
-fn paint_inline(
+fn paint_piece(piece: &Piece<'_>, place: Rect, sheet: &mut Buffer, look: Look) {
+    match piece {
+        Piece::Lines(lines) => {
+            for (line, row) in lines.iter().zip(place.rows()) {
+                line.render(row, sheet);
+            }
+        }
+        Piece::Editor(editor, focus, _) => {
+            paint_editor(editor, *focus, place, sheet, look);
+        }
+        Piece::Titled(label, editor, focus, _) => {
+            label.render(place, sheet);
+            let below = Rect {
+                y: place.y + 1,
+                height: place.height.saturating_sub(1),
+                ..place
+            };
+            paint_editor(editor, *focus, below, sheet, look);
+        }
+        Piece::Inline(label, editor, focus, cells, after) => {
+            let at = paint_inline(label, editor, (*focus, *cells), place, sheet, look);
+            let rest = Rect::new(at, place.y, place.right().saturating_sub(at), 1);
+            after.render(rest, sheet);
+        }
+    }
+}
+
+/// Paints a field in a line, and tells where what comes after it begins.
+pub(super) fn paint_inline(
     label: &Line<'static>,
     editor: &TextArea<'static>,
-    focus: Focus,
+    (focus, cells): (Focus, u16),
     place: Rect,
     sheet: &mut Buffer,
     look: Look,
-) {
-    const CELLS: u16 = 6;
+) -> u16 {
     let meaning = match focus {
         Focus::Here => Meaning::Key,
         Focus::Elsewhere => Meaning::Dim,
     };
     label.render(place, sheet);
-    let at = coordinate(label.width()).min(place.width.saturating_sub(CELLS + 2));
+    let cells = cells.min(place.width.saturating_sub(4));
+    let at = coordinate(label.width()).min(place.width.saturating_sub(cells + 2));
     sheet.set_string(place.x + at, place.y, "[", look.style(meaning));
-    sheet.set_string(place.x + at + CELLS + 1, place.y, "]", look.style(meaning));
-    let inner = Rect::new(place.x + at + 1, place.y, CELLS, 1);
+    sheet.set_string(place.x + at + cells + 1, place.y, "]", look.style(meaning));
+    let inner = Rect::new(place.x + at + 1, place.y, cells, 1);
     paint_text(editor, focus, inner, sheet);
+    place.x + at + cells + 3
 }
 
 fn paint_editor(
@@ -195,162 +257,15 @@ fn group_head(dialog: &GateDialog, gate: usize, cells: usize, look: Look) -> Vec
     lines
 }
 
-fn question<'a>(
-    dialog: &GateDialog,
-    field: &'a Field,
-    at: usize,
-    focus: Focus,
-    cells: usize,
-    look: Look,
-    pieces: &mut Vec<Piece<'a>>,
-) {
-    let mut head = vec![question_head(field, at, focus, look)];
-    let indented = |text: &str, meaning| {
-        let style = look.style(meaning);
-        let rows = wrap(&lines_of(text), cells.saturating_sub(2)).into_iter();
-        rows.map(move |row| Line::styled(format!("  {row}"), style))
-            .collect::<Vec<_>>()
-    };
-    head.extend(indented(field.question.text(), Meaning::Strong));
-    if let Some(hint) = field.question.hint() {
-        head.extend(indented(&format!("hint: {hint}"), Meaning::Dim));
-    }
-    let mut tail = Vec::new();
-    match &field.input {
-        Input::Text(area) => {
-            pieces.push(Piece::Lines(head));
-            pieces.push(Piece::Editor(area, focus, rows_of(area, cells)));
-        }
-        Input::Line(area) => {
-            pieces.push(Piece::Lines(head));
-            pieces.push(Piece::Editor(area, focus, 1));
-        }
-        Input::Choice(choice) => {
-            head.push(choice_line(*choice, focus, look));
-            pieces.push(Piece::Lines(head));
-        }
-    }
-    tail.extend(rule_lines(field, cells, look));
-    for problem in &dialog.problems {
-        if problem.gate == field.gate && problem.question == field.question.id() {
-            for rule in &problem.rules {
-                tail.extend(indented(&format!("! not taken: {rule}"), Meaning::Error));
-            }
-        }
-    }
-    pieces.push(Piece::Lines(tail));
-}
-
-/// The first line of a question: its number and what kind of answer it wants.
-fn question_head(field: &Field, at: usize, focus: Focus, look: Look) -> Line<'static> {
-    let mark = match focus {
-        Focus::Here => "> ",
-        Focus::Elsewhere => "  ",
-    };
-    let needed = if field.question.required() {
-        "required"
-    } else {
-        "optional"
-    };
-    let kind = match field.question.response_type() {
-        ResponseType::Boolean => "yes/no",
-        other @ (ResponseType::Text
-        | ResponseType::Acknowledgment
-        | ResponseType::Choice
-        | ResponseType::Number
-        | ResponseType::Json) => other.as_str(),
-    };
-    let sensitive = if field.question.sensitive() {
-        ", sensitive: only a hash is kept"
-    } else {
-        ""
-    };
-    Line::from(vec![
-        Span::styled(format!("{mark}Q{} ", at + 1), look.style(Meaning::Key)),
-        Span::styled(
-            format!("{kind}, {needed}{sensitive}"),
-            look.style(Meaning::Dim),
-        ),
-    ])
-}
-
-fn choice_line(choice: Option<bool>, focus: Focus, look: Look) -> Line<'static> {
-    let option = |name: &str, chosen: bool| {
-        let mark = if chosen { Mark::Chosen } else { Mark::Unchosen };
-        let meaning = match (focus, chosen) {
-            (Focus::Here, true) => Meaning::ButtonFocused,
-            (Focus::Here, false) => Meaning::Key,
-            (Focus::Elsewhere, true) => Meaning::Strong,
-            (Focus::Elsewhere, false) => Meaning::Text,
-        };
-        Span::styled(format!("{} {name}", look.mark(mark)), look.style(meaning))
-    };
-    let mut spans = vec![
-        Span::raw("  "),
-        option("yes", choice == Some(true)),
-        Span::raw("   "),
-        option("no", choice == Some(false)),
-    ];
-    if focus == Focus::Here {
-        spans.push(Span::styled(
-            "   Left/Right choose",
-            look.style(Meaning::Dim),
-        ));
-    }
-    Line::from(spans)
+/// Text of a steward, who may have written it in several lines.
+pub(super) fn lines_of(text: &str) -> String {
+    visible(text.trim_end(), Lines::Keep).text
 }
 
 /// How many rows a text takes, within limits.
 pub(super) fn rows_of(area: &TextArea<'static>, cells: usize) -> u16 {
-    let room = cells.saturating_sub(4).max(1);
+    let numbers = usize::from(area.line_number_width());
+    let room = cells.saturating_sub(4 + numbers).max(1);
     let rows: usize = area.lines().iter().map(|line| width(line) / room + 1).sum();
     coordinate(rows.clamp(1, MOST_ROWS))
-}
-
-/// Every rule with its state, as many on a row as fit.
-fn rule_lines(field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
-    let tolerated = field.standing() == Standing::Tolerated;
-    let mut lines: Vec<Line<'static>> = Vec::new();
-    let mut used = usize::MAX;
-    for rule in field.judged().rules {
-        let span = rule_span(field, &rule, look);
-        let needs = width(&span.content) + 2;
-        if used.saturating_add(needs) > cells {
-            lines.push(Line::default());
-            used = 0;
-        }
-        if let Some(line) = lines.last_mut() {
-            line.spans.push(Span::raw("  "));
-            line.spans.push(span);
-            used += needs;
-        }
-    }
-    if tolerated {
-        let text = fit(
-            "  passes all the same, with a warning on record",
-            cells,
-            look,
-        );
-        lines.push(Line::styled(
-            text.trim_end().to_owned(),
-            look.style(Meaning::Warning),
-        ));
-    }
-    lines
-}
-
-/// Text of a steward, who may have written it in several lines.
-fn lines_of(text: &str) -> String {
-    visible(text.trim_end(), Lines::Keep).text
-}
-
-/// A rule with its state. Nothing is called broken before anything was answered.
-fn rule_span(field: &Field, rule: &Rule, look: Look) -> Span<'static> {
-    let (mark, meaning) = match (field.is_touched(), rule.kept) {
-        (false, _) => (Mark::Bullet, Meaning::Dim),
-        (true, true) => (Mark::Kept, Meaning::Passed),
-        (true, false) => (Mark::Broken, Meaning::Warning),
-    };
-    let text = format!("{} {}", look.mark(mark), one_line(&rule.text));
-    Span::styled(text, look.style(meaning))
 }

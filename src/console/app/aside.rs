@@ -1,0 +1,159 @@
+//! What dialogs leave behind: one that was put aside, what was typed when it was too late, and how long
+//! each was looked at.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+use super::App;
+use crate::base::clock::Timestamp;
+use crate::base::id::GateId;
+use crate::console::dialog::gate::{After, Draft, GateDialog, Pass};
+use crate::console::layer::Layer;
+use crate::console::request::Request;
+use crate::console::theme::{Meaning, of_outcome};
+use crate::engine::command::{Outcome, Reply};
+use crate::engine::held::Held;
+
+/// Drafts that are remembered although their request is over.
+const MOST_LATE: usize = 16;
+
+/// What dialogs leave behind.
+#[derive(Debug, Default)]
+pub(crate) struct Aside {
+    /// The dialog that was put aside.
+    pub(crate) dialog: Option<Box<GateDialog>>,
+    /// What was typed for requests that were over before it was sent. An agent that asks for the same
+    /// again finds its operator where they were.
+    late: VecDeque<Draft>,
+    /// How long the dialog of a request was on screen before it was passed.
+    spent: BTreeMap<GateId, Duration>,
+}
+
+impl Aside {
+    /// Remembers what was typed too late.
+    pub(super) fn keep_late(&mut self, dialog: GateDialog) {
+        if let Some(draft) = dialog.into_draft() {
+            self.late.push_front(draft);
+            self.late.truncate(MOST_LATE);
+        }
+    }
+
+    /// What was typed too late for exactly this request.
+    pub(super) fn late(&self, held: &Held) -> Option<Draft> {
+        let mut late = self.late.iter();
+        late.find(|draft| draft.is_for(held)).cloned()
+    }
+}
+
+impl App {
+    /// Every dialog about a request, on screen or aside.
+    pub(super) fn dialogs(&mut self) -> impl Iterator<Item = &mut GateDialog> {
+        let open = self.layers.iter_mut().filter_map(|layer| match layer {
+            Layer::Gate(dialog) => Some(&mut **dialog),
+            Layer::Help(_) | Layer::Quit(_) => None,
+        });
+        open.chain(self.aside.dialog.as_deref_mut())
+    }
+
+    /// Puts the topmost dialog aside. One that waits for the disk takes no key, and so never is.
+    pub(super) fn put_aside(&mut self) {
+        match self.layers.pop() {
+            Some(Layer::Gate(dialog)) => self.aside.dialog = Some(dialog),
+            Some(layer) => self.layers.push(layer),
+            None => {}
+        }
+    }
+
+    /// Brings back what was put aside.
+    pub(super) fn bring_back(&mut self) {
+        if let Some(mut dialog) = self.aside.dialog.take() {
+            dialog.on_restored();
+            self.layers.push(Layer::Gate(dialog));
+        }
+    }
+
+    /// Whether the dialog of this request was put aside.
+    pub(super) fn is_aside(&self, gate: &GateId) -> bool {
+        let aside = self.aside.dialog.as_ref();
+        aside.is_some_and(|dialog| dialog.gate() == gate)
+    }
+
+    /// Closes what was put aside; what was typed in it is kept.
+    pub(super) fn dismiss(&mut self) -> Option<Request> {
+        let dialog = self.aside.dialog.take()?;
+        self.keep_draft(*dialog)
+    }
+
+    /// What the operator here passed lately, newest first.
+    pub(super) fn passes(&self) -> Vec<Pass> {
+        let decided = self.snapshot.decided.iter();
+        let own = decided.filter(|decided| {
+            decided.outcome == Outcome::Passed
+                && decided.by.as_deref() == Some(&self.snapshot.operator)
+        });
+        own.map(|decided| Pass {
+            at: decided.at,
+            spent: self.aside.spent.get(&decided.gate).copied(),
+        })
+        .collect()
+    }
+
+    /// The runtime answered a decision.
+    pub(super) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> Vec<Request> {
+        if let Reply::Decided(decided) = &reply {
+            let word = decided.outcome.as_str().to_uppercase();
+            let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
+            self.notice = Some((of_outcome(decided.outcome), text));
+            self.note_spent(gate, decided.at);
+        }
+        let is_its = |layer: &Layer| match layer {
+            Layer::Gate(dialog) => dialog.gate() == gate,
+            Layer::Help(_) | Layer::Quit(_) => false,
+        };
+        let Some(at) = self.layers.iter().position(is_its) else {
+            return Vec::new();
+        };
+        let Some(Layer::Gate(dialog)) = self.layers.get_mut(at) else {
+            return Vec::new();
+        };
+        match dialog.on_reply(reply) {
+            After::Stays => Vec::new(),
+            After::Asks(request) => vec![request],
+            After::Closes => {
+                self.layers.truncate(at);
+                self.drafts.remove(gate);
+                Vec::new()
+            }
+        }
+    }
+
+    fn note_spent(&mut self, gate: &GateId, at: Timestamp) {
+        let mut dialogs = self.dialogs();
+        let dialog = dialogs.find(|dialog| dialog.gate() == gate);
+        let spent = dialog.map(|dialog| dialog.spent(at));
+        drop(dialogs);
+        let known = |gate: &GateId| self.snapshot.decided.iter().any(|it| it.gate == *gate);
+        self.aside.spent.retain(|gate, _| known(gate));
+        if let Some(spent) = spent {
+            self.aside.spent.insert(gate.clone(), spent);
+        }
+    }
+
+    /// An editor left a text, or was not there.
+    pub(super) fn on_edited(
+        &mut self,
+        gate: &GateId,
+        edited: Result<String, String>,
+    ) -> Vec<Request> {
+        let dialog = self.dialogs().find(|dialog| dialog.gate() == gate);
+        match (dialog, edited) {
+            (Some(dialog), edited) => dialog.on_edited(edited),
+            (None, Err(why)) => self.notice = Some((Meaning::Error, why)),
+            (None, Ok(_)) => {}
+        }
+        self.keep_typed()
+            .into_iter()
+            .filter(|it| self.permits(it))
+            .collect()
+    }
+}

@@ -1,0 +1,72 @@
+//! The dialog in one line, while the queue is looked at.
+
+use std::time::Duration;
+
+use ratatui::text::{Line, Span};
+
+use super::GateDialog;
+use super::step::{Arming, Step};
+use crate::base::clock::Timestamp;
+use crate::console::cells::{fit, span, width};
+use crate::console::screen::queue::risk_word;
+use crate::console::theme::{Look, Mark, Meaning, of_tier};
+
+/// From here on the countdown is shown as urgent.
+pub(super) const URGENT: Duration = Duration::from_mins(1);
+
+impl GateDialog {
+    /// It is on screen again: keys count as if it had just been opened.
+    pub(crate) fn on_restored(&mut self) {
+        self.arming = Arming::Undrawn;
+    }
+
+    /// How long is left, and how urgent that is.
+    pub(super) fn countdown(&self, look: Look, now: Timestamp) -> (String, Meaning) {
+        let left = self.held.deadline.since(now);
+        match &self.step {
+            Step::Settled(_) => ("over".to_owned(), Meaning::Dim),
+            Step::Editing
+            | Step::Reviewing(_)
+            | Step::Denying(_)
+            | Step::Writing(_)
+            | Step::Changed(_) => {
+                let arrow = look.mark(Mark::Arrow);
+                let meaning = if left <= URGENT {
+                    Meaning::Critical
+                } else {
+                    Meaning::High
+                };
+                (format!("{} left {arrow} DENIED", span(left)), meaning)
+            }
+        }
+    }
+
+    /// The line.
+    pub(crate) fn bar(&self, cells: usize, look: Look, now: Timestamp) -> Line<'static> {
+        let (clock, meaning) = self.countdown(look, now);
+        let state = match &self.step {
+            Step::Settled(Some(decided)) => decided.outcome.as_str().to_uppercase(),
+            Step::Settled(None) => "no longer held".to_owned(),
+            Step::Changed(_) => "the request changed".to_owned(),
+            Step::Denying(_) => "denying".to_owned(),
+            Step::Editing | Step::Reviewing(_) | Step::Writing(_) => {
+                let lacks = self.form.lacks();
+                lacks.unwrap_or_else(|| "answered".to_owned())
+            }
+        };
+        let risk = risk_word(&self.held);
+        let key = " F3 ";
+        let right = width(&clock) + 1;
+        let room = cells.saturating_sub(width(key) + width(&risk) + right + 5);
+        let heading = format!("{}  {state}", self.heading());
+        Line::from(vec![
+            Span::styled(key, look.style(Meaning::TabActive)),
+            Span::raw(" "),
+            Span::styled(risk, look.style(of_tier(self.held.tier()))),
+            Span::raw("  "),
+            Span::styled(fit(&heading, room, look), look.style(Meaning::Strong)),
+            Span::raw("  "),
+            Span::styled(clock, look.style(meaning)),
+        ])
+    }
+}

@@ -1,0 +1,174 @@
+//! Looking for a text in the request. What is found is shown; it does not count as read.
+
+use std::ops::Range;
+
+use regex::{Regex, RegexBuilder};
+
+use super::Context;
+use crate::base::text::is_deceptive;
+
+/// Longest text to look for.
+const MOST_CHARS: usize = 80;
+
+/// Rows above a place that was found, so that the eye sees what leads to it.
+const ROWS_BEFORE: usize = 3;
+
+/// What is looked for.
+#[derive(Debug, Default)]
+pub(super) struct Finder {
+    query: String,
+    pattern: Option<Regex>,
+    /// Where it was found.
+    place: Option<Range<usize>>,
+}
+
+/// Which way to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Search {
+    /// From the first row on screen.
+    Here,
+    /// The next place.
+    Next,
+    /// The place before.
+    Previous,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Nothing is looked for.
+    Nothing,
+    /// It is on screen.
+    Place,
+    /// It is on screen, and the other end of the request was passed on the way.
+    Around,
+    /// It is nowhere in the request.
+    Nowhere,
+}
+
+impl Context {
+    /// What is looked for.
+    pub(crate) fn query(&self) -> &str {
+        &self.finder.query
+    }
+
+    /// Looks for something else.
+    pub(crate) fn set_query(&mut self, query: &str) {
+        let line = query.lines().next().unwrap_or_default();
+        let fine = line.chars().filter(|&c| !is_deceptive(c));
+        let query: String = fine.take(MOST_CHARS).collect();
+        let pattern = RegexBuilder::new(&regex::escape(&query))
+            .case_insensitive(true)
+            .build();
+        self.finder = Finder {
+            pattern: pattern.ok().filter(|_| !query.is_empty()),
+            query,
+            place: None,
+        };
+    }
+
+    /// Goes to a place where it is.
+    pub(crate) fn find(&mut self, search: Search, height: usize) -> Found {
+        let Some(pattern) = self.finder.pattern.clone() else {
+            return Found::Nothing;
+        };
+        let text = &self.request;
+        let top = self.starts.get(self.top).copied().unwrap_or(text.len());
+        let place = self.finder.place.as_ref();
+        let ahead = match search {
+            Search::Previous => {
+                let before = place.map_or(top, |place| place.start);
+                let hits = pattern.find_iter(text);
+                hits.take_while(|hit| hit.start() < before).last()
+            }
+            Search::Next => pattern.find_at(text, place.map_or(top, |place| place.end)),
+            Search::Here => pattern.find_at(text, top),
+        };
+        let around = || match search {
+            Search::Previous => pattern.find_iter(text).last(),
+            Search::Here | Search::Next => pattern.find(text),
+        };
+        let ahead = ahead.map(|hit| (Found::Place, hit));
+        let found = ahead.or_else(|| around().map(|hit| (Found::Around, hit)));
+        let Some((found, hit)) = found else {
+            return Found::Nowhere;
+        };
+        let range = hit.range();
+        let row = self.starts.partition_point(|start| *start <= range.start);
+        let most = self.rows().saturating_sub(height);
+        self.top = row.saturating_sub(1 + ROWS_BEFORE).min(most);
+        self.finder.place = Some(range);
+        found
+    }
+
+    /// The places within these bytes of the request where it is, as far as they lie within.
+    pub(crate) fn marked(&self, bytes: &Range<usize>) -> Vec<Range<usize>> {
+        let Some(pattern) = &self.finder.pattern else {
+            return Vec::new();
+        };
+        let text = self.request.get(bytes.clone()).unwrap_or_default();
+        let here = pattern.find_iter(text);
+        let mut places: Vec<_> = here
+            .map(|hit| bytes.start + hit.start()..bytes.start + hit.end())
+            .collect();
+        // One that goes over the end of a row is known only as a whole.
+        let whole = self.finder.place.iter().map(|place| {
+            place.start.clamp(bytes.start, bytes.end)..place.end.clamp(bytes.start, bytes.end)
+        });
+        places.extend(whole.filter(|place| !place.is_empty()));
+        places.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
+        places
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::theme::Look;
+
+    fn context() -> Context {
+        let lines: Vec<String> = (0..200).map(|line| format!("Line {line} of it")).collect();
+        let mut context = Context::of(lines.join("\n"), 0, Vec::new());
+        context.reflow(40, Look::default());
+        context
+    }
+
+    fn top(context: &Context) -> usize {
+        context.top
+    }
+
+    #[test]
+    fn the_next_place_and_the_one_before_and_around_the_end() {
+        let mut context = context();
+        context.set_query("LINE 15");
+        assert_eq!(context.find(Search::Here, 10), Found::Place);
+        assert_eq!(top(&context), 12);
+        assert_eq!(context.find(Search::Next, 10), Found::Place);
+        assert_eq!(top(&context), 147);
+        assert_eq!(context.find(Search::Previous, 10), Found::Place);
+        assert_eq!(top(&context), 12);
+        assert_eq!(context.find(Search::Previous, 10), Found::Around);
+        assert_eq!(top(&context), 156);
+        assert_eq!(context.find(Search::Next, 10), Found::Around);
+        assert_eq!(top(&context), 12);
+    }
+
+    #[test]
+    fn a_place_that_was_jumped_to_was_not_read() {
+        let mut context = context();
+        context.painted(10);
+        context.set_query("line 150");
+        assert_eq!(context.find(Search::Here, 10), Found::Place);
+        context.painted(10);
+        assert_eq!(context.percent(), 5);
+    }
+
+    #[test]
+    fn what_is_nowhere_is_said_to_be_and_moves_nothing() {
+        let mut context = context();
+        assert_eq!(context.find(Search::Next, 10), Found::Nothing);
+        context.set_query("(.*");
+        assert_eq!(context.find(Search::Here, 10), Found::Nowhere);
+        assert_eq!(top(&context), 0);
+    }
+}

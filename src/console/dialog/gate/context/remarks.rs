@@ -1,0 +1,101 @@
+//! What is said about a request: why it is held, what the steward advises, who asks and what they may do.
+
+use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
+use crate::base::text::{Lines, one_line, visible};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::SessionSummary;
+
+/// Something that is said about a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Remark {
+    pub(super) heading: String,
+    pub(super) body: Body,
+}
+
+/// How a remark is to be read. Both are safe to show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Body {
+    /// As it stands.
+    Plain(String),
+    /// As Markdown.
+    Markdown(String),
+}
+
+fn plain(heading: impl Into<String>, text: String) -> Remark {
+    Remark {
+        heading: heading.into(),
+        body: Body::Plain(text),
+    }
+}
+
+/// Everything that is known about a request when it is opened.
+pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Remark> {
+    let mut remarks = Vec::new();
+    let mut who = format!("{}, session {}", one_line(&held.agent), held.session);
+    if let Some(intent) = &held.intent {
+        who.push_str(", for: ");
+        who.push_str(&one_line(intent));
+    }
+    for (index, gate) in held.gates.iter().enumerate() {
+        let id = one_line(gate.origin.id());
+        remarks.push(plain(format!("WHY {id}"), one_line(&gate.why)));
+        if let Some(guidance) = &gate.guidance {
+            remarks.push(Remark {
+                heading: format!("GUIDANCE {id}"),
+                body: guidance_body(guidance),
+            });
+        }
+        if let Some(answers) = held.answered.get(&index) {
+            let told = answers.iter().map(|(question, answer)| {
+                let answer = answer
+                    .as_str()
+                    .map_or_else(|| answer.to_string(), str::to_owned);
+                format!("{}: {}", one_line(question), one_line(&answer))
+            });
+            let told: Vec<_> = told.collect();
+            let heading = format!("THE AGENT ANSWERED {id}");
+            remarks.push(plain(heading, told.join("; ")));
+        }
+    }
+    remarks.push(plain("WHO", who));
+    remarks.extend(session.into_iter().flat_map(aspects));
+    remarks
+}
+
+fn guidance_body(guidance: &GuidanceBlock) -> Body {
+    let text = visible(guidance.content.trim_end(), Lines::Keep).text;
+    match guidance.format {
+        GuidanceFormat::Markdown => Body::Markdown(text),
+        GuidanceFormat::Text | GuidanceFormat::Json | GuidanceFormat::SystemInstruction => {
+            Body::Plain(text)
+        }
+    }
+}
+
+/// What a session may do, can do, knows, and left on record.
+fn aspects(session: &SessionSummary) -> [Remark; 4] {
+    let listed = |words: &[String]| match words {
+        [] => "none".to_owned(),
+        words => words
+            .iter()
+            .map(|word| one_line(word))
+            .collect::<Vec<_>>()
+            .join(", "),
+    };
+    let (allowed, denied) = (listed(&session.allowed), listed(&session.denied));
+    let (unlocked, locked) = (listed(&session.unlocked), listed(&session.locked));
+    let (contexts, guidance) = (listed(&session.contexts), listed(&session.guidance));
+    let (actions, events) = (session.actions, session.events);
+    [
+        plain(
+            "PERMISSIONS",
+            format!("by gates: allowed {allowed}; denied {denied}"),
+        ),
+        plain("ABILITIES", format!("unlocked {unlocked}; locked {locked}")),
+        plain("CONTEXT", format!("has {contexts}; guidance of {guidance}")),
+        plain(
+            "AUDIT",
+            format!("{actions} actions ran; {events} events on record"),
+        ),
+    ]
+}

@@ -1,0 +1,104 @@
+//! The request as text: exactly what will run, and what a decision about it is bound to.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::base::text::{Lines, is_deceptive, one_line, visible};
+use crate::console::cells::counted;
+use crate::engine::held::{Held, Subject};
+
+/// Longest text in which every value has a row of its own. Deep nesting makes that many times longer
+/// than the request itself.
+const MOST_PRETTY_BYTES: usize = 64 * 1024 * 1024;
+
+/// `! 1 hidden character written out`.
+pub(crate) fn hidden_words(count: usize) -> String {
+    format!("! {} written out", counted(count, "hidden character"))
+}
+
+/// The request as it will run, and how many hidden characters it has.
+pub(super) fn request_text(held: &Held) -> (String, usize) {
+    match &held.subject {
+        Subject::SessionStart => ("session_start".to_owned(), 0),
+        Subject::Moment(moment) => shown(&moment.label, &moment.data),
+        Subject::Action(call) => shown(&call.action, &call.params),
+    }
+}
+
+fn shown(name: &str, value: &Value) -> (String, usize) {
+    // JSON already writes control characters out; the rest is written out here.
+    let text = visible(&pretty(value), Lines::Keep).text;
+    let hidden = hidden_in(name) + hidden_in_value(value);
+    (format!("{}\n{text}", one_line(name)), hidden)
+}
+
+/// JSON with a row for every value, or all in one line where that would be too long.
+fn pretty(value: &Value) -> String {
+    struct Room(Vec<u8>);
+    impl Write for Room {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            if self.0.len() + bytes.len() > MOST_PRETTY_BYTES {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.0.extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut room = Room(Vec::new());
+    let mut writer = serde_json::Serializer::pretty(&mut room);
+    match value.serialize(&mut writer) {
+        Ok(()) => String::from_utf8(room.0).unwrap_or_default(),
+        Err(_) => value.to_string(),
+    }
+}
+
+fn hidden_in(text: &str) -> usize {
+    let hidden = |c: &char| is_deceptive(*c) && !matches!(c, '\n' | '\r' | '\t');
+    text.chars().filter(hidden).count()
+}
+
+fn hidden_in_value(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => hidden_in(text),
+        Value::Array(items) => items.iter().map(hidden_in_value).sum(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| hidden_in(name) + hidden_in_value(value))
+            .sum(),
+    }
+}
+
+/// Everything that a decision about a request is bound to, line by line: what it asks for, how risky it
+/// is, the Atlas, and what every gate asks.
+pub(crate) fn describe(held: &Held) -> String {
+    let mut text = request_text(held).0;
+    let mut add = |line: String| {
+        text.push('\n');
+        text.push_str(&visible(&line, Lines::Keep).text);
+    };
+    add(format!("request {}", held.request_hash));
+    add(format!("atlas   {}", held.atlas_hash));
+    add(format!("tier    {}", held.tier().as_str()));
+    for (at, gate) in held.gates.iter().enumerate() {
+        let id = gate.origin.id();
+        add(format!("gate {id} ({}): {}", gate.origin.kind(), gate.why));
+        if let Some(answers) = held.answered.get(&at) {
+            add(format!(
+                "  answered by the agent: {}",
+                Value::Object(answers.clone())
+            ));
+        }
+        for question in &gate.questions {
+            let asked = serde_json::to_string(question).unwrap_or_default();
+            add(format!("  asks {asked}"));
+        }
+    }
+    text
+}

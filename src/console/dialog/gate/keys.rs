@@ -1,0 +1,194 @@
+//! Keys and pastes that decide nothing: moves of the focus, text, and looking through the request.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+use super::GateDialog;
+use super::context::{End, Found, Search};
+use super::form::{Towards, next};
+use super::pick::Widened;
+use super::step::{DenySpot, Pane, Proof, Review, ReviewSpot, Step};
+use super::text::{edit, edit_line, paste, paste_line};
+use crate::base::clock::Timestamp;
+use crate::console::keymap::{Action, Scope, lookup};
+use crate::console::layer::{Change, Handled};
+
+impl GateDialog {
+    /// One level back.
+    pub(crate) fn back(&mut self) -> Handled {
+        if self.pane != Pane::Form {
+            self.pane = Pane::Form;
+            return Handled::quietly();
+        }
+        match self.step {
+            Step::Reviewing(_) | Step::Denying(_) => {
+                self.step = Step::Editing;
+                Handled::quietly()
+            }
+            Step::Writing(_) => Handled::quietly(),
+            Step::Editing => match self
+                .form
+                .focused()
+                .map_or(Widened::No, super::field::Field::back)
+            {
+                Widened::Yes => Handled::quietly(),
+                Widened::No => Handled::with(Change::Close),
+            },
+            Step::Changed(_) | Step::Settled(_) => Handled::with(Change::Close),
+        }
+    }
+
+    pub(super) fn move_focus(&mut self, towards: Towards) {
+        if self.pane != Pane::Form {
+            self.pane = Pane::Form;
+            return;
+        }
+        match &mut self.step {
+            Step::Editing => self.form.step(towards),
+            Step::Reviewing(review) => review.spot = next(&review.spots(), review.spot, towards),
+            Step::Denying(spot) => {
+                let spots = [DenySpot::Reason, DenySpot::Back, DenySpot::DenyNow];
+                *spot = next(&spots, *spot, towards);
+            }
+            Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => {}
+        }
+    }
+
+    /// A key that is no command: text, or a move within the focused part.
+    pub(super) fn type_key(&mut self, key: KeyEvent) {
+        if self.pane != Pane::Form {
+            self.look_through(key);
+            return;
+        }
+        let sideways = match key.code {
+            KeyCode::Left => Some(Towards::Previous),
+            KeyCode::Right => Some(Towards::Next),
+            _ => None,
+        };
+        match &mut self.step {
+            Step::Editing => match self.form.focused() {
+                Some(field) => self.notice = field.on_key(key).map(str::to_owned),
+                None => self.slide(sideways),
+            },
+            Step::Reviewing(review) => match (review.spot, key.code) {
+                (ReviewSpot::Proof(Proof::Why), _) => edit(&mut self.form.why, key),
+                (_, KeyCode::Up) => review.top = review.top.saturating_sub(1),
+                (_, KeyCode::Down) => review.top = (review.top + 1).min(review.most),
+                (ReviewSpot::Proof(Proof::Hash), _) => edit_line(&mut review.hash, key),
+                (ReviewSpot::Proof(Proof::Action), _) => edit_line(&mut review.action, key),
+                (ReviewSpot::Back | ReviewSpot::PassNow, _) => self.slide(sideways),
+            },
+            Step::Denying(DenySpot::Reason) => edit(&mut self.form.reason, key),
+            Step::Denying(_) => self.slide(sideways),
+            Step::Changed(changed) => {
+                let last = changed.lines.len().saturating_sub(1);
+                match key.code {
+                    KeyCode::Up => changed.top = changed.top.saturating_sub(1),
+                    KeyCode::Down => changed.top = (changed.top + 1).min(last),
+                    _ => {}
+                }
+            }
+            Step::Writing(_) | Step::Settled(_) => {}
+        }
+    }
+
+    fn slide(&mut self, sideways: Option<Towards>) {
+        if let Some(towards) = sideways {
+            self.move_focus(towards);
+        }
+    }
+
+    /// A key while the request has the focus.
+    fn look_through(&mut self, key: KeyEvent) {
+        match lookup(Scope::Request, key) {
+            Some(Action::Up) => self.context.scroll(-1, self.height),
+            Some(Action::Down) => self.context.scroll(1, self.height),
+            Some(Action::First) => self.context.jump(End::First, self.height),
+            Some(Action::Last) => self.context.jump(End::Last, self.height),
+            Some(Action::SearchRequest) => self.pane = Pane::Search,
+            Some(Action::NextMatch) => self.find(Search::Next),
+            Some(Action::PreviousMatch) => self.find(Search::Previous),
+            Some(_) | None => {}
+        }
+    }
+
+    /// A key while what to look for is typed.
+    pub(super) fn type_search(&mut self, key: KeyEvent) -> Handled {
+        let held = key.modifiers.difference(KeyModifiers::SHIFT);
+        let mut query = self.context.query().to_owned();
+        match key.code {
+            KeyCode::Enter | KeyCode::Esc | KeyCode::F(6) | KeyCode::Tab => {
+                self.pane = Pane::Context;
+                return Handled::quietly();
+            }
+            KeyCode::Char(c) if held.is_empty() => query.push(c),
+            KeyCode::Char('u') if held == KeyModifiers::CONTROL => query.clear(),
+            KeyCode::Backspace => {
+                query.pop();
+            }
+            _ => return Handled::quietly(),
+        }
+        self.seek(&query);
+        Handled::quietly()
+    }
+
+    fn seek(&mut self, query: &str) {
+        self.context.set_query(query);
+        self.find(Search::Here);
+    }
+
+    fn find(&mut self, search: Search) {
+        self.notice = match self.context.find(search, self.height) {
+            Found::Place => None,
+            Found::Nothing => match search {
+                Search::Here => None,
+                Search::Next | Search::Previous => {
+                    Some("nothing to look for yet: / asks".to_owned())
+                }
+            },
+            Found::Around => Some("around the end of the request".to_owned()),
+            Found::Nowhere => {
+                let query = self.context.query();
+                Some(format!("`{query}` is nowhere in the request"))
+            }
+        };
+    }
+
+    /// A pasted text: into the focused field, or nowhere. It never presses anything.
+    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
+        if !self.is_ready(now) {
+            return;
+        }
+        match self.pane {
+            Pane::Context => return,
+            Pane::Search => {
+                let query = format!("{}{text}", self.context.query());
+                self.seek(&query);
+                return;
+            }
+            Pane::Form => {}
+        }
+        match &mut self.step {
+            Step::Editing => {
+                if let Some(field) = self.form.focused() {
+                    field.on_paste(text);
+                }
+            }
+            Step::Reviewing(Review {
+                spot: ReviewSpot::Proof(proof),
+                hash,
+                action,
+                ..
+            }) => match proof {
+                Proof::Why => paste(&mut self.form.why, text),
+                Proof::Hash => paste_line(hash, text),
+                Proof::Action => paste_line(action, text),
+            },
+            Step::Denying(DenySpot::Reason) => paste(&mut self.form.reason, text),
+            Step::Reviewing(_)
+            | Step::Denying(_)
+            | Step::Writing(_)
+            | Step::Changed(_)
+            | Step::Settled(_) => {}
+        }
+    }
+}

@@ -1,0 +1,296 @@
+//! Editing a text: what keys and pastes do to it.
+//!
+//! Contract: one press of a key takes or passes a whole character as people see it, never half of one;
+//! what would hide, reorder or move the cursor never gets in; nothing grows past the longest answer.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::style::Style;
+use ratatui_textarea::{CursorMove, TextArea, WrapMode};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::base::limits::MAX_ANSWER_CHARS;
+use crate::base::text::is_deceptive;
+use crate::console::cells::coordinate;
+use crate::console::keymap::{Action, Scope, lookup};
+
+/// Changes that can be undone.
+const MOST_UNDOS: usize = 500;
+
+/// An empty editor.
+pub(crate) fn editor() -> TextArea<'static> {
+    let mut area = TextArea::default();
+    area.set_wrap_mode(WrapMode::WordOrGlyph);
+    area.set_cursor_line_style(Style::new());
+    area.set_max_histories(MOST_UNDOS);
+    area
+}
+
+/// An empty editor whose lines are numbered, so that an error can be found by its line.
+pub(crate) fn numbered() -> TextArea<'static> {
+    let mut area = editor();
+    area.set_line_number_style(Style::new());
+    area
+}
+
+/// The text of an editor.
+pub(crate) fn text_of(area: &TextArea<'static>) -> String {
+    area.lines().join("\n")
+}
+
+/// Edits a text of several lines.
+pub(crate) fn edit(area: &mut TextArea<'static>, key: KeyEvent) {
+    // Nothing with Alt reaches an editor.
+    if key.modifiers.contains(KeyModifiers::ALT) {
+        return;
+    }
+    let action = lookup(Scope::Text, key);
+    if action == Some(Action::Undo) {
+        area.undo();
+        return;
+    }
+    if action == Some(Action::Redo) {
+        area.redo();
+        return;
+    }
+    let plain = !key.modifiers.contains(KeyModifiers::CONTROL);
+    match key.code {
+        KeyCode::Char(c) if plain && (is_deceptive(c) || is_full(area)) => {}
+        KeyCode::Enter if is_full(area) => {}
+        KeyCode::Backspace => delete_before(area),
+        KeyCode::Char('h') if !plain => delete_before(area),
+        KeyCode::Delete => delete_after(area),
+        KeyCode::Char('d') if !plain => delete_after(area),
+        KeyCode::Left if key.modifiers.is_empty() => go_back(area),
+        KeyCode::Right if key.modifiers.is_empty() => go_on(area),
+        _ => {
+            area.input(key);
+        }
+    }
+}
+
+/// Edits a text of one line: nothing begins a second one.
+pub(crate) fn edit_line(area: &mut TextArea<'static>, key: KeyEvent) {
+    let breaks = match key.code {
+        KeyCode::Enter => true,
+        KeyCode::Char('m') => key.modifiers.contains(KeyModifiers::CONTROL),
+        _ => false,
+    };
+    if !breaks {
+        edit(area, key);
+    }
+}
+
+/// Whether a character can be part of a number.
+pub(crate) fn is_of_number(c: char) -> bool {
+    c.is_ascii_digit() || matches!(c, '-' | '+' | '.' | 'e' | 'E')
+}
+
+/// Pastes. What would hide, reorder or move the cursor is left out, and so is what is too long.
+pub(crate) fn paste(area: &mut TextArea<'static>, text: &str) {
+    area.insert_str(clean(text, room(area)));
+}
+
+/// Pastes into a text of one line.
+pub(crate) fn paste_line(area: &mut TextArea<'static>, text: &str) {
+    paste(area, text.lines().next().unwrap_or_default());
+}
+
+/// Puts a text in the place of the whole one. Undoing brings that back.
+pub(crate) fn replace(area: &mut TextArea<'static>, text: &str) {
+    let text = clean(text, MAX_ANSWER_CHARS);
+    area.select_all();
+    if text.is_empty() {
+        area.cut();
+    } else {
+        area.insert_str(text);
+    }
+}
+
+/// How many characters of a text would not get in.
+pub(crate) fn left_out(text: &str) -> usize {
+    let unified = unify(text);
+    let kept = clean(text, MAX_ANSWER_CHARS).chars().count();
+    unified.chars().count().saturating_sub(kept)
+}
+
+/// One kind of line ending, and spaces for tabs.
+fn unify(text: &str) -> String {
+    text.replace("\r\n", "\n")
+        .replace('\r', "\n")
+        .replace('\t', "    ")
+}
+
+fn clean(text: &str, room: usize) -> String {
+    let unified = unify(text);
+    let fine = unified.chars().filter(|&c| c == '\n' || !is_deceptive(c));
+    fine.take(room).collect()
+}
+
+fn room(area: &TextArea<'static>) -> usize {
+    MAX_ANSWER_CHARS.saturating_sub(text_of(area).chars().count())
+}
+
+fn is_full(area: &TextArea<'static>) -> bool {
+    !area.is_selecting() && room(area) == 0
+}
+
+/// Moves the cursor back over one character as people see it.
+fn go_back(area: &mut TextArea<'static>) {
+    area.cancel_selection();
+    match before(area) {
+        0 => area.move_cursor(CursorMove::Back),
+        chars => {
+            let column = area.cursor().1.saturating_sub(chars);
+            jump(area, column);
+        }
+    }
+}
+
+/// Moves the cursor on over one character as people see it.
+fn go_on(area: &mut TextArea<'static>) {
+    area.cancel_selection();
+    match after(area) {
+        0 => area.move_cursor(CursorMove::Forward),
+        chars => {
+            let column = area.cursor().1 + chars;
+            jump(area, column);
+        }
+    }
+}
+
+/// Puts the cursor behind so many code points of its line. Not by single steps: those count cells, and
+/// an accent of its own has none.
+fn jump(area: &mut TextArea<'static>, column: usize) {
+    let row = area.cursor().0;
+    area.move_cursor(CursorMove::Jump(coordinate(row), coordinate(column)));
+}
+
+fn delete_before(area: &mut TextArea<'static>) {
+    let chars = before(area);
+    if area.is_selecting() || chars <= 1 {
+        area.delete_char();
+        return;
+    }
+    // In one piece, so that it is undone in one piece.
+    go_back(area);
+    area.delete_str(chars);
+}
+
+fn delete_after(area: &mut TextArea<'static>) {
+    let chars = after(area);
+    if area.is_selecting() || chars <= 1 {
+        area.delete_next_char();
+        return;
+    }
+    area.delete_str(chars);
+}
+
+/// How many code points the character before the cursor has; none at the beginning of a line.
+fn before(area: &TextArea<'static>) -> usize {
+    let (line, column) = line(area);
+    let head: String = line.chars().take(column).collect();
+    let last = head.graphemes(true).next_back();
+    last.map_or(0, |last| last.chars().count())
+}
+
+/// How many code points the character after the cursor has; none at the end of a line.
+fn after(area: &TextArea<'static>) -> usize {
+    let (line, column) = line(area);
+    let tail: String = line.chars().skip(column).collect();
+    let first = tail.graphemes(true).next();
+    first.map_or(0, |first| first.chars().count())
+}
+
+/// The line of the cursor, and how many of its code points lie before it.
+fn line<'a>(area: &'a TextArea<'static>) -> (&'a str, usize) {
+    let cursor = area.cursor();
+    let line = area.lines().get(cursor.0).map_or("", String::as_str);
+    (line, cursor.1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(area: &mut TextArea<'static>, code: KeyCode) {
+        edit(area, KeyEvent::new(code, KeyModifiers::NONE));
+    }
+
+    fn ctrl(area: &mut TextArea<'static>, letter: char) {
+        edit(
+            area,
+            KeyEvent::new(KeyCode::Char(letter), KeyModifiers::CONTROL),
+        );
+    }
+
+    /// An accent of its own, a skin tone, a flag, a syllable of three parts.
+    const CLUSTERS: [&str; 4] = ["e\u{301}", "👍\u{1f3fd}", "🇩🇪", "\u{1112}\u{1161}\u{11ab}"];
+
+    #[test]
+    fn a_character_is_deleted_whole_and_comes_back_whole() {
+        for cluster in CLUSTERS {
+            let mut area = editor();
+            paste(&mut area, &format!("a{cluster}b"));
+            press(&mut area, KeyCode::Backspace);
+            press(&mut area, KeyCode::Backspace);
+            assert_eq!(text_of(&area), "a", "{cluster}");
+            ctrl(&mut area, 'u');
+            assert_eq!(text_of(&area), format!("a{cluster}"), "one undo");
+            ctrl(&mut area, 'r');
+            assert_eq!(text_of(&area), "a", "one redo");
+            ctrl(&mut area, 'u');
+            press(&mut area, KeyCode::Home);
+            press(&mut area, KeyCode::Right);
+            press(&mut area, KeyCode::Delete);
+            assert_eq!(text_of(&area), "a", "{cluster} by Delete");
+        }
+    }
+
+    #[test]
+    fn the_cursor_passes_a_character_whole() {
+        for cluster in CLUSTERS {
+            let mut area = editor();
+            paste(&mut area, &format!("a{cluster}"));
+            press(&mut area, KeyCode::Left);
+            press(&mut area, KeyCode::Char('x'));
+            assert_eq!(text_of(&area), format!("ax{cluster}"));
+            press(&mut area, KeyCode::Right);
+            press(&mut area, KeyCode::Char('y'));
+            assert_eq!(text_of(&area), format!("ax{cluster}y"));
+        }
+    }
+
+    #[test]
+    fn lines_are_joined_by_deleting_between_them() {
+        let mut area = editor();
+        paste(&mut area, "a\r\nb\tc");
+        assert_eq!(text_of(&area), "a\nb    c");
+        press(&mut area, KeyCode::Home);
+        press(&mut area, KeyCode::Backspace);
+        assert_eq!(text_of(&area), "ab    c");
+    }
+
+    #[test]
+    fn nothing_grows_past_the_longest_answer() {
+        let mut area = editor();
+        paste(&mut area, &"x".repeat(MAX_ANSWER_CHARS + 5));
+        for code in [KeyCode::Char('y'), KeyCode::Enter] {
+            press(&mut area, code);
+        }
+        assert_eq!(text_of(&area).len(), MAX_ANSWER_CHARS);
+    }
+
+    #[test]
+    fn another_text_takes_the_place_of_the_whole_one_and_is_undone() {
+        let mut area = editor();
+        paste(&mut area, "one\ntwo");
+        replace(&mut area, "three\u{202e}\r\nfour");
+        assert_eq!(text_of(&area), "three\nfour");
+        assert_eq!(left_out("three\u{202e}\r\nfour"), 1);
+        while text_of(&area) != "one\ntwo" {
+            assert!(area.undo());
+        }
+        replace(&mut area, "");
+        assert_eq!(text_of(&area), "");
+    }
+}

@@ -1,0 +1,116 @@
+//! The buttons, and the line above them that says what stands in their way.
+
+use ratatui::text::{Line, Span};
+
+use super::super::step::Step;
+use super::super::{DenySpot, GateDialog, ReviewSpot, Spot};
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, wrap_within};
+use crate::console::theme::{Focus, Look, Meaning};
+
+/// Whether a button can be pressed.
+#[derive(Clone, Copy)]
+enum Power {
+    Enabled,
+    Disabled,
+}
+
+impl Power {
+    /// What a button with this bar can do.
+    fn of(bar: Option<&String>) -> Self {
+        match bar {
+            None => Self::Enabled,
+            Some(_) => Self::Disabled,
+        }
+    }
+}
+
+impl GateDialog {
+    /// What the last key came to, or what Pass still waits for.
+    pub(super) fn status(&self, cells: usize, look: Look, now: Timestamp) -> Vec<Line<'static>> {
+        if let Some(notice) = &self.notice {
+            let text = format!("! {}", one_line(notice));
+            let rows = wrap_within(&text, cells, 2, look).into_iter();
+            return rows
+                .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .collect();
+        }
+        if let Some(refusal) = &self.refusal {
+            let mut rows = wrap_within(&format!("! {}", one_line(&refusal.why)), cells, 2, look);
+            rows.extend(wrap_within(
+                &format!("! {}", refusal.words()),
+                cells,
+                2,
+                look,
+            ));
+            let rows = rows.into_iter();
+            return rows
+                .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .collect();
+        }
+        let bar = match &self.step {
+            Step::Editing => self.bars_pass(now).map(|why| ("Pass", why)),
+            Step::Reviewing(_) => self.bars_pass_now(now).map(|why| ("Pass now", why)),
+            Step::Denying(_) => self.bars_deny(now).map(|why| ("Deny now", why)),
+            Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => None,
+        };
+        let Some((button, why)) = bar else {
+            return Vec::new();
+        };
+        let text = clip(&format!("{button} is disabled: {why}"), cells, look);
+        vec![Line::styled(text, look.style(Meaning::Warning))]
+    }
+
+    pub(super) fn buttons(&self, look: Look, now: Timestamp) -> Line<'static> {
+        let all = Power::of(self.bars_all(now).as_ref());
+        let pass = Power::of(self.bars_pass(now).as_ref());
+        let pass_now = Power::of(self.bars_pass_now(now).as_ref());
+        let deny_now = Power::of(self.bars_deny(now).as_ref());
+        let back = Power::Enabled;
+        let buttons: Vec<(&str, Focus, Power)> = match &self.step {
+            Step::Editing => {
+                let at = |spot| Focus::from(self.form.focus == spot);
+                vec![
+                    ("Back", at(Spot::Back), back),
+                    ("Deny...", at(Spot::Deny), all),
+                    ("Pass", at(Spot::Pass), pass),
+                ]
+            }
+            Step::Reviewing(review) => {
+                let at = |spot| Focus::from(review.spot == spot);
+                vec![
+                    ("Back", at(ReviewSpot::Back), back),
+                    ("Pass now", at(ReviewSpot::PassNow), pass_now),
+                ]
+            }
+            Step::Denying(spot) => {
+                let at = |wanted| Focus::from(*spot == wanted);
+                vec![
+                    ("Back", at(DenySpot::Back), back),
+                    ("Deny now", at(DenySpot::DenyNow), deny_now),
+                ]
+            }
+            Step::Changed(_) => vec![("Look at it anew", Focus::Here, Power::Enabled)],
+            Step::Writing(_) => return Line::styled("locked", look.style(Meaning::Dim)),
+            Step::Settled(_) => {
+                return Line::styled(
+                    "Esc closes; nothing can be decided here any more",
+                    look.style(Meaning::Dim),
+                );
+            }
+        };
+        let mut spans = Vec::new();
+        for (name, focus, power) in buttons {
+            let meaning = match (focus, power) {
+                (Focus::Here, Power::Enabled) => Meaning::ButtonFocused,
+                (Focus::Here, Power::Disabled) => Meaning::ButtonBarred,
+                (Focus::Elsewhere, Power::Enabled) => Meaning::Button,
+                (Focus::Elsewhere, Power::Disabled) => Meaning::ButtonDisabled,
+            };
+            spans.push(Span::styled(format!("[ {name} ]"), look.style(meaning)));
+            spans.push(Span::raw("  "));
+        }
+        Line::from(spans)
+    }
+}

@@ -1,0 +1,174 @@
+//! The steps beside answering: the reason to deny, the wait, a changed request, and the end.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use serde_json::Value;
+
+use super::super::changed::{Changed, Side};
+use super::super::field::Field;
+use super::super::form::Form;
+use super::super::step::{Care, care};
+use super::super::text::text_of;
+use super::super::{DenySpot, GateDialog, Verb};
+use super::form::{Piece, Spotlight, paint, rows_of};
+use super::question::labelled;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, wrap};
+use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
+use crate::engine::command::Decided;
+use crate::engine::held::Subject;
+
+/// The reason to deny.
+pub(super) fn draw_deny(
+    dialog: &GateDialog,
+    spot: DenySpot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let needed = if care(&dialog.held) == Care::Direct {
+        "optional"
+    } else {
+        "required"
+    };
+    let writes = match &dialog.held.subject {
+        Subject::Action(_) => "checkpoint_blocked, action_blocked",
+        Subject::SessionStart | Subject::Moment(_) => "checkpoint_blocked",
+    };
+    let mut lines = labelled("DENY", &one_line(dialog.held.action()), cells, look);
+    let by = one_line(&dialog.around.operator);
+    lines.extend(labelled("BY", &by, cells, look));
+    lines.extend(labelled("WRITES", writes, cells, look));
+    lines.push(Line::default());
+    lines.push(Line::from(vec![
+        Span::styled("Reason", look.style(Meaning::Strong)),
+        Span::styled(
+            format!(", {needed}: the agent is told, and it is recorded"),
+            look.style(Meaning::Dim),
+        ),
+    ]));
+    let reason = &dialog.form.reason;
+    let focus = Focus::from(spot == DenySpot::Reason);
+    let rows = rows_of(reason, cells).max(3);
+    let pieces = [Piece::Lines(lines), Piece::Editor(reason, focus, rows)];
+    paint(&pieces, &Spotlight::on(1..2), frame, area, look)
+}
+
+/// The wait for the disk.
+pub(super) fn draw_writing(verb: Verb, frame: &mut Frame, area: Rect, look: Look) -> &'static str {
+    let what = match verb {
+        Verb::Pass => "the pass and its records",
+        Verb::Deny => "the refusal and its reason",
+    };
+    let lines = vec![
+        Line::styled("writing...", look.style(Meaning::Waiting)),
+        Line::from(format!("waiting until {what} are on disk")),
+    ];
+    frame.render_widget(Paragraph::new(lines), area);
+    ""
+}
+
+/// How the request differs from the one before.
+pub(super) fn draw_changed(
+    changed: &Changed,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let told = "This is another request by now. What was typed for the one before does not count.";
+    let mut lines: Vec<Line> = wrap(told, cells)
+        .into_iter()
+        .map(|row| Line::styled(row, look.style(Meaning::Warning)))
+        .collect();
+    lines.push(Line::default());
+    let typed = typed_lines(&changed.typed, cells, look);
+    let room = usize::from(area.height);
+    // What differs comes first; what was typed follows where there is room, or by scrolling.
+    let differs = changed.lines.iter().map(|(side, text)| {
+        let (mark, meaning) = match side {
+            Side::Before => ("- ", Meaning::Denied),
+            Side::Now => ("+ ", Meaning::Passed),
+            Side::Both => ("  ", Meaning::Dim),
+            Side::Gap => ("...", Meaning::Dim),
+        };
+        let text = format!("{mark}{text}");
+        Line::styled(clip(&text, cells, look), look.style(meaning))
+    });
+    let rest: Vec<Line> = differs.chain(typed).collect();
+    let left = room.saturating_sub(lines.len());
+    let most = rest.len().saturating_sub(left);
+    let top = changed.top.min(most);
+    lines.extend(rest.into_iter().skip(top).take(left));
+    frame.render_widget(Paragraph::new(lines), area);
+    if top < most { "Down: more" } else { "" }
+}
+
+/// How it ended, and what had been typed.
+pub(super) fn draw_settled(
+    dialog: &GateDialog,
+    decided: Option<&Decided>,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let mut lines = Vec::new();
+    match decided {
+        Some(decided) => {
+            let by = match &decided.by {
+                Some(by) => format!(" by {}", one_line(by)),
+                None => ": nobody decided".to_owned(),
+            };
+            let word = decided.outcome.as_str().to_uppercase();
+            let meaning = of_outcome(decided.outcome);
+            lines.push(Line::from(vec![
+                Span::styled(word, look.style(meaning)),
+                Span::raw(format!("{by} at {}", decided.at.time_of_day())),
+            ]));
+            if !decided.detail.is_empty() {
+                let detail = wrap(&one_line(&decided.detail), cells);
+                lines.extend(detail.into_iter().map(Line::from));
+            }
+        }
+        None => lines.push(Line::from(format!("{} is no longer held", dialog.held.id))),
+    }
+    lines.extend(typed_lines(&dialog.form, cells, look));
+    frame.render_widget(Paragraph::new(lines), area);
+    ""
+}
+
+/// What had been typed and was not sent.
+fn typed_lines(form: &Form, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    if !form.is_touched() {
+        return lines;
+    }
+    lines.push(Line::default());
+    let rule = look.mark(Mark::Rule);
+    let head = format!("{rule}{rule} what you had typed, not sent {rule}{rule}");
+    lines.push(Line::styled(head, look.style(Meaning::Dim)));
+    for (at, field) in form.fields.iter().enumerate() {
+        let label = format!("Q{}", at + 1);
+        lines.extend(labelled(&label, &typed(field), cells, look));
+    }
+    for (label, area) in [("REASON", &form.reason), ("WHY", &form.why)] {
+        let text = one_line(&text_of(area));
+        if !text.is_empty() {
+            lines.extend(labelled(label, &text, cells, look));
+        }
+    }
+    lines
+}
+
+fn typed(field: &Field) -> String {
+    match field.raw() {
+        Value::String(text) => one_line(&text),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Null | Value::Number(_) | Value::Array(_) | Value::Object(_) => String::new(),
+    }
+}

@@ -1,0 +1,345 @@
+//! One question: what is asked, where it is answered, and the state of every rule.
+
+use ratatui::text::{Line, Span};
+
+use super::super::GateDialog;
+use super::super::field::{Field, Input, Standing};
+use super::super::pick::Picker;
+use super::form::{Focal, Piece, lines_of, rows_of};
+use crate::atlas::document::{OnInvalid, ResponseType};
+use crate::base::text::one_line;
+use crate::console::cells::{clip, coordinate, fit, width, wrap};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::engine::answer::Rule;
+
+/// Cells of a field for a word, and of one for a number.
+const WORD: u16 = 16;
+const NUMBER: u16 = 20;
+
+/// Most options that are listed at once.
+const MOST_OPTIONS: usize = 7;
+
+/// Adds the pieces of a question, and tells which rows keys act on.
+pub(super) fn add<'a>(
+    dialog: &GateDialog,
+    (at, field): (usize, &'a Field),
+    focus: Focus,
+    cells: usize,
+    look: Look,
+    pieces: &mut Vec<Piece<'a>>,
+) -> Focal {
+    let mut head = vec![head(field, at, focus, cells, look)];
+    head.extend(indented(
+        field.question.text(),
+        Meaning::Strong,
+        cells,
+        look,
+    ));
+    if let Some(hint) = field.question.hint() {
+        let hint = format!("hint: {hint}");
+        head.extend(indented(&hint, Meaning::Dim, cells, look));
+    }
+    if focus == Focus::Here && field.can_skeleton() {
+        let text = "  F4 begins it with what its schema asks for";
+        head.push(Line::styled(text, look.style(Meaning::Dim)));
+    }
+    pieces.push(Piece::Lines(head));
+    let mut focal = Focal {
+        piece: pieces.len(),
+        row: 0,
+        rows: 1,
+    };
+    pieces.push(match &field.input {
+        Input::Text(area) => {
+            let rows = rows_of(area, cells);
+            focal.rows = rows + 2;
+            Piece::Editor(area, focus, rows)
+        }
+        Input::Line(area) => {
+            let label = Line::from(vec![
+                Span::raw("  type "),
+                Span::styled("understood", look.style(Meaning::Strong)),
+                Span::raw(" "),
+            ]);
+            Piece::Inline(label, area, focus, WORD, sign(field, look))
+        }
+        Input::Number(area) => {
+            let label = Line::raw("  number ");
+            Piece::Inline(label, area, focus, NUMBER, Line::default())
+        }
+        Input::YesNo(choice) => Piece::Lines(vec![yes_no(*choice, focus, look)]),
+        Input::Pick(picker) => {
+            let (lines, row) = options(picker, field.question.options(), focus, cells, look);
+            focal.row = coordinate(row);
+            Piece::Lines(lines)
+        }
+    });
+    pieces.push(Piece::Lines(tail(dialog, field, cells, look)));
+    focal
+}
+
+/// Lines of text below the number of their question.
+fn indented(text: &str, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let rows = wrap(&lines_of(text), cells.saturating_sub(2)).into_iter();
+    rows.map(|row| Line::styled(format!("  {row}"), look.style(meaning)))
+        .collect()
+}
+
+/// What stands below an answer: the state of every rule, and what was wrong with the answer sent last.
+fn tail(dialog: &GateDialog, field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut tail = match &field.input {
+        Input::Text(_) | Input::Number(_) | Input::YesNo(_) => rule_lines(field, cells, look),
+        Input::Pick(_) => vec![chosen_line(field, cells, look)],
+        // Said in the line of the field itself.
+        Input::Line(_) => Vec::new(),
+    };
+    tail.extend(tolerated(field, look));
+    if let Some(name) = &field.question.validation().custom_validator {
+        let bullet = look.mark(Mark::Bullet);
+        let text = format!("{bullet} validator `{name}` is asked when it is sent");
+        tail.extend(indented(&one_line(&text), Meaning::Dim, cells, look));
+    }
+    for problem in &dialog.problems {
+        if problem.gate == field.gate && problem.question == field.question.id() {
+            for rule in &problem.rules {
+                let text = format!("! not taken: {rule}");
+                tail.extend(indented(&text, Meaning::Error, cells, look));
+            }
+        }
+    }
+    tail
+}
+
+/// The first line of a question: its number, what kind of answer it wants, and what an invalid one does.
+fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Line<'static> {
+    let mark = match focus {
+        Focus::Here => "> ",
+        Focus::Elsewhere => "  ",
+    };
+    let needed = if field.question.required() {
+        "required"
+    } else {
+        "optional"
+    };
+    let kind = match field.question.response_type() {
+        ResponseType::Boolean => "yes/no",
+        other @ (ResponseType::Text
+        | ResponseType::Acknowledgment
+        | ResponseType::Choice
+        | ResponseType::Number
+        | ResponseType::Json) => other.as_str(),
+    };
+    let sensitive = if field.question.sensitive() {
+        ", sensitive: only a hash is kept"
+    } else {
+        ""
+    };
+    let number = format!("{mark}Q{} ", at + 1);
+    let what = format!("{kind}, {needed}{sensitive}");
+    let invalid = on_invalid(field);
+    let used = width(&number) + width(&what);
+    let mut spans = vec![
+        Span::styled(number, look.style(Meaning::Key)),
+        Span::styled(what, look.style(Meaning::Dim)),
+    ];
+    if used + width(&invalid) + 2 <= cells {
+        let gap = cells - used - width(&invalid);
+        spans.push(Span::raw(" ".repeat(gap)));
+        spans.push(Span::styled(invalid, look.style(Meaning::Dim)));
+    }
+    Line::from(spans)
+}
+
+/// What an invalid answer does.
+fn on_invalid(field: &Field) -> String {
+    match field.question.on_invalid() {
+        OnInvalid::Retry => match field.question.max_retries() {
+            None => "if invalid: asked again".to_owned(),
+            Some(most) => format!("if invalid: asked again, {most} at most"),
+        },
+        OnInvalid::Block => "if invalid: DENIED".to_owned(),
+        OnInvalid::WarnAndContinue => "if invalid: passes with a warning".to_owned(),
+        OnInvalid::LogAndContinue => "if invalid: passes, noted".to_owned(),
+    }
+}
+
+fn yes_no(choice: Option<bool>, focus: Focus, look: Look) -> Line<'static> {
+    let option = |name: &str, chosen: bool| {
+        let mark = if chosen { Mark::Chosen } else { Mark::Unchosen };
+        let meaning = match (focus, chosen) {
+            (Focus::Here, true) => Meaning::ButtonFocused,
+            (Focus::Here, false) => Meaning::Key,
+            (Focus::Elsewhere, true) => Meaning::Strong,
+            (Focus::Elsewhere, false) => Meaning::Text,
+        };
+        Span::styled(format!("{} {name}", look.mark(mark)), look.style(meaning))
+    };
+    let mut spans = vec![
+        Span::raw("  "),
+        option("yes", choice == Some(true)),
+        Span::raw("   "),
+        option("no", choice == Some(false)),
+    ];
+    if focus == Focus::Here {
+        spans.push(Span::styled(
+            "   Left/Right choose",
+            look.style(Meaning::Dim),
+        ));
+    }
+    Line::from(spans)
+}
+
+/// The options, a window of them around the cursor, and the row the cursor is on.
+fn options(
+    picker: &Picker,
+    options: &[String],
+    focus: Focus,
+    cells: usize,
+    look: Look,
+) -> (Vec<Line<'static>>, usize) {
+    let listed = picker.listed(options);
+    let mut lines = Vec::new();
+    let mut cursor_row = 0;
+    if !picker.filter().is_empty() {
+        let count = format!("   {} of {}, Esc lists all", listed.len(), options.len());
+        lines.push(Line::from(vec![
+            Span::styled("  / ", look.style(Meaning::Key)),
+            Span::styled(picker.filter().to_owned(), look.style(Meaning::Strong)),
+            Span::styled(count, look.style(Meaning::Dim)),
+        ]));
+    } else if focus == Focus::Here {
+        let text = "  Enter or a number chooses, typing filters";
+        lines.push(Line::styled(text, look.style(Meaning::Dim)));
+    }
+    let most = listed.len().saturating_sub(MOST_OPTIONS);
+    let top = picker.at().saturating_sub(MOST_OPTIONS / 2).min(most);
+    for (row, at) in listed.iter().enumerate().skip(top).take(MOST_OPTIONS) {
+        let chosen = picker.chosen() == Some(*at);
+        let under = focus == Focus::Here && row == picker.at();
+        let mark = if chosen { Mark::Chosen } else { Mark::Unchosen };
+        let meaning = match (under, chosen) {
+            (true, _) => Meaning::Selected,
+            (false, true) => Meaning::Strong,
+            (false, false) => Meaning::Text,
+        };
+        let number = match at {
+            0..9 => (at + 1).to_string(),
+            _ => " ".to_owned(),
+        };
+        let cursor = if under { ">" } else { " " };
+        if under {
+            cursor_row = lines.len();
+        }
+        let option = options.get(*at).map(|option| one_line(option));
+        let text = format!(
+            "{} {number} {}",
+            look.mark(mark),
+            option.unwrap_or_default()
+        );
+        lines.push(Line::from(vec![
+            Span::styled(format!("  {cursor} "), look.style(Meaning::Key)),
+            Span::styled(
+                clip(&text, cells.saturating_sub(4), look),
+                look.style(meaning),
+            ),
+        ]));
+    }
+    let hidden = listed.len().saturating_sub(MOST_OPTIONS);
+    if hidden > 0 {
+        let text = format!("      {hidden} more: Up/Down, or type to filter");
+        lines.push(Line::styled(text, look.style(Meaning::Dim)));
+    }
+    if listed.is_empty() {
+        let text = format!("    no option contains `{}`", picker.filter());
+        lines.push(Line::styled(
+            clip(&text, cells, look),
+            look.style(Meaning::Warning),
+        ));
+    }
+    (lines, cursor_row)
+}
+
+/// What is chosen, in a line: it may be out of the window, or filtered away.
+fn chosen_line(field: &Field, cells: usize, look: Look) -> Line<'static> {
+    if let Some(option) = field.raw().as_str() {
+        let text = format!("  {} chosen: {}", look.mark(Mark::Kept), one_line(option));
+        return Line::styled(clip(&text, cells, look), look.style(Meaning::Passed));
+    }
+    let text = format!("  {} nothing chosen yet", look.mark(Mark::Bullet));
+    Line::styled(text, look.style(Meaning::Dim))
+}
+
+/// Whether the only rule of a field is kept, as a sign behind it.
+fn sign(field: &Field, look: Look) -> Line<'static> {
+    let kept = field.judged().is_valid();
+    match (field.is_touched(), kept) {
+        (false, _) => Line::default(),
+        (true, true) => Line::styled(look.mark(Mark::Kept), look.style(Meaning::Passed)),
+        (true, false) => {
+            let text = format!("{} not the word", look.mark(Mark::Broken));
+            Line::styled(text, look.style(Meaning::Warning))
+        }
+    }
+}
+
+/// Every rule with its state, as many on a row as fit.
+fn rule_lines(field: &Field, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    let mut used = usize::MAX;
+    for rule in field.judged().rules {
+        let (text, meaning) = rule_text(field, &rule, look);
+        let needs = width(&text) + 2;
+        if needs > cells {
+            // The place of an error is at its end, and must not be cut.
+            let rows = wrap(&text, cells.saturating_sub(4)).into_iter().enumerate();
+            lines.extend(rows.map(|(at, row)| {
+                let indent = if at == 0 { "  " } else { "    " };
+                Line::styled(format!("{indent}{row}"), look.style(meaning))
+            }));
+            used = usize::MAX;
+            continue;
+        }
+        if used.saturating_add(needs) > cells {
+            lines.push(Line::default());
+            used = 0;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.spans.push(Span::raw("  "));
+            line.spans.push(Span::styled(text, look.style(meaning)));
+            used += needs;
+        }
+    }
+    lines
+}
+
+fn tolerated(field: &Field, look: Look) -> Option<Line<'static>> {
+    let text = "  passes all the same, with a warning on record";
+    (field.standing() == Standing::Tolerated)
+        .then(|| Line::styled(text, look.style(Meaning::Warning)))
+}
+
+/// A rule with its state. Nothing is called broken before anything was answered.
+fn rule_text(field: &Field, rule: &Rule, look: Look) -> (String, Meaning) {
+    let (mark, meaning) = match (field.is_touched(), rule.kept) {
+        (false, _) => (Mark::Bullet, Meaning::Dim),
+        (true, true) => (Mark::Kept, Meaning::Passed),
+        (true, false) => (Mark::Broken, Meaning::Warning),
+    };
+    (
+        format!("{} {}", look.mark(mark), one_line(&rule.text)),
+        meaning,
+    )
+}
+
+/// A label and what belongs to it.
+pub(super) fn labelled(label: &str, text: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let rows = wrap(text, cells.saturating_sub(10)).into_iter().enumerate();
+    rows.map(|(at, row)| {
+        let label = if at == 0 { label } else { "" };
+        Line::from(vec![
+            Span::styled(fit(label, 10, look), look.style(Meaning::Label)),
+            Span::raw(row),
+        ])
+    })
+    .collect()
+}

@@ -1,0 +1,121 @@
+//! The pane with the request and what is said about it.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::super::GateDialog;
+use super::super::context::{Part, Shown, hidden_words};
+use super::super::step::Pane;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, width};
+use crate::console::json;
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+
+impl GateDialog {
+    pub(super) fn draw_context(&self, frame: &mut Frame, area: Rect, look: Look) {
+        let focus = Focus::from(self.pane != Pane::Form);
+        let seen = self.context.percent();
+        let meaning = if self.context.is_seen() {
+            Meaning::Passed
+        } else {
+            Meaning::Warning
+        };
+        let title = Line::from(vec![
+            Span::styled(" Request ", look.style(Meaning::Title)),
+            Span::styled("exactly as it will run ", look.style(Meaning::Dim)),
+        ]);
+        let mut block = look
+            .panel(focus)
+            .title(title)
+            .title(Line::styled(format!(" seen {seen} % "), look.style(meaning)).right_aligned());
+        let inner = block.inner(area);
+        let height = usize::from(inner.height);
+        if let Some(search) = self.search_line(usize::from(inner.width), look) {
+            block = block.title_bottom(search);
+        } else if self.context.hidden() > 0 {
+            let words = format!(" {} ", hidden_words(self.context.hidden()));
+            block = block.title_bottom(Line::styled(words, look.style(Meaning::Warning)));
+        }
+        if self.context.has_more(height) {
+            let more = Line::styled(" PgDn: more ", look.style(Meaning::Key)).right_aligned();
+            block = block.title_bottom(more);
+        }
+        let rows = self.context.window(height).map(|row| match row {
+            Shown::Request(start, text, part) => self.request_row(start, text, part, look),
+            Shown::Said(said) => {
+                let spans = said.iter();
+                let spans =
+                    spans.map(|(text, meaning)| Span::styled(text.clone(), look.style(*meaning)));
+                Line::from(spans.collect::<Vec<_>>())
+            }
+        });
+        frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()).block(block), area);
+    }
+
+    /// What is looked for, while it is typed and while there is something.
+    fn search_line(&self, cells: usize, look: Look) -> Option<Line<'static>> {
+        let typing = self.pane == Pane::Search;
+        let query = self.context.query();
+        let silent = query.is_empty() && self.notice.is_none();
+        if !typing && (silent || self.pane == Pane::Form) {
+            return None;
+        }
+        // The end of what is typed is what is looked at.
+        let mut shown = query.to_owned();
+        while width(&shown) > cells / 3 {
+            shown.remove(0);
+        }
+        let room = cells.saturating_sub(width(&shown) + 20);
+        let mut spans = vec![
+            Span::styled(" / ", look.style(Meaning::Key)),
+            Span::styled(shown, look.style(Meaning::Strong)),
+        ];
+        if typing {
+            spans.push(Span::styled(" ", look.style(Meaning::ButtonFocused)));
+        }
+        spans.push(Span::raw(" "));
+        // Where only this pane is shown, it is the place to say what came of it.
+        if let Some(notice) = &self.notice {
+            let notice = clip(&one_line(notice), room, look);
+            spans.push(Span::styled(notice, look.style(Meaning::Warning)));
+            spans.push(Span::raw(" "));
+        }
+        Some(Line::from(spans))
+    }
+
+    /// A row of the request, with what is looked for set off.
+    fn request_row(&self, start: usize, text: &str, part: Part, look: Look) -> Line<'static> {
+        let marked = self.context.marked(&(start..start + text.len()));
+        let mut line = if marked.is_empty() {
+            match part {
+                Part::Heading => Line::styled(text.to_owned(), look.style(Meaning::Strong)),
+                Part::Line => json::line(text, look),
+                Part::Continued => Line::from(text.to_owned()),
+            }
+        } else {
+            let mut line = Line::default();
+            let mut at = start;
+            for place in marked {
+                let cut = |from: usize, to: usize| {
+                    let from = from.saturating_sub(start);
+                    let to = to.saturating_sub(start);
+                    text.get(from..to).unwrap_or_default().to_owned()
+                };
+                line.push_span(Span::raw(cut(at, place.start)));
+                let hit = cut(place.start.max(at), place.end);
+                line.push_span(Span::styled(hit, look.style(Meaning::Selected)));
+                at = at.max(place.end);
+            }
+            let rest = text.get(at.saturating_sub(start)..).unwrap_or_default();
+            line.push_span(Span::raw(rest.to_owned()));
+            line
+        };
+        if part == Part::Continued {
+            let mark = Span::styled(look.mark(Mark::Continued), look.style(Meaning::Dim));
+            line.spans.insert(0, mark);
+        }
+        line
+    }
+}

@@ -1,0 +1,251 @@
+//! The review: exactly what will be written, and what has to be shown before it is.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+use serde_json::{Map, Value};
+
+use super::super::GateDialog;
+use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, care, shown_action};
+use super::form::{Piece, Spotlight, paint, rows_of};
+use super::question::labelled;
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{coordinate, fit, width, wrap};
+use crate::console::theme::{Focus, Look, Meaning};
+use crate::engine::approval::{self, Approver};
+use crate::trace::event::Payload;
+
+/// What the record has in the place of a sensitive answer.
+const HASHED: &str = "sha256, salted";
+
+/// Where the parts of it go: what will be written, and what has to be typed.
+fn parts(proofs: &[Piece<'_>], area: Rect) -> [Rect; 2] {
+    let needs: u16 = proofs.iter().map(Piece::height).sum();
+    // A blank line sets off what has to be typed, where there is room for it.
+    let gap = u16::from(needs > 0 && area.height > needs + 12);
+    let [sheet, _, proof] = Layout::vertical([
+        Constraint::Fill(1),
+        Constraint::Length(gap),
+        Constraint::Length(needs),
+    ])
+    .areas(area);
+    [sheet, proof]
+}
+
+/// Paints it, and tells what lies out of sight.
+pub(super) fn draw(
+    dialog: &GateDialog,
+    review: &Review,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let proofs = proof_pieces(dialog, review, cells, look);
+    let [sheet, proof] = parts(&proofs, area);
+    let lines = sheet_lines(dialog, cells, look, now);
+    let room = usize::from(sheet.height);
+    let most = lines.len().saturating_sub(room);
+    let top = review.top.min(most);
+    let shown: Vec<Line> = lines.into_iter().skip(top).take(room).collect();
+    frame.render_widget(Paragraph::new(shown), sheet);
+    let here = |spot: &Proof| review.spot == ReviewSpot::Proof(*spot);
+    let focused = review.proofs.iter().position(here).unwrap_or(0);
+    let spotlight = Spotlight::on(focused..focused + 1);
+    paint(&proofs, &spotlight, frame, proof, look);
+    match (top > 0, top < most) {
+        (true, true) => "Up/Down: more above and below",
+        (true, false) => "Up: more above",
+        (false, true) => "Down: more below",
+        (false, false) => "",
+    }
+}
+
+/// The last row of the sheet that can be the first on screen.
+pub(super) fn most(
+    dialog: &GateDialog,
+    review: &Review,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) -> usize {
+    let cells = usize::from(area.width);
+    let [sheet, _] = parts(&proof_pieces(dialog, review, cells, look), area);
+    let lines = sheet_lines(dialog, cells, look, now).len();
+    lines.saturating_sub(usize::from(sheet.height))
+}
+
+/// What is passed, by whom, at what pace, and every record of it.
+fn sheet_lines(
+    dialog: &GateDialog,
+    cells: usize,
+    look: Look,
+    now: Timestamp,
+) -> Vec<Line<'static>> {
+    let held = &dialog.held;
+    let what = format!(
+        "{} for {}, session {}",
+        one_line(held.action()),
+        one_line(&held.agent),
+        held.session
+    );
+    let method = care(held).method();
+    let by = format!("{}, {method}", one_line(&dialog.around.operator));
+    let mut lines = labelled("PASS", &what, cells, look);
+    lines.extend(labelled("BY", &by, cells, look));
+    lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
+    lines.push(Line::default());
+    lines.push(Line::from(vec![
+        Span::styled("WRITES", look.style(Meaning::Label)),
+        Span::styled(
+            "    on disk before the agent goes on",
+            look.style(Meaning::Dim),
+        ),
+    ]));
+    for record in records(dialog) {
+        lines.extend(record_lines(&record, cells, look));
+    }
+    lines
+}
+
+/// Every record that passing it writes about its gates, as the engine makes them.
+fn records(dialog: &GateDialog) -> Vec<Payload> {
+    let held = &dialog.held;
+    let why = dialog.form.why_text();
+    let operator = Approver {
+        name: &dialog.around.operator,
+        method: care(held).method(),
+        why: Some(why.as_str()).filter(|why| !why.is_empty() && !dialog.form.justifies()),
+    };
+    let agent = format!("agent {}", held.agent);
+    let (mut approvals, mut passes, mut responses) = (Vec::new(), Vec::new(), Vec::new());
+    for (at, gate) in held.gates.iter().enumerate() {
+        let answered = held.answered.contains_key(&at);
+        let answers = (!answered).then(|| answers(dialog, at));
+        let by = if answered {
+            Approver {
+                name: &agent,
+                method: "agent",
+                why: None,
+            }
+        } else {
+            operator
+        };
+        if let Some(answers) = &answers {
+            responses.push(approval::response(gate, answers.clone(), by).into());
+        }
+        approvals.extend(approval::approval(held, gate, answers.as_ref(), by));
+        passes.push(approval::passed(gate, gate.effects.inject.clone(), by).into());
+    }
+    // What is signed comes first on the sheet, whatever is written first.
+    approvals
+        .into_iter()
+        .chain(passes)
+        .chain(responses)
+        .collect()
+}
+
+/// The answers to a gate as they are recorded.
+fn answers(dialog: &GateDialog, at: usize) -> Map<String, Value> {
+    let fields = dialog.form.fields.iter().filter(|field| field.gate == at);
+    let answers = fields.filter_map(|field| {
+        let answer = field.judged().answer?;
+        let answer = if field.question.sensitive() {
+            Value::from(HASHED)
+        } else {
+            answer
+        };
+        Some((field.question.id().to_owned(), answer))
+    });
+    answers.collect()
+}
+
+/// A record, field by field.
+fn record_lines(record: &Payload, cells: usize, look: Look) -> Vec<Line<'static>> {
+    const NAME: usize = 22;
+    let name = format!("  {}", record.event_type());
+    let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
+    for (name, value) in record.fields() {
+        let mut told = one_line(&value.to_string());
+        // A context is handed over once: which ones are still missing is known only then.
+        if name == "injected_contexts" && value.as_array().is_some_and(|it| !it.is_empty()) {
+            told.push_str(" less those it has by then");
+        }
+        let rows = wrap(&told, cells.saturating_sub(NAME + 4));
+        for (at, row) in rows.into_iter().enumerate() {
+            let name = if at == 0 { name.as_str() } else { "" };
+            lines.push(Line::from(vec![
+                Span::styled(
+                    format!("    {}", fit(name, NAME, look)),
+                    look.style(Meaning::Dim),
+                ),
+                Span::raw(row),
+            ]));
+        }
+    }
+    lines
+}
+
+/// What has to be typed.
+fn proof_pieces<'a>(
+    dialog: &'a GateDialog,
+    review: &'a Review,
+    cells: usize,
+    look: Look,
+) -> Vec<Piece<'a>> {
+    let mut pieces = Vec::new();
+    for proof in &review.proofs {
+        let focus = Focus::from(review.spot == ReviewSpot::Proof(*proof));
+        let mark = match focus {
+            Focus::Here => "> ",
+            Focus::Elsewhere => "  ",
+        };
+        let mark = Span::styled(mark, look.style(Meaning::Key));
+        let strong = |text: String| Span::styled(text, look.style(Meaning::Strong));
+        match proof {
+            Proof::Why => {
+                let said = "Why may it pass?".to_owned();
+                let more = Span::styled("  no answer says so yet", look.style(Meaning::Dim));
+                let area = &dialog.form.why;
+                pieces.push(Piece::Titled(
+                    Line::from(vec![mark, strong(said), more]),
+                    area,
+                    focus,
+                    rows_of(area, cells).min(3),
+                ));
+            }
+            Proof::Hash => {
+                let hash = dialog.held.request_hash.short(CHALLENGE);
+                let label = Line::from(vec![
+                    mark,
+                    Span::raw("Type "),
+                    strong(hash),
+                    Span::raw(format!(", the first {CHALLENGE} of the request hash  ")),
+                ]);
+                pieces.push(Piece::Inline(
+                    label,
+                    &review.hash,
+                    focus,
+                    6,
+                    Line::default(),
+                ));
+            }
+            Proof::Action => {
+                let action = shown_action(&dialog.held);
+                let wide = coordinate(width(&action).clamp(6, 40) + 2);
+                let label = Line::from(vec![
+                    mark,
+                    Span::raw("Type "),
+                    strong(action),
+                    Span::raw(", the action  "),
+                ]);
+                let after = Line::default();
+                pieces.push(Piece::Inline(label, &review.action, focus, wide, after));
+            }
+        }
+    }
+    pieces
+}

@@ -1,0 +1,244 @@
+//! The operator's own editor: a text goes out in a private file and comes back.
+//!
+//! Contract: the file lies in a folder that only this user can enter, and both are gone when the editor
+//! is. Whatever goes wrong is told in words that name what was tried, and the text stays as it was.
+
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use crate::base::limits::MAX_EDITED_BYTES;
+use crate::console::request::{Edit, EditKind};
+
+/// What is used where nothing is said.
+const FALLBACK: &str = "vi";
+
+/// Lets the operator change a text.
+///
+/// # Errors
+/// In words, when there is no editor, it fails, or what it leaves cannot be read.
+pub(super) async fn run(edit: &Edit) -> Result<String, String> {
+    let command = choose(|name| std::env::var_os(name));
+    let file = Private::new(edit).map_err(|error| {
+        let folder = std::env::temp_dir();
+        format!("no file for the editor in `{}`: {error}", folder.display())
+    })?;
+    open(&command, &file.path).await?;
+    read(&file.path).map_err(|why| format!("what {command} left cannot be used: {why}"))
+}
+
+/// What is run, and who says so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Command {
+    line: OsString,
+    source: &'static str,
+}
+
+impl std::fmt::Display for Command {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` ({})", self.line.to_string_lossy(), self.source)
+    }
+}
+
+/// `$VISUAL`, then `$EDITOR`, then `vi`.
+fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Command {
+    for (name, source) in [("VISUAL", "$VISUAL"), ("EDITOR", "$EDITOR")] {
+        let said = variable(name);
+        let blank = |line: &OsString| line.to_string_lossy().trim().is_empty();
+        if let Some(line) = said.filter(|line| !blank(line)) {
+            return Command { line, source };
+        }
+    }
+    Command {
+        line: FALLBACK.into(),
+        source: "neither $VISUAL nor $EDITOR is set",
+    }
+}
+
+/// Runs the editor until it ends. The line may have arguments of its own, so the shell reads it, as it
+/// does for everybody else who starts editors; the name of the file is not part of that line.
+async fn open(command: &Command, file: &Path) -> Result<(), String> {
+    let mut line = command.line.clone();
+    line.push(" \"$1\"");
+    let mut shell = tokio::process::Command::new("/bin/sh");
+    shell
+        .arg("-c")
+        .arg(line)
+        .arg("sh")
+        .arg(file)
+        .stdin(Stdio::inherit())
+        .stdout(Stdio::inherit())
+        .stderr(Stdio::inherit())
+        .kill_on_drop(true);
+    let ended = shell.status().await;
+    let ended = ended.map_err(|error| format!("the editor {command} did not start: {error}"))?;
+    match ended.code() {
+        Some(0) => Ok(()),
+        Some(127) => Err(format!(
+            "the editor {command} was not found; the text is as it was"
+        )),
+        Some(code) => Err(format!(
+            "the editor {command} ended with code {code}; the text is as it was"
+        )),
+        None => Err(format!(
+            "the editor {command} was ended; the text is as it was"
+        )),
+    }
+}
+
+/// The text as the editor left it.
+fn read(file: &Path) -> Result<String, String> {
+    let told = |error: io::Error| error.to_string();
+    // What a name leads to elsewhere is not what was given away.
+    let kind = fs::symlink_metadata(file).map_err(told)?.file_type();
+    if !kind.is_file() {
+        return Err("it is no file any more".to_owned());
+    }
+    let mut bytes = Vec::new();
+    let opened = fs::File::open(file).map_err(told)?;
+    opened
+        .take(MAX_EDITED_BYTES + 1)
+        .read_to_end(&mut bytes)
+        .map_err(told)?;
+    if bytes.len() as u64 > MAX_EDITED_BYTES {
+        return Err(format!("it is longer than {MAX_EDITED_BYTES} bytes"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        format!("it is not UTF-8, from byte {at} on")
+    })?;
+    let text = text.replace("\r\n", "\n");
+    // Editors end the last line; the text had no such end.
+    Ok(text.strip_suffix('\n').unwrap_or(&text).to_owned())
+}
+
+/// A file that nobody else can read, in a folder that nobody else can enter: what an editor writes beside
+/// it is as private as the file.
+struct Private {
+    folder: PathBuf,
+    path: PathBuf,
+}
+
+impl Private {
+    fn new(edit: &Edit) -> io::Result<Self> {
+        let name = format!("cra-{}", uuid::Uuid::now_v7().simple());
+        let folder = std::env::temp_dir().join(name);
+        // Fails where something of that name is there already.
+        DirBuilder::new().mode(0o700).create(&folder)?;
+        let path = folder.join(match edit.kind {
+            EditKind::Text => "answer.txt",
+            EditKind::Json => "answer.json",
+        });
+        let private = Self { folder, path };
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&private.path)?;
+        file.write_all(edit.text.as_bytes())?;
+        file.write_all(b"\n")?;
+        Ok(private)
+    }
+}
+
+impl Drop for Private {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            let folder = self.folder.display();
+            tracing::warn!("a text for the editor is left in {folder}: {error}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    fn edit(kind: EditKind) -> Edit {
+        Edit {
+            gate: "c-1".parse().unwrap(),
+            kind,
+            text: "one\ntwo".to_owned(),
+        }
+    }
+
+    fn script(line: &str) -> Command {
+        Command {
+            line: line.into(),
+            source: "$VISUAL",
+        }
+    }
+
+    /// What comes of a text that a command was given.
+    async fn edited(line: &str) -> Result<String, String> {
+        let file = Private::new(&edit(EditKind::Text)).unwrap();
+        open(&script(line), &file.path).await?;
+        read(&file.path)
+    }
+
+    #[test]
+    fn the_file_is_private_and_goes_with_everything_beside_it() {
+        let file = Private::new(&edit(EditKind::Json)).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file.folder), mode(&file.path)), (0o700, 0o600));
+        assert_eq!(file.path.extension().unwrap(), "json");
+        assert_eq!(fs::read_to_string(&file.path).unwrap(), "one\ntwo\n");
+        fs::write(file.folder.join(".answer.json.swp"), "x").unwrap();
+        let folder = file.folder.clone();
+        drop(file);
+        assert!(!folder.exists());
+    }
+
+    #[tokio::test]
+    async fn a_text_comes_back_as_it_was_left() {
+        assert_eq!(edited("true").await, Ok("one\ntwo".to_owned()));
+        assert_eq!(
+            edited("printf 'a\\r\\nb\\r\\n' >").await,
+            Ok("a\nb".to_owned())
+        );
+        // Editors that write another file and rename it.
+        let renames = "f() { echo new > \"$1.x\"; mv \"$1.x\" \"$1\"; }; f";
+        assert_eq!(edited(renames).await, Ok("new".to_owned()));
+    }
+
+    #[tokio::test]
+    async fn what_goes_wrong_names_what_was_tried() {
+        let told = |result: Result<String, String>| result.unwrap_err();
+        let missing = told(edited("/nowhere/editor 2>/dev/null").await);
+        assert!(
+            missing.contains("`/nowhere/editor 2>/dev/null` ($VISUAL) was not found"),
+            "{missing}"
+        );
+        let failed = told(edited("exit 3 #").await);
+        assert!(failed.contains("ended with code 3"), "{failed}");
+        let bytes = told(edited("printf '\\377' >").await);
+        assert_eq!(bytes, "it is not UTF-8, from byte 0 on");
+        let long = format!("head -c {} /dev/zero >", MAX_EDITED_BYTES + 1);
+        assert!(told(edited(&long).await).starts_with("it is longer than"));
+        let gone = told(edited("rm").await);
+        assert!(gone.contains("No such file"), "{gone}");
+        let link = told(edited("f() { rm \"$1\"; ln -s /etc/passwd \"$1\"; }; f").await);
+        assert_eq!(link, "it is no file any more");
+    }
+
+    #[test]
+    fn visual_comes_before_editor_and_vi_is_what_is_left() {
+        let none = choose(|_| None);
+        assert_eq!(none.line, "vi");
+        assert_eq!(
+            none.to_string(),
+            "`vi` (neither $VISUAL nor $EDITOR is set)"
+        );
+        let blank = choose(|name| (name == "VISUAL").then(|| " ".into()));
+        assert_eq!(blank, none);
+        let editor = choose(|name| (name == "EDITOR").then(|| "nano".into()));
+        assert_eq!(editor.to_string(), "`nano` ($EDITOR)");
+        let both = choose(|name| Some(name.to_lowercase().into()));
+        assert_eq!(both.to_string(), "`visual` ($VISUAL)");
+    }
+}

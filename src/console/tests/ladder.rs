@@ -1,0 +1,90 @@
+//! What has to be shown before a request passes, by how risky it is.
+
+use ratatui::crossterm::event::KeyCode;
+use serde_json::json;
+
+use super::fixture::{confirmation, gate, held, question, snapshot, user_ban};
+use super::stage::{Stage, decisions};
+use crate::atlas::document::RiskTier;
+use crate::console::request::Request;
+use crate::engine::held::{Origin, Subject};
+
+const WIDE: (u16, u16) = (120, 36);
+
+#[test]
+fn a_critical_request_wants_the_hash_and_the_name_of_the_action() {
+    let mut stage = Stage::new(snapshot([user_ban()]), WIDE);
+    stage.open();
+    stage.type_text("a good reason, with words");
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    // The hash, the name, Back, Pass now: in this order, and the last one alone decides.
+    stage.press(KeyCode::BackTab);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("cannot pass: type the hash first");
+    stage.press(KeyCode::Tab);
+    stage.type_text(&user_ban().request_hash.short(4));
+    stage.press(KeyCode::Tab);
+    stage.type_text("user.ba");
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("cannot pass: type the action's name first");
+    stage.presses(KeyCode::BackTab, 2);
+    stage.type_text("n");
+    stage.presses(KeyCode::Tab, 2);
+    let decided = decisions(stage.press(KeyCode::Enter));
+    assert_eq!(decided.len(), 1, "{}", stage.text());
+    assert_eq!(decided[0].method, "console+challenge+action");
+}
+
+#[test]
+fn a_high_request_without_a_word_of_reason_asks_for_one() {
+    let mut item = held("c-1", "x.delete", RiskTier::High, 1, 60);
+    item.gates = vec![gate("g", "action_pre", "deletes", vec![confirmation()])];
+    let hash = item.request_hash.short(4);
+    let mut stage = Stage::new(snapshot([item]), WIDE);
+    stage.open();
+    stage.press(KeyCode::Left);
+    stage.presses(KeyCode::Tab, 3);
+    stage.press(KeyCode::Enter);
+    stage.shows("Why may it pass?");
+    stage.press(KeyCode::Tab);
+    stage.type_text(&hash);
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("cannot pass: say why it may pass");
+    stage.press(KeyCode::Tab);
+    let kept = stage.type_text("asked for by mail");
+    assert!(matches!(kept.last(), Some(Request::KeepDraft(_, Some(_)))));
+    stage.shows("justification         \"asked for by mail\"");
+    stage.presses(KeyCode::Tab, 3);
+    let decided = decisions(stage.press(KeyCode::Enter));
+    let why = decided[0].justification.as_deref();
+    assert_eq!(why, Some("asked for by mail"));
+}
+
+#[test]
+fn overruling_a_denial_needs_more_words_and_the_steps_of_a_critical_one() {
+    let mut item = user_ban();
+    if let Subject::Action(call) = &mut item.subject {
+        call.tier = RiskTier::Low;
+    }
+    item.gates[0].origin = Origin::Override {
+        atlas_id: "com.acme.support".to_owned(),
+        policy_id: "no-bans".to_owned(),
+        reason: "bans are final".to_owned(),
+    };
+    item.gates[0].questions = vec![question(json!({
+        "question_id": "justification", "question": "Why may this go ahead?", "response_type": "text",
+    }))];
+    let mut stage = Stage::new(snapshot([item]), WIDE);
+    stage.open();
+    stage.type_text("because I say so");
+    stage.shows("overruling needs 20 characters of reason");
+    stage.type_text(", as agreed");
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.shows("policy_override");
+    stage.shows("\"because I say so, as agreed\"");
+    stage.shows("the action");
+}

@@ -1,0 +1,369 @@
+//! Every state of the dialog at every size, and what may follow from each.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+use serde_json::json;
+
+use super::fixture::{busy, decided, events, snapshot, ticket_delete, with_params};
+use super::gate::fill;
+use super::stage::{Stage, decisions};
+use crate::base::digest::Digest;
+use crate::base::limits::ARMING;
+use crate::console::request::{Message, Purpose, Request};
+use crate::console::theme::{Colour, Glyphs, Look};
+use crate::engine::command::{Outcome, Refused, Reply};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::Snapshot;
+
+const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
+
+/// The dialog of `c-121` at each size, one below the other.
+fn at_every_size(set: impl Fn(&mut Stage)) -> String {
+    let screens = SIZES.map(|size| {
+        let mut stage = Stage::new(busy(), size);
+        stage.open_gate("c-121");
+        set(&mut stage);
+        stage.text()
+    });
+    screens.join("\n\n")
+}
+
+/// Sees all of the request, at any size, and answers everything.
+fn answered(stage: &mut Stage) {
+    stage.press(KeyCode::F(6));
+    stage.presses(KeyCode::PageDown, 4);
+    stage.press(KeyCode::F(6));
+    fill(stage);
+}
+
+fn reviewing(stage: &mut Stage) {
+    answered(stage);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+}
+
+fn signed(stage: &mut Stage) {
+    reviewing(stage);
+    stage.type_text(&ticket_delete().request_hash.short(4));
+    stage.presses(KeyCode::Tab, 2);
+}
+
+fn writing(stage: &mut Stage) {
+    signed(stage);
+    assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 1);
+}
+
+fn refused(stage: &mut Stage) {
+    writing(stage);
+    let why = Refused::Unavailable("disk full".to_owned());
+    let gate = ticket_delete().id;
+    stage.message(Message::Decided(gate.clone(), Reply::Refused(why)));
+    stage.message(Message::Trail(gate, Purpose::ReadBack, Ok(Vec::new())));
+}
+
+/// `c-121` with another parameter.
+fn other_request() -> Held {
+    let mut other = ticket_delete();
+    let params = json!({ "ticket_ids": [4411, 4412, 4413, 9999], "cascade": true });
+    let changed = with_params(other.clone(), params);
+    other.subject = changed.subject;
+    other.request_hash = changed.request_hash;
+    other
+}
+
+fn with_other(other: &Held) -> Snapshot {
+    let mut picture = busy();
+    for held in &mut picture.held {
+        if held.id == other.id {
+            *held = Arc::new(other.clone());
+        }
+    }
+    picture
+}
+
+fn expired() -> Snapshot {
+    let mut next = busy();
+    next.held.retain(|held| held.id.as_str() != "c-121");
+    let gone = decided("c-121", "14:05:21", Outcome::Expired, None);
+    next.decided.insert(0, Arc::new(gone));
+    next
+}
+
+#[test]
+fn every_state_at_every_size() {
+    assert_snapshot!("state_review", at_every_size(reviewing));
+    assert_snapshot!("state_signing", at_every_size(signed));
+    assert_snapshot!("state_writing", at_every_size(writing));
+    assert_snapshot!("state_refused", at_every_size(refused));
+    assert_snapshot!(
+        "state_expired",
+        at_every_size(|stage| {
+            answered(stage);
+            stage.snapshot(expired());
+        })
+    );
+    assert_snapshot!(
+        "state_changed",
+        at_every_size(|stage| {
+            answered(stage);
+            stage.snapshot(with_other(&other_request()));
+        })
+    );
+    assert_snapshot!(
+        "state_minimised",
+        at_every_size(|stage| {
+            answered(stage);
+            stage.press(KeyCode::F(3));
+        })
+    );
+    assert_snapshot!(
+        "state_denying",
+        at_every_size(|stage| {
+            stage.presses(KeyCode::Tab, 4);
+            stage.press(KeyCode::Enter);
+            stage.type_text("wrong tenant");
+        })
+    );
+}
+
+#[test]
+fn plain_characters_without_colour() {
+    let look = Look {
+        glyphs: Glyphs::Ascii,
+        colour: Colour::Plain,
+    };
+    let mut stage = Stage::with_look(busy(), SIZES[1], look);
+    stage.open_gate("c-121");
+    reviewing(&mut stage);
+    assert!(stage.text().is_ascii(), "{}", stage.text());
+    assert_snapshot!(stage.picture());
+}
+
+// A decision is bound to what was seen.
+#[test]
+fn a_changed_request_voids_what_was_typed_and_shows_the_difference() {
+    let mut stage = Stage::new(busy(), SIZES[0]);
+    stage.open_gate("c-121");
+    signed(&mut stage);
+    stage.snapshot(with_other(&other_request()));
+    stage.shows("CHANGED");
+    stage.shows("+     9999");
+    stage.shows("-   \"note\": \"dup\\u{202e} cleanup\",");
+    stage.hides("Pass now");
+    let thrown_away = Request::KeepDraft(ticket_delete().id, None);
+    let dropped = stage.press(KeyCode::Enter);
+    assert_eq!(dropped, [thrown_away], "it is arming again");
+    stage.wait(ARMING);
+    stage.shows("what you had typed, not sent");
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.shows("ARMING");
+    stage.wait(ARMING);
+    stage.shows("9999");
+    stage.shows("Pass is disabled: 3 answers missing");
+    stage.shows("hash");
+    fill(&mut stage);
+    stage.press(KeyCode::Enter);
+    stage.type_text(&ticket_delete().request_hash.short(4));
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(
+        stage.press(KeyCode::Enter),
+        [],
+        "the hash of the one before"
+    );
+    stage.shows("cannot pass: type the hash first");
+}
+
+#[test]
+fn another_atlas_or_an_answer_of_the_agent_is_another_request() {
+    let mut atlas = ticket_delete();
+    atlas.atlas_hash = Digest::of("another");
+    let mut answered_one = ticket_delete();
+    let answers = json!({"justify-risk": "because I was asked to"});
+    let answers = answers.as_object().unwrap().clone();
+    answered_one.answered.insert(0, answers);
+    for (other, shown) in [
+        (atlas, "+ atlas "),
+        (answered_one, "+   answered by the agent"),
+    ] {
+        let mut stage = Stage::new(busy(), SIZES[0]);
+        stage.open_gate("c-121");
+        signed(&mut stage);
+        stage.snapshot(with_other(&other));
+        stage.shows(shown);
+        stage.wait(ARMING);
+        assert_eq!(decisions(stage.presses(KeyCode::Enter, 5)), []);
+    }
+}
+
+#[test]
+fn a_change_while_writing_waits_for_the_answer() {
+    let mut stage = Stage::new(busy(), SIZES[0]);
+    stage.open_gate("c-121");
+    writing(&mut stage);
+    stage.snapshot(with_other(&other_request()));
+    stage.shows("writing...");
+    let gate = ticket_delete().id;
+    let reply = Reply::Refused(Refused::RequestChanged);
+    stage.message(Message::Decided(gate, reply));
+    stage.shows("The request changed");
+}
+
+// A failed write never says that nothing happened.
+#[test]
+fn a_failed_write_reads_back_what_is_on_disk() {
+    let mut stage = Stage::new(busy(), SIZES[0]);
+    stage.open_gate("c-121");
+    writing(&mut stage);
+    let gate = ticket_delete().id;
+    let fail = |stage: &mut Stage| {
+        let why = Refused::Unavailable("disk full".to_owned());
+        stage.message(Message::Decided(ticket_delete().id, Reply::Refused(why)))
+    };
+    let asked = Request::LoadTrail {
+        gate: gate.clone(),
+        session: "s-12".parse().unwrap(),
+        from: 17,
+        limit: 500,
+        purpose: Purpose::ReadBack,
+    };
+    assert_eq!(fail(&mut stage), [asked]);
+    stage.shows("it could not be recorded, so it does not count: disk full");
+    stage.shows("reading back what is on disk");
+    stage.press(KeyCode::F(6));
+    stage.shows("reading back what is on disk");
+    let mut found = events("s-12", 17, 6);
+    for event in &mut found {
+        event.parent_span_id = Some("span-1".parse().unwrap());
+    }
+    let others: Vec<_> = found
+        .iter()
+        .filter(|event| event.event_type == "action_attempted")
+        .cloned()
+        .collect();
+    stage.message(Message::Trail(gate.clone(), Purpose::ReadBack, Ok(others)));
+    stage.shows("read back: nothing of this decision is on disk");
+    for (read, shown) in [
+        (Ok(found), "is on disk as event"),
+        (Err("EIO".to_owned()), "EIO"),
+    ] {
+        let mut stage = Stage::new(busy(), SIZES[0]);
+        stage.open_gate("c-121");
+        writing(&mut stage);
+        fail(&mut stage);
+        stage.message(Message::Trail(gate.clone(), Purpose::ReadBack, read));
+        stage.shows(shown);
+    }
+}
+
+// The pace of passing is shown.
+#[test]
+fn how_many_were_passed_lately_and_the_time_spent_on_each_is_shown() {
+    let mut picture = busy();
+    let mine = |id: &str, time: &str| {
+        let mut it = decided(id, time, Outcome::Passed, Some("op-1@ops"));
+        it.gate = id.parse().unwrap();
+        Arc::new(it)
+    };
+    picture.decided = vec![
+        mine("c-117", "14:01:00"),
+        mine("c-116", "13:55:00"),
+        mine("c-100", "13:40:00"),
+    ];
+    let mut stage = Stage::new(picture.clone(), SIZES[0]);
+    stage.open_gate("c-121");
+    stage.wait(Duration::from_millis(40_300));
+    stage.shows("you passed 2 in 10 min");
+    writing(&mut stage);
+    let done = decided("c-121", "14:03:13", Outcome::Passed, Some("op-1@ops"));
+    stage.message(Message::Decided(ticket_delete().id, Reply::Decided(done)));
+    picture.held.retain(|held| held.id.as_str() != "c-121");
+    picture.decided.insert(0, mine("c-121", "14:03:13"));
+    stage.snapshot(picture);
+    stage.open_gate("c-122");
+    stage.press(KeyCode::Left);
+    stage.presses(KeyCode::PageDown, 3);
+    stage.presses(KeyCode::Tab, 3);
+    stage.press(KeyCode::Enter);
+    stage.shows("3 passed in the last ten minutes, after 42 s, ?, ?");
+}
+
+// The countdown is visible while typing, and what was typed survives the end of it.
+#[test]
+fn what_was_typed_too_late_comes_back_when_the_same_is_asked_again() {
+    let mut stage = Stage::new(busy(), SIZES[0]);
+    stage.open_gate("c-121");
+    stage.type_text("dup of 4398");
+    stage.shows("left → DENIED");
+    stage.wait(Duration::from_mins(3));
+    stage.shows("Pass is disabled: time is up");
+    stage.shows("00:00 left");
+    stage.snapshot(expired());
+    stage.shows("EXPIRED: nobody decided");
+    stage.shows("dup of 4398");
+    assert_eq!(stage.type_text("more"), [], "nothing is typed any more");
+    stage.press(KeyCode::Esc);
+    let mut again = ticket_delete();
+    again.id = "c-130".parse().unwrap();
+    again.deadline = stage.now.plus(Duration::from_mins(5));
+    stage.snapshot(snapshot([again]));
+    stage.open();
+    stage.shows("dup of 4398");
+}
+
+#[test]
+fn a_dialog_put_aside_leaves_the_queue_and_comes_back_as_it_was() {
+    let mut stage = Stage::new(busy(), SIZES[0]);
+    stage.open_gate("c-121");
+    answered(&mut stage);
+    assert_eq!(stage.press(KeyCode::F(3)), []);
+    stage.shows("F3  HIGH  c-121  ticket.delete  answered");
+    stage.shows("02:49 left");
+    stage.press(KeyCode::Home);
+    stage.press(KeyCode::Down);
+    stage.shows("> ");
+    assert_eq!(stage.press(KeyCode::F(3)), []);
+    stage.shows("ARMING");
+    assert_eq!(
+        stage.presses(KeyCode::Enter, 3),
+        [],
+        "keys are dropped again"
+    );
+    stage.wait(ARMING);
+    stage.shows("seen 100 %");
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.shows("Review: what will be written");
+}
+
+#[test]
+fn opening_another_request_keeps_what_was_put_aside_as_a_draft() {
+    let mut stage = Stage::new(busy(), SIZES[0]);
+    stage.open_gate("c-121");
+    stage.type_text("half an ans");
+    stage.press(KeyCode::F(3));
+    stage.open_gate("c-118");
+    stage.hides("F3  HIGH");
+    stage.press(KeyCode::Esc);
+    stage.open_gate("c-121");
+    stage.shows("half an ans");
+    stage.press(KeyCode::F(3));
+    // Enter on the same request brings it back.
+    stage.press(KeyCode::Enter);
+    stage.shows("half an ans");
+    stage.wait(ARMING);
+    stage.press(KeyCode::F(3));
+    stage.snapshot(expired());
+    stage.shows("EXPIRED");
+    stage.press(KeyCode::F(3));
+    stage.shows("what you had typed, not sent");
+}
+
+#[test]
+fn nothing_is_put_aside_while_a_decision_is_on_its_way() {
+    let mut stage = Stage::new(busy(), SIZES[0]);
+    stage.open_gate("c-121");
+    writing(&mut stage);
+    assert_eq!(stage.press(KeyCode::F(3)), []);
+    stage.shows("writing...");
+}

@@ -1,0 +1,229 @@
+//! Answers that count and answers that do not.
+
+use serde_json::json;
+
+use super::*;
+use crate::atlas::document::{AnswerValidation, CheckpointQuestion};
+
+fn question(fields: &Value) -> Question {
+    let mut whole = json!({"question_id": "q", "question": "?"});
+    for (name, field) in fields.as_object().unwrap() {
+        whole[name] = field.clone();
+    }
+    let definition: CheckpointQuestion = serde_json::from_value(whole).unwrap();
+    Question::try_from(definition).unwrap()
+}
+
+fn passes(question: &Question, raw: &Value) -> bool {
+    judge(question, raw).is_valid()
+}
+
+// covers B8
+#[test]
+fn no_does_not_pass_a_yes_or_no_gate() {
+    let asked = question(&json!({"response_type": "boolean"}));
+    assert!(passes(&asked, &json!(true)));
+    assert!(passes(&asked, &json!("yes")));
+    for raw in [
+        json!(false),
+        json!("false"),
+        json!("maybe"),
+        json!(1),
+        json!(""),
+        json!(null),
+    ] {
+        assert!(!passes(&asked, &raw), "{raw}");
+    }
+    let reversed = question(&json!({"response_type": "boolean", "expect": "false"}));
+    assert!(passes(&reversed, &json!(false)));
+    assert!(!passes(&reversed, &json!(true)));
+    let either = question(&json!({"response_type": "boolean", "expect": "any"}));
+    assert!(passes(&either, &json!(false)));
+}
+
+// covers B8
+#[test]
+fn only_understood_acknowledges() {
+    let asked = question(&json!({"response_type": "acknowledgment"}));
+    for raw in [
+        "understood",
+        " Understood. ",
+        "ACKNOWLEDGED!",
+        "i understand",
+    ] {
+        let judged = judge(&asked, &json!(raw));
+        assert_eq!(judged.answer, Some(json!("acknowledged")), "{raw}");
+        assert!(judged.is_valid());
+    }
+    for raw in [
+        "not understood",
+        "understood not",
+        "ok",
+        "true",
+        "under stood",
+    ] {
+        assert!(!passes(&asked, &json!(raw)), "{raw}");
+    }
+    assert!(!passes(&asked, &json!(true)));
+}
+
+#[test]
+fn every_rule_of_a_text_is_checked_and_every_failure_listed() {
+    let asked = question(&json!({"validation": {
+        "min_length": 20, "max_length": 60, "must_contain": ["reason"],
+        "must_not_contain": ["hack", "bypass"], "pattern": "^[A-Za-z].*\\.$",
+    }}));
+    assert!(passes(
+        &asked,
+        &json!("  The REASON is a duplicate ticket. ")
+    ));
+    let judged = judge(&asked, &json!("7 hacks"));
+    assert_eq!(
+        judged.failures(),
+        [
+            "at least 20 characters (7 now)",
+            "contains `reason`",
+            "does not contain `hack`",
+            "matches `^[A-Za-z].*\\.$`",
+        ]
+    );
+    assert!(!passes(
+        &asked,
+        &json!(format!("Reason {}.", "x".repeat(60)))
+    ));
+}
+
+#[test]
+fn lengths_count_characters_after_trimming() {
+    let asked = question(&json!({"validation": {"min_length": 3, "max_length": 3}}));
+    assert!(passes(&asked, &json!("  日本語  ")));
+    assert!(!passes(&asked, &json!("日本 ")));
+}
+
+// covers B9
+#[test]
+fn a_required_question_needs_an_answer_and_an_optional_one_does_not() {
+    for kind in ["text", "boolean", "acknowledgment"] {
+        let required = question(&json!({"response_type": kind}));
+        assert!(!passes(&required, &json!("   ")), "{kind}");
+        let optional = question(&json!({"response_type": kind, "required": false}));
+        assert!(passes(&optional, &json!(null)), "{kind}");
+    }
+    // Rules that an empty text keeps do not answer a required question.
+    let lenient = question(&json!({"validation": {"max_length": 5}}));
+    assert!(!passes(&lenient, &json!("")));
+}
+
+// covers B8
+#[test]
+fn a_choice_is_one_of_its_options_however_it_is_sent() {
+    let asked = question(&json!({"response_type": "choice", "options": ["Admin", "user"]}));
+    for raw in ["Admin", " admin ", "\"Admin\""] {
+        let judged = judge(&asked, &json!(raw));
+        assert_eq!(judged.answer, Some(json!("Admin")), "{raw}");
+    }
+    for raw in [
+        json!("adm"),
+        json!("admin user"),
+        json!(0),
+        json!(["Admin"]),
+        json!(""),
+    ] {
+        assert!(!passes(&asked, &raw), "{raw}");
+    }
+}
+
+// covers B8
+#[test]
+fn a_number_keeps_its_bounds() {
+    let asked = question(&json!({"response_type": "number", "min": 1, "max": 10.5}));
+    for raw in [json!(1), json!("10.5"), json!(" 7 ")] {
+        assert!(passes(&asked, &raw), "{raw}");
+    }
+    for raw in [
+        json!(0),
+        json!(11),
+        json!("ten"),
+        json!("1e999"),
+        json!(true),
+        json!("7 8"),
+    ] {
+        assert!(!passes(&asked, &raw), "{raw}");
+    }
+    assert_eq!(judge(&asked, &json!("7")).answer, Some(json!(7)));
+    assert_eq!(judge(&asked, &json!("12")).failures(), ["at most 10.5"]);
+}
+
+// covers B8
+#[test]
+fn a_json_answer_keeps_its_schema_and_errors_name_their_place() {
+    let asked = question(&json!({"response_type": "json", "schema": {
+        "type": "object", "required": ["ticket"],
+        "properties": {"ticket": {"type": "string"}},
+    }}));
+    assert!(passes(&asked, &json!("{\"ticket\": \"T-1\"}")));
+    assert!(passes(&asked, &json!({"ticket": "T-1"})));
+    let broken = judge(&asked, &json!("{\"ticket\": \n oops}"));
+    assert!(
+        broken.failures()[0].contains("line 2 column 2"),
+        "{broken:?}"
+    );
+    let wrong = judge(&asked, &json!({"ticket": 7}));
+    assert!(wrong.failures()[0].contains("/ticket"), "{wrong:?}");
+    assert!(!passes(&asked, &json!("{}")));
+}
+
+#[test]
+fn a_pattern_that_does_not_compile_is_no_question() {
+    let definition = CheckpointQuestion {
+        validation: AnswerValidation {
+            pattern: Some("(".to_owned()),
+            ..AnswerValidation::default()
+        },
+        ..CheckpointQuestion::from(question(&json!({})))
+    };
+    assert!(Question::try_from(definition).is_err());
+}
+
+// covers B8
+#[test]
+fn the_option_exactly_as_it_is_written_comes_first() {
+    let asked = question(&json!({
+        "response_type": "choice", "options": ["Admin", "admin", "\"admin\""],
+    }));
+    for option in ["Admin", "admin", "\"admin\""] {
+        let judged = judge(&asked, &json!(option));
+        assert_eq!(judged.answer, Some(json!(option)));
+    }
+}
+
+#[test]
+fn the_rules_of_a_number_are_told_before_and_while_it_is_none() {
+    let asked = question(&json!({"response_type": "number", "min": 1, "max": 10}));
+    for raw in [json!(null), json!("-")] {
+        let rules = judge(&asked, &raw).rules;
+        let told: Vec<_> = rules.iter().map(|rule| rule.text.as_str()).collect();
+        assert_eq!(
+            told,
+            ["a number, such as 12 or -0.5", "at least 1", "at most 10"]
+        );
+        assert!(rules.iter().all(|rule| !rule.kept));
+    }
+}
+
+#[test]
+fn every_violation_of_a_schema_is_listed_up_to_a_limit() {
+    let fields: serde_json::Map<_, _> = (0..9)
+        .map(|n| (format!("f{n}"), json!({"type": "string"})))
+        .collect();
+    let asked = question(&json!({"response_type": "json", "schema": {"properties": fields}}));
+    let wrong = judge(&asked, &json!({"f1": 1, "f3": 3}));
+    assert_eq!(wrong.failures().len(), 2);
+    assert!(wrong.failures()[0].contains("at /f1"), "{wrong:?}");
+    assert!(wrong.failures()[1].contains("at /f3"), "{wrong:?}");
+    let all: serde_json::Map<_, _> = (0..9).map(|n| (format!("f{n}"), json!(n))).collect();
+    assert_eq!(
+        judge(&asked, &Value::Object(all)).failures().len(),
+        MAX_SCHEMA_FAULTS
+    );
+}
