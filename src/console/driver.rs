@@ -16,6 +16,7 @@ use super::{ConsoleError, Options};
 use crate::runtime::Desk;
 
 mod outbox;
+pub(super) mod record;
 
 /// Results that may wait for the app. A full queue makes the task that brings one wait.
 const MESSAGE_QUEUE: usize = 64;
@@ -88,7 +89,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
                 continue;
             }
             // Only when the picture is current, so that it is never waited for in vain.
-            () = options.clock.sleep_until(app.next_change(now)) => Vec::new(),
+            () = options.clock.sleep_until(app.next_change(now)) => app.on_tick(options.clock.now()),
         };
         picture = Picture::Outdated;
         if errands.run(requests, &mut screen, outbox)? == Flow::Over {
@@ -141,11 +142,11 @@ impl Errands {
                 Request::Redraw => screen.clear()?,
                 Request::Suspend => screen.suspend()?,
                 Request::Notify(notice) => screen.notify(&notice)?,
+                Request::Copy(text) => screen.copy(&text)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
-                Request::Decide(_)
-                | Request::LoadSessions
-                | Request::LoadEvents { .. }
-                | Request::Verify => self.send(request),
+                Request::Decide(_) | Request::LoadSessions | Request::Read(_) | Request::Verify => {
+                    self.send(request)
+                }
             }
         }
         Ok(Flow::On)
@@ -171,20 +172,10 @@ async fn answer(desk: &Desk, request: Request) -> Option<Message> {
             Some(Message::Decided(gate, desk.decide(decide).await))
         }
         Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
-        Request::LoadEvents {
-            session,
-            from,
-            limit,
-        } => {
-            let events = desk.events(session.clone(), from, limit).await;
-            Some(Message::Events {
-                session,
-                from,
-                events,
-            })
-        }
+        Request::Read(ask) => record::answer(desk, ask).await.map(Message::Read),
         Request::Verify => Some(Message::Verified(desk.verify().await)),
         Request::KeepDraft(..)
+        | Request::Copy(_)
         | Request::Notify(_)
         | Request::Redraw
         | Request::Suspend

@@ -26,18 +26,21 @@ pub(crate) enum Scope {
     Choice,
     /// The help.
     Help,
+    /// The line at the top of the record in which something is typed.
+    Line,
     /// The question whether to leave.
     Quit,
 }
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
         Self::Choice,
         Self::Trace,
+        Self::Line,
         Self::Help,
         Self::Quit,
     ];
@@ -48,6 +51,7 @@ impl Scope {
             Self::Global => "Everywhere",
             Self::Queue => "Queue",
             Self::Trace => "Trace",
+            Self::Line => "Line of the trace",
             Self::Gate => "Decision dialog",
             Self::Choice => "Yes/no question",
             Self::Help => "Help",
@@ -83,6 +87,8 @@ pub(crate) enum Action {
     Review,
     SwitchPane,
     Choose,
+    /// Something in the record.
+    Browse(Browse),
     /// Presses the focused button.
     Press,
 }
@@ -115,6 +121,7 @@ impl Action {
             | Self::Review
             | Self::SwitchPane
             | Self::Choose
+            | Self::Browse(_)
             | Self::Press => None,
         }
     }
@@ -124,6 +131,31 @@ impl Action {
     pub(crate) fn can_decide(self) -> bool {
         self == Self::Press
     }
+}
+
+/// What a key does in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Browse {
+    Search,
+    SearchNext,
+    SearchPrevious,
+    Filter,
+    Copy,
+    Command,
+    Fold,
+    Unfold,
+    FoldLevel,
+    CheckpointBefore,
+    CheckpointAfter,
+    StepBack,
+    StepOn,
+    Play,
+    StopOn,
+    Follow,
+    Mark,
+    Jump,
+    Compare,
+    Export,
 }
 
 /// A move within a list.

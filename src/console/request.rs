@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::base::id::{GateId, SessionId};
+use super::screen::trace::{Ask, Told};
+use crate::base::id::GateId;
 use crate::engine::command::{Decide, Reply};
 use crate::runtime::RecordedSession;
-use crate::trace::event::Event;
 use crate::trace::verify::Report;
 
 /// Something the screen wants done.
@@ -17,15 +17,10 @@ pub(crate) enum Request {
     KeepDraft(GateId, Option<Value>),
     /// Read the list of sessions on record.
     LoadSessions,
-    /// Read some events of a session.
-    LoadEvents {
-        /// The session.
-        session: SessionId,
-        /// The first sequence number wanted.
-        from: u64,
-        /// How many at most.
-        limit: usize,
-    },
+    /// Read something for the screen of the record.
+    Read(Ask),
+    /// Put a text where the terminal pastes from.
+    Copy(String),
     /// Check every chain.
     Verify,
     /// Tell the operator, who may be looking elsewhere.
@@ -63,15 +58,8 @@ pub(crate) enum Message {
     Decided(GateId, Reply),
     /// The sessions on record, newest first.
     Sessions(Result<Vec<RecordedSession>, String>),
-    /// Events of a session.
-    Events {
-        /// The session.
-        session: SessionId,
-        /// The first sequence number that was wanted.
-        from: u64,
-        /// What was read.
-        events: Result<Vec<Event>, String>,
-    },
+    /// Something for the screen of the record.
+    Read(Told),
     /// What every chain proves.
     Verified(Result<Report, String>),
 }

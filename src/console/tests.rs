@@ -1,5 +1,6 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
+mod archive;
 mod chrome;
 mod drafts;
 mod fixture;
@@ -10,3 +11,5 @@ mod picture;
 mod queue;
 mod stage;
 mod trace;
+mod trace_looks;
+mod trace_reads;

@@ -109,6 +109,21 @@ impl Entry {
     }
 }
 
+/// How often what matters most happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Gates that waited for an answer.
+    pub waits: u64,
+    /// What was denied.
+    pub denied: u64,
+    /// What nobody answered.
+    pub lapsed: u64,
+    /// What a person signed for.
+    pub signed: u64,
+    /// Numbers that the record has no event for.
+    pub missing: u64,
+}
+
 /// A session in outline, as far as it was read.
 #[derive(Debug, Default)]
 pub struct Outline {
@@ -117,6 +132,7 @@ pub struct Outline {
     blocks: Vec<Marks>,
     kinds: Vec<String>,
     openers: Openers,
+    tally: Tally,
     /// The rows that no fold hides; nothing while nothing is folded.
     shown: Option<Vec<u32>>,
     /// From this depth on what comes in is folded.
@@ -190,6 +206,7 @@ impl Outline {
         if let Some(block) = self.blocks.last_mut() {
             *block |= entry.marks;
         }
+        self.tally.add(entry.marks);
         if let (Some(shown), false) = (&mut self.shown, entry.marks.any(Marks::HIDDEN)) {
             shown.push(u32::try_from(self.entries.len()).unwrap_or(NONE));
         }
@@ -223,6 +240,12 @@ impl Outline {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
+    }
+
+    /// How often what matters most happened.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
     }
 
     /// What is kept of an event.
@@ -384,6 +407,16 @@ impl Outline {
 
     fn block(&self, place: usize) -> Marks {
         self.blocks.get(place / BLOCK).copied().unwrap_or_default()
+    }
+}
+
+impl Tally {
+    fn add(&mut self, marks: Marks) {
+        self.waits += u64::from(marks.any(Marks::WAIT));
+        self.denied += u64::from(marks.any(Marks::DENY));
+        self.lapsed += u64::from(marks.any(Marks::LAPSED));
+        self.signed += u64::from(marks.any(Marks::SIGNED));
+        self.missing += u64::from(marks.any(Marks::MISSING));
     }
 }
 

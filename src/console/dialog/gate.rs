@@ -206,6 +206,7 @@ impl GateDialog {
             | Action::Merge
             | Action::Verify
             | Action::Reload
+            | Action::Browse(_)
             | Action::Choose => {}
         }
         Handled::quietly()

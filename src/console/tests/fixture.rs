@@ -15,11 +15,9 @@ use crate::engine::command::{Decided, Outcome};
 use crate::engine::held::{
     ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource, request_hash,
 };
-use crate::runtime::RecordedSession;
 use crate::runtime::snapshot::{
     Access, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot, StoreState,
 };
-use crate::trace::event::Event;
 
 pub(super) fn now() -> Timestamp {
     "2026-09-23T14:02:31.000000Z".parse().unwrap()
@@ -282,70 +280,4 @@ pub(super) fn busy() -> Snapshot {
 /// A picture with nothing held.
 pub(super) fn idle() -> Snapshot {
     snapshot([])
-}
-
-pub(super) fn sessions() -> Vec<RecordedSession> {
-    let of = |session: &str, agent: &str, events, ended| RecordedSession {
-        session: session.parse().unwrap(),
-        agent: agent.to_owned(),
-        started_at: now(),
-        last_at: now(),
-        events,
-        ended,
-    };
-    vec![
-        of("s-15", "docs-bot", 4, false),
-        of("s-12", "triage-bot", 6, false),
-        of("s-09", "returns-bot", 12_345, true),
-    ]
-}
-
-/// Events of a session, from a sequence number on.
-pub(super) fn events(session: &str, from: u64, count: u64) -> Vec<Event> {
-    let kinds = [
-        (
-            "session_started",
-            json!({ "agent_type": "triage-bot", "intent": "clean up" }),
-        ),
-        (
-            "action_attempted",
-            json!({ "action_type": "ticket.delete", "risk_tier": "high" }),
-        ),
-        (
-            "checkpoint_triggered",
-            json!({ "checkpoint_id": "high-risk-gate", "mode": "blocking" }),
-        ),
-        (
-            "risk_verified",
-            json!({ "action_type": "ticket.delete", "verified_by": "op-1@ops" }),
-        ),
-        (
-            "checkpoint_passed",
-            json!({ "checkpoint_id": "high-risk-gate" }),
-        ),
-        (
-            "action_completed",
-            json!({ "action_type": "ticket.delete", "note": "a\u{1b}[2Jb" }),
-        ),
-    ];
-    let of = |sequence: u64| {
-        let at = usize::try_from(sequence).unwrap() % kinds.len();
-        let (event_type, payload) = &kinds[at];
-        Event {
-            trace_version: "1.0".to_owned(),
-            event_id: format!("event-{sequence}").parse().unwrap(),
-            trace_id: "trace-1".parse().unwrap(),
-            span_id: "span-2".parse().unwrap(),
-            parent_span_id: Some("span-1".parse().unwrap()),
-            session_id: session.parse().unwrap(),
-            sequence,
-            timestamp: now().plus(Duration::from_secs(sequence)),
-            event_type: (*event_type).to_owned(),
-            payload: payload.as_object().unwrap().clone(),
-            pruned: false,
-            previous_hash: Digest::of(format!("{}", sequence.wrapping_sub(1))),
-            hash: Digest::of(format!("{sequence}")),
-        }
-    };
-    (from..from + count).map(of).collect()
 }
