@@ -219,7 +219,8 @@ fn status(trace: &Trace, cells: usize, look: Look) -> Line<'static> {
 /// What a filter or a search found so far.
 fn looking(opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
     let total = opened.total();
-    let room = cells / 3;
+    let both = opened.filter.is_some() && opened.search.is_some();
+    let room = if both { cells / 4 } else { cells / 2 };
     let mut spans = Vec::new();
     let labelled = |label: &'static str| Span::styled(label, look.style(Meaning::Key));
     if let Some(scan) = &opened.filter {

@@ -100,7 +100,15 @@ impl Opened {
         let rows = self.rows();
         let row = rows.row_of(self.place);
         let (place, count) = (rows.get(row), rows.len());
-        self.place = place.unwrap_or(self.place);
+        // A filter that has not come as far as the cursor says nothing about it yet.
+        let total = self.total();
+        let ahead = self
+            .filter
+            .as_ref()
+            .is_some_and(|scan| scan.is_looking(total) && scan.seen() <= self.place);
+        if !ahead {
+            self.place = place.unwrap_or(self.place);
+        }
         let margin = MARGIN.min(self.visible.saturating_sub(1) / 2);
         let lowest = (row + margin + 1).saturating_sub(self.visible);
         let highest = row.saturating_sub(margin);

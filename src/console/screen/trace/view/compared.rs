@@ -99,7 +99,11 @@ fn first(difference: &Difference, cells: usize, look: Look) -> Vec<Line<'static>
     } else {
         String::new()
     };
-    let common = format!("The first {steps} are the same. Then they part:");
+    let common = match difference.common {
+        0 => "They part at the first step:".to_owned(),
+        1 => "The first step is the same. Then they part:".to_owned(),
+        _ => format!("The first {steps} are the same. Then they part:"),
+    };
     vec![
         Line::from(common),
         part("a  ", &divergence.a, Meaning::Strong),

@@ -30,7 +30,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
             counted(opened.detail.escaped, "hidden character")
         );
         let words = Line::styled(words, look.style(Meaning::Warning));
-        block = block.title(words.right_aligned());
+        block = block.title_bottom(words.right_aligned());
     }
     let inner = block.inner(area);
     frame.render_widget(block, area);
@@ -46,7 +46,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
         }
         Some(None) => {
             let words = format!(
-                "The record has no event {}. It was taken out: every number up to the last is given once.",
+                "The record has no event {}. It is missing: every number up to the last was given once.",
                 opened.place
             );
             let rows = wrap(&words, cells).into_iter();
@@ -129,6 +129,9 @@ fn footing(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Line
     });
     let first = match wrong {
         Some(what) => Line::styled(fit(&what, cells, look), look.style(Meaning::Warning)),
+        None if trace.pane != Pane::Event => {
+            Line::styled("Enter looks closer", look.style(Meaning::Dim))
+        }
         None => Line::from(vec![
             Span::styled("path ", look.style(Meaning::Dim)),
             Span::styled(

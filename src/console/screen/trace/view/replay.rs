@@ -10,7 +10,7 @@ use super::super::opened::{Opened, Play};
 use super::{Shape, apart, minimap};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, width};
-use crate::console::theme::{Focus, Look, Meaning};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::trace::replay::State;
 
 /// Most names of a list that are told.
@@ -28,7 +28,15 @@ pub(super) fn draw(
         Shape::Wide => draw_panel(trace, opened, frame, area, look),
         Shape::Stacked | Shape::Single => {
             let cells = usize::from(area.width);
-            let words = format!(" {} ", position(opened));
+            let mut words = format!(" {} ", position(opened));
+            if shape == Shape::Stacked {
+                let held = opened.state().map_or_else(String::new, in_short);
+                words = format!(
+                    "{words}{} {} ",
+                    look.mark(Mark::Bullet),
+                    clip(&held, cells / 3, look)
+                );
+            }
             let map = minimap::line(trace, opened, cells.saturating_sub(width(&words) + 1), look);
             let mut spans = vec![Span::styled(words, look.style(Meaning::Label))];
             spans.extend(map);
@@ -107,6 +115,14 @@ fn held(opened: &Opened, cells: usize, look: Look) -> (String, Meaning) {
         Meaning::Waiting
     };
     (clip(&words, cells, look), meaning)
+}
+
+/// What is held, or else where the session stands.
+fn in_short(state: &State) -> String {
+    match state.held.first() {
+        None => state.phase.words().to_owned(),
+        Some(held) => format!("held: {}", one_line(&held.what)),
+    }
 }
 
 fn facts(state: &State) -> Vec<String> {

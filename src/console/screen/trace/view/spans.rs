@@ -137,7 +137,10 @@ fn head(opened: &Opened, columns: Columns, axis: Axis, look: Look) -> Line<'stat
         (format!("+{}", since(axis.start_us)), since(axis.end_us))
     };
     let gap = axis.cells.saturating_sub(width(&left) + width(&right));
-    let scale = format!("{left}{}{right}", " ".repeat(gap));
+    let scale = match gap {
+        0 => left,
+        gap => format!("{left}{}{right}", " ".repeat(gap)),
+    };
     let text = format!(
         "  {:>seq$}   {} {:>DUR$} {} FLAGS",
         "SEQ",
