@@ -148,10 +148,12 @@ impl App {
             global,
             Some(Action::Cancel | Action::Redraw | Action::Suspend)
         );
-        if self.tab == Tab::Trace && self.layers.is_empty() && !everywhere {
-            if let Some(requests) = self.trace.on_key(key) {
-                return requests;
-            }
+        if self.tab == Tab::Trace
+            && self.layers.is_empty()
+            && !everywhere
+            && let Some(requests) = self.trace.on_key(key)
+        {
+            return requests;
         }
         match global.or_else(|| lookup(self.tab.scope(), key)) {
             Some(action) => self.act(action, now),

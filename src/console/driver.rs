@@ -145,7 +145,7 @@ impl Errands {
                 Request::Copy(text) => screen.copy(&text)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
                 Request::Decide(_) | Request::LoadSessions | Request::Read(_) | Request::Verify => {
-                    self.send(request)
+                    self.send(request);
                 }
             }
         }

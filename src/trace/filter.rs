@@ -142,10 +142,10 @@ impl Test {
             }
             Self::Named(Field::Action, names) => {
                 let told = Told::of(envelope, &["action_type", "blocked_action"]);
-                let mut named = [told.action_type, told.blocked_action]
+                let mut actions = [told.action_type, told.blocked_action]
                     .into_iter()
                     .flatten();
-                named.any(|action| begins(names, &action))
+                actions.any(|action| begins(names, &action))
             }
             Self::Named(Field::Checkpoint, names) => {
                 let id = Told::of(envelope, &["checkpoint_id"]).checkpoint_id;

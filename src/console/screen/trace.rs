@@ -242,13 +242,12 @@ impl Trace {
 
     /// Whether an action has anything to act on.
     pub(crate) fn can(&self, action: Action) -> bool {
-        match action {
-            Action::Browse(Browse::Compare | Browse::Export | Browse::Copy) | Action::Open => {
-                self.selected.is_some()
-            }
-            Action::Browse(_) => self.opened.is_some() && self.pane != Pane::Sessions,
-            _ => true,
+        let of_any = [Browse::Compare, Browse::Export, Browse::Copy].map(Action::Browse);
+        if action == Action::Open || of_any.contains(&action) {
+            return self.selected.is_some();
         }
+        let of_one = matches!(action, Action::Browse(_));
+        !of_one || matches!(self.pane, Pane::Spans | Pane::Event)
     }
 
     /// An action of this screen.

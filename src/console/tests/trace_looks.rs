@@ -54,7 +54,7 @@ fn styles() {
 #[test]
 fn folded_to_a_level() {
     at_every_size("folded", Some("s-09"), |archive, stage| {
-        archive.keys(stage, "z")
+        archive.keys(stage, "z");
     });
 }
 

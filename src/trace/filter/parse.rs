@@ -42,8 +42,10 @@ pub(super) fn filter(text: &str) -> Result<Filter, FilterError> {
         } else {
             Sign::Must
         };
-        let test = rest.test()?;
-        terms.push(Term { sign, test });
+        terms.push(Term {
+            sign,
+            test: rest.test()?,
+        });
     }
 }
 

@@ -61,8 +61,8 @@ impl Trace {
             Browse::Fold => self.fold(Fold::Closed),
             Browse::Unfold => self.fold(Fold::Open),
             Browse::FoldLevel => opened.fold_level(),
-            Browse::CheckpointBefore => self.to_checkpoint(Towards::Back),
-            Browse::CheckpointAfter => self.to_checkpoint(Towards::On),
+            Browse::CheckpointBefore => self.go_to_checkpoint(Towards::Back),
+            Browse::CheckpointAfter => self.go_to_checkpoint(Towards::On),
             Browse::StepBack => opened.step(Towards::Back),
             Browse::StepOn => opened.step(Towards::On),
             Browse::Play => opened.toggle_play(now),
@@ -99,7 +99,7 @@ impl Trace {
         }
     }
 
-    fn to_checkpoint(&mut self, towards: Towards) {
+    fn go_to_checkpoint(&mut self, towards: Towards) {
         let Some(opened) = &mut self.opened else {
             return;
         };
@@ -273,12 +273,10 @@ impl Trace {
     fn copy(&mut self) -> Vec<Request> {
         let found = match (self.pane, &self.opened) {
             (Pane::Spans, Some(opened)) => opened
-                .event()
-                .flatten()
+                .whole()
                 .map(|whole| ("the event", detail::as_json(whole))),
             (Pane::Event, Some(opened)) => opened
-                .event()
-                .flatten()
+                .whole()
                 .and_then(|whole| opened.detail.value(whole))
                 .map(|value| ("the value", value)),
             (Pane::Sessions | Pane::Compared, _) | (_, None) => self

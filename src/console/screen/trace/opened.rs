@@ -16,7 +16,7 @@ use crate::base::id::SessionId;
 use crate::console::keymap::Motion;
 use crate::runtime::RecordedSession;
 use crate::trace::filter::Filter;
-use crate::trace::outline::{Fold, Marks, Outline};
+use crate::trace::outline::{Entry, Fold, Marks, Outline};
 use crate::trace::replay::{Kept, State};
 
 mod reading;
@@ -129,7 +129,18 @@ pub(super) enum Towards {
 #[derive(Debug)]
 struct Shown {
     sequence: u64,
-    event: Option<Option<Box<Whole>>>,
+    event: Fetched,
+}
+
+/// What came of reading one event.
+#[derive(Debug)]
+pub(super) enum Fetched {
+    /// It is on its way.
+    UnderWay,
+    /// The record has no such event.
+    Gone,
+    /// It is here.
+    Here(Box<Whole>),
 }
 
 impl Opened {
@@ -173,10 +184,10 @@ impl Opened {
     /// How large the view is.
     pub(super) fn on_drawn(&mut self, visible: u64, cells: usize) {
         self.visible = visible.max(1);
-        if self.detail.set_cells(cells) {
-            if let Some(whole) = self.whole.as_ref().and_then(Shown::get) {
-                self.detail.lay_out(whole);
-            }
+        if self.detail.set_cells(cells)
+            && let Some(whole) = self.whole.as_ref().and_then(Shown::get)
+        {
+            self.detail.lay_out(whole);
         }
     }
 
@@ -257,7 +268,7 @@ impl Opened {
         let changed = self.outline.set_folded(self.place, fold);
         if !changed && fold == Fold::Closed {
             let above = self.outline.get(self.place);
-            if let Some(parent) = above.and_then(|entry| entry.parent()) {
+            if let Some(parent) = above.and_then(Entry::parent) {
                 self.place = parent;
                 self.follow = self.still();
             }
@@ -401,10 +412,7 @@ impl Opened {
             return;
         }
         let next = self.place.saturating_add(1);
-        let seen = self
-            .outline
-            .get(next)
-            .map(crate::trace::outline::Entry::marks);
+        let seen = self.outline.get(next).map(Entry::marks);
         let stops = seen.is_none_or(|marks| marks.any(self.stop_on.marks()));
         let moved = self.seek(next);
         self.play = if stops || !moved {
@@ -419,16 +427,28 @@ impl Opened {
         self.kept.at(self.place.saturating_add(1))
     }
 
-    /// The chosen event, whole: nothing while it is on its way, nothing inside when it is not there.
-    pub(super) fn event(&self) -> Option<Option<&Whole>> {
-        let shown = self.whole.as_ref().filter(|it| it.sequence == self.place)?;
-        shown.event.as_ref().map(Option::as_deref)
+    /// The chosen event, whole.
+    pub(super) fn event(&self) -> &Fetched {
+        let shown = self.whole.as_ref();
+        let shown = shown.filter(|it| it.sequence == self.place);
+        shown.map_or(&Fetched::UnderWay, |shown| &shown.event)
+    }
+
+    /// The same, where it is here.
+    pub(super) fn whole(&self) -> Option<&Whole> {
+        match self.event() {
+            Fetched::Here(whole) => Some(whole),
+            Fetched::UnderWay | Fetched::Gone => None,
+        }
     }
 }
 
 impl Shown {
     fn get(&self) -> Option<&Whole> {
-        self.event.as_ref()?.as_deref()
+        match &self.event {
+            Fetched::Here(whole) => Some(whole),
+            Fetched::UnderWay | Fetched::Gone => None,
+        }
     }
 }
 

@@ -163,10 +163,13 @@ impl Scan {
     }
 
     /// The types and those who decided, most first.
-    pub(super) fn facets(&self) -> (Vec<(&str, u64)>, Vec<(&str, u64)>) {
+    pub(super) fn facets(&self) -> (Counted<'_>, Counted<'_>) {
         (ranked(&self.types), ranked(&self.actors))
     }
 }
+
+/// Names, and how often each was found.
+pub(super) type Counted<'s> = Vec<(&'s str, u64)>;
 
 fn count(counts: &mut BTreeMap<String, u64>, more: &[(String, u64)]) {
     for (name, number) in more {
@@ -176,7 +179,7 @@ fn count(counts: &mut BTreeMap<String, u64>, more: &[(String, u64)]) {
     }
 }
 
-fn ranked(counts: &BTreeMap<String, u64>) -> Vec<(&str, u64)> {
+fn ranked(counts: &BTreeMap<String, u64>) -> Counted<'_> {
     let mut ranked: Vec<_> = counts.iter().map(|(name, n)| (name.as_str(), *n)).collect();
     ranked.sort_by_key(|(_, number)| std::cmp::Reverse(*number));
     ranked

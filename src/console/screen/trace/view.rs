@@ -293,7 +293,7 @@ fn facets(opened: &Opened) -> String {
 /// Whether the view stays at the end, and what came since it does not.
 fn following(opened: &Opened, cells: usize) -> (String, Meaning) {
     let total = opened.total();
-    if opened.is_reading() && opened.outline.len() > 0 {
+    if opened.is_reading() && !opened.outline.is_empty() {
         let part = percent(opened.outline.len(), total);
         return (format!("reading {part}, Esc stops "), Meaning::Waiting);
     }

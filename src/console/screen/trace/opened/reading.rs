@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::ask::{Ask, Found, Told, Whole};
 use super::super::pages;
-use super::{Follow, Opened, Reading, Shown, Under};
+use super::{Fetched, Follow, Opened, Reading, Shown, Under};
 
 /// Events of an outline read at a time: some tens of milliseconds.
 const WINDOW: usize = 4_000;
@@ -51,16 +51,16 @@ impl Opened {
             }
             Told::Scan { ticket, part, .. } => {
                 let part = self.take(part);
-                self.on_scanned(ticket, part);
+                self.on_scanned(ticket, part.as_ref());
             }
             Told::Compare { .. } | Told::Exported { .. } => {}
         }
     }
 
-    fn on_scanned(&mut self, ticket: u64, part: Option<Found>) {
+    fn on_scanned(&mut self, ticket: u64, part: Option<&Found>) {
         let total = self.total();
         for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
-            match &part {
+            match part {
                 _ if scan.ticket != ticket => {}
                 Some(found) => scan.arrive(found),
                 None => _ = scan.stop(total),
@@ -84,10 +84,13 @@ impl Opened {
         let Some(shown) = self.whole.as_mut().filter(|it| it.sequence == sequence) else {
             return;
         };
-        if let Some(whole) = &event {
-            self.detail.open(whole);
-        }
-        shown.event = Some(event);
+        shown.event = match event {
+            None => Fetched::Gone,
+            Some(whole) => {
+                self.detail.open(&whole);
+                Fetched::Here(whole)
+            }
+        };
     }
 
     /// Puts the cursor where it can be, the view around it, and asks for what is missing.
@@ -138,7 +141,7 @@ impl Opened {
         {
             self.whole = Some(Shown {
                 sequence: self.place,
-                event: None,
+                event: Fetched::UnderWay,
             });
             asks.push(Ask::Event {
                 session: session.clone(),

@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::super::ask::Proof;
 use super::super::detail;
-use super::super::opened::Opened;
+use super::super::opened::{Fetched, Opened};
 use super::super::{Pane, Trace};
 use super::{centred, chosen};
 use crate::base::text::one_line;
@@ -24,7 +24,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
     let mut block = look
         .panel(pane)
         .title(Line::styled(title, look.style(Meaning::Title)));
-    if opened.detail.escaped > 0 && opened.event().flatten().is_some() {
+    if opened.detail.escaped > 0 && opened.whole().is_some() {
         let words = format!(
             " ! {} written out ",
             counted(opened.detail.escaped, "hidden character")
@@ -36,7 +36,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
     frame.render_widget(block, area);
     let cells = usize::from(inner.width);
     match opened.event() {
-        None => {
+        Fetched::UnderWay => {
             let words = if opened.total() == 0 {
                 "no event"
             } else {
@@ -44,7 +44,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
             };
             frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
         }
-        Some(None) => {
+        Fetched::Gone => {
             let words = format!(
                 "The record has no event {}. It is missing: every number up to the last was given once.",
                 opened.place
@@ -55,7 +55,7 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
                 .collect();
             frame.render_widget(Paragraph::new(rows), inner);
         }
-        Some(Some(_)) => {
+        Fetched::Here(_) => {
             let small = inner.height < 8;
             let below = if small { 0 } else { 2 };
             let parts = [Constraint::Fill(1), Constraint::Length(below)];
@@ -161,7 +161,7 @@ fn letters(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Line<'st
 
 /// The event in four rows: what it is, what its hashes prove, and its first details.
 fn draw_short(opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
-    let Some(Some(whole)) = opened.event() else {
+    let Some(whole) = opened.whole() else {
         return;
     };
     let cells = usize::from(area.width);

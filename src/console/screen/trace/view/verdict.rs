@@ -24,7 +24,6 @@ pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (ch
         Verdict::Holds(proven) if sequence < proven.witnessed => ('W', Meaning::Passed),
         Verdict::Holds(proven) if sequence < proven.sealed => ('S', Meaning::Passed),
         Verdict::Holds(proven) if sequence < proven.count => ('?', Meaning::Waiting),
-        Verdict::Holds(_) => (' ', Meaning::Dim),
         Verdict::Diverged { sequence: at, .. } | Verdict::Broken { sequence: at, .. } => {
             match sequence.cmp(at) {
                 std::cmp::Ordering::Less => (' ', Meaning::Dim),
@@ -33,7 +32,7 @@ pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (ch
             }
         }
         Verdict::Truncated { found, .. } if sequence + 1 == *found => ('X', Meaning::Denied),
-        Verdict::Truncated { .. } => (' ', Meaning::Dim),
+        Verdict::Holds(_) | Verdict::Truncated { .. } => (' ', Meaning::Dim),
     }
 }
 
