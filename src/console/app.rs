@@ -270,6 +270,7 @@ impl App {
         let closes = match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
             Some(Layer::Help(_) | Layer::Quit(_)) => true,
+            None if self.tab == Tab::Trace => return self.trace.cancel(now),
             None => false,
         };
         if closes {

@@ -22,7 +22,9 @@ pub struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(store: Arc<dyn Store>, key: Verifier, runtime: Handle) -> Self {
+    /// Reads this store, whose heads are signed with that key, and waits on that runtime.
+    #[must_use]
+    pub fn new(store: Arc<dyn Store>, key: Verifier, runtime: Handle) -> Self {
         Self {
             store,
             key,

@@ -233,7 +233,7 @@ fn escaped(text: &str) -> String {
 }
 
 /// The fields that say who decided.
-const ACTORS: [&str; 5] = [
+pub(super) const ACTORS: [&str; 5] = [
     "answered_by",
     "passed_by",
     "decided_by",

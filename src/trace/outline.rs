@@ -29,6 +29,9 @@ const MAX_REMEMBERED: usize = 1 << 16;
 /// Most steps up a branch: deeper trees are drawn at [`MAX_DEPTH`] anyway.
 const MAX_STEPS: usize = 64;
 
+/// Most numbers in a row that are kept as missing at a time.
+const MAX_GAP: u64 = 1 << 20;
+
 /// No event.
 const NONE: u32 = u32::MAX;
 
@@ -140,6 +143,9 @@ pub struct Outline {
 }
 
 impl Outline {
+    /// Most events that it takes.
+    pub const MOST: u64 = NONE as u64;
+
     /// Takes in the next window. What lies at `end` or beyond is left for later; a number that is not
     /// there becomes an entry that says so.
     pub fn extend(&mut self, window: &Window, end: u64) {
@@ -161,8 +167,10 @@ impl Outline {
         self.fill(window.next.min(end).min(u64::from(NONE)));
     }
 
-    /// Marks every number before `until` that did not come as missing.
+    /// Marks every number before `until` that did not come as missing; of a gap that would fill the memory
+    /// only the beginning.
     fn fill(&mut self, until: u64) {
+        let until = until.min(self.len().saturating_add(MAX_GAP));
         while self.len() < until {
             let time_us = self.entries.last().map_or(0, |entry| entry.time_us);
             self.put(Entry {

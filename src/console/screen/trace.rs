@@ -212,6 +212,14 @@ impl Trace {
         Some(Vec::new())
     }
 
+    /// Ctrl-C: one level back, whatever waits for keys.
+    pub(crate) fn cancel(&mut self, now: Timestamp) -> Vec<Request> {
+        if self.prompt.take().is_some() || self.letter.take().is_some() {
+            return Vec::new();
+        }
+        self.act(Action::Back, now)
+    }
+
     /// A pasted text goes into the line, or nowhere.
     pub(crate) fn on_paste(&mut self, text: &str) {
         if let Some(prompt) = &mut self.prompt {

@@ -354,6 +354,20 @@ fn a_filter_is_remembered_edited_and_cleared() {
 }
 
 #[test]
+fn a_line_takes_every_key_until_it_is_closed() {
+    let (archive, mut stage) = opened("s-09");
+    archive.keys(&mut stage, "/");
+    assert_eq!(stage.type_text("q?12vED"), []);
+    stage.shows("search> q?12vED");
+    stage.press(KeyCode::Left);
+    stage.press(KeyCode::Backspace);
+    stage.shows("search> q?12vD");
+    stage.ctrl('c');
+    stage.hides("search>");
+    stage.shows("Ctrl-C again leaves");
+}
+
+#[test]
 fn a_search_goes_round_and_hides_nothing() {
     let (archive, mut stage) = opened("s-09");
     archive.enter(&mut stage, ':', "seek 7");

@@ -393,7 +393,8 @@ impl Opened {
 
     /// Whether the outline is being read.
     pub(super) fn is_reading(&self) -> bool {
-        self.reading != Reading::Stopped && self.outline.len() < self.total()
+        let most = self.total().min(Outline::MOST);
+        self.reading != Reading::Stopped && self.outline.len() < most
     }
 
     pub(super) fn toggle_play(&mut self, now: Timestamp) {

@@ -12,6 +12,9 @@ const WINDOW: usize = 4_000;
 /// Events that a state is brought on by at a time.
 const FOLD_WINDOW: u64 = 4_000;
 
+/// Most numbers without an event that are looked at: a session that claims to have more is not read on.
+const MAX_MISSING: u64 = 1 << 20;
+
 /// Rows kept between the cursor and the edge of the view.
 const MARGIN: u64 = 2;
 
@@ -38,6 +41,10 @@ impl Opened {
                         self.outline.extend(&window, self.session.events);
                         self.kept.keep(self.outline.len(), &state);
                         self.running = state;
+                        if self.outline.tally().missing > MAX_MISSING {
+                            self.reading = Reading::Stopped;
+                            self.problem = Some("most of this session is missing".to_owned());
+                        }
                     }
                     Some(_) => {}
                     None => self.reading = Reading::Stopped,
@@ -157,7 +164,7 @@ impl Opened {
     }
 
     fn next_window(&mut self) -> Option<Ask> {
-        if self.reading != Reading::Idle || self.outline.len() >= self.total() {
+        if self.reading != Reading::Idle || !self.is_reading() {
             return None;
         }
         self.reading = Reading::Asked;
@@ -171,7 +178,13 @@ impl Opened {
 
     fn next_fold(&mut self) -> Option<Ask> {
         let wanted = self.place.saturating_add(1).min(self.total());
-        if self.folding == Under::Way || wanted == 0 || self.kept.at(wanted).is_some() {
+        if wanted == self.outline.len() && self.kept.at(wanted).is_none() {
+            self.kept.stand(wanted, &self.running);
+        }
+        // What is being read passes there anyway.
+        let passes = self.is_reading() && wanted > self.outline.len();
+        let known = wanted == 0 || self.kept.at(wanted).is_some();
+        if self.folding == Under::Way || known || passes {
             return None;
         }
         self.folding = Under::Way;
