@@ -213,12 +213,14 @@ impl Records for Archive {
     }
 }
 
+fn action(name: &str, tier: &str) -> Value {
+    json!({ "action_type": name, "risk_tier": tier, "action_params": { "ticket_ids": [4411, 4412], "cascade": true } })
+}
+
 /// A deletion that was held, answered wrongly, signed and run, and one that was refused.
 fn story() -> Vec<Told> {
-    let action = |name: &str, tier: &str| json!({ "action_type": name, "risk_tier": tier, "action_params": { "ticket_ids": [4411, 4412], "cascade": true } });
     let gate = |id: &str| json!({ "checkpoint_id": id, "mode": "blocking", "checkpoint_type": "risk_threshold", "trigger_condition": "tier high", "priority": 900 });
-    let answer = |result: &str| json!({ "checkpoint_id": "high-risk-gate", "validation_result": result, "answered_by": "o2@ops", "answers": { "justify": "dup of 4398" }, "problems": ["pattern"] });
-    vec![
+    let mut told = vec![
         (
             0,
             "session_started",
@@ -261,6 +263,15 @@ fn story() -> Vec<Told> {
             Some(4),
             gate("high-risk-gate"),
         ),
+    ];
+    told.extend(ending());
+    told
+}
+
+/// How that went on.
+fn ending() -> Vec<Told> {
+    let answer = |result: &str| json!({ "checkpoint_id": "high-risk-gate", "validation_result": result, "answered_by": "o2@ops", "answers": { "justify": "dup of 4398" }, "problems": ["pattern"] });
+    vec![
         (20_000, "checkpoint_response", Some(6), answer("invalid")),
         (30_000, "checkpoint_response", Some(6), answer("valid")),
         (
