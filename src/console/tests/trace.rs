@@ -227,6 +227,20 @@ fn a_hash_that_is_not_that_of_its_text_is_called_wrong() {
     stage.shows("hash does not match the content");
 }
 
+#[test]
+fn an_event_behind_one_that_is_gone_says_that_its_link_is_wrong() {
+    let mut archive = Archive::sample();
+    archive.spoil("s-09", |chain| _ = chain.remove(5));
+    let mut stage = Stage::new(busy(), (120, 36));
+    archive.open(&mut stage, "s-09");
+    archive.enter(&mut stage, ':', "seek 6");
+    archive.press(&mut stage, KeyCode::Tab);
+    archive.keys(&mut stage, "jjjjjjj");
+    stage.shows("event 5 is not there");
+    stage.shows(" WRONG");
+    stage.shows("1 gone");
+}
+
 /// What a check of one session found.
 fn found(verdict: Verdict) -> Message {
     let session = "s-09".parse().unwrap();

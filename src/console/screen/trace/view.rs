@@ -60,7 +60,8 @@ fn areas(trace: &Trace, area: Rect) -> Areas {
     };
     let (below, proof) = match shape {
         Shape::Wide => (5, 4),
-        Shape::Stacked | Shape::Single => (1, 1),
+        Shape::Stacked => (1, 2),
+        Shape::Single => (1, 1),
     };
     let [bar, main, replay, verdict] = Layout::vertical([
         Constraint::Length(bar_rows(trace, area)),

@@ -13,7 +13,7 @@ use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::trace::diff::{Change, Difference, Kind, Sum, Told};
 
 /// Cells of the kind of a step.
-const KIND: usize = 10;
+const KIND: usize = 11;
 
 pub(super) fn draw(compared: &Compared, frame: &mut Frame, area: Rect, look: Look) {
     let (a, b) = &compared.sessions;

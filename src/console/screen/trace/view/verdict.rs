@@ -2,7 +2,7 @@
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Paragraph;
 
 use super::super::Trace;
@@ -189,22 +189,12 @@ pub(super) fn draw(
             frame.render_widget(Paragraph::new(lines), inner);
         }
         Shape::Stacked | Shape::Single => {
-            let cells = usize::from(area.width).saturating_sub(1);
-            let found = clip(&found, cells, look);
-            let room = cells.saturating_sub(width(&found) + 3);
-            let gap = format!(" {} ", look.mark(Mark::Bullet));
-            let said = if room > 12 {
-                clip(&said, room, look)
-            } else {
-                String::new()
-            };
-            let gap = if said.is_empty() { String::new() } else { gap };
-            let line = Line::from(vec![
-                Span::raw(" "),
-                Span::styled(found, style),
-                Span::styled(format!("{gap}{said}"), look.style(Meaning::Dim)),
-            ]);
-            frame.render_widget(line, area);
+            let cells = usize::from(area.width).saturating_sub(2);
+            let words = format!("{found} {} {said}", look.mark(Mark::Bullet));
+            let rows = wrap_within(&words, cells, usize::from(area.height), look);
+            let lines = rows.into_iter().map(|row| Line::from(format!(" {row}")));
+            let lines: Vec<Line> = lines.collect();
+            frame.render_widget(Paragraph::new(lines).style(style), area);
         }
     }
 }
