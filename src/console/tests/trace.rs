@@ -430,12 +430,12 @@ fn key() -> impl Strategy<Value = KeyCode> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     /// Whatever is pressed at whatever size, the screen holds, nothing is decided, and only `y` copies.
     #[test]
     fn any_keys_leave_a_screen_and_a_clipboard_alone(
-        keys in prop::collection::vec(key(), 0..60),
+        keys in prop::collection::vec(key(), 0..40),
         width in 60_u16..140,
         height in 18_u16..50,
     ) {
