@@ -131,10 +131,14 @@ fn axis(opened: &Opened, shown: &[u64], cells: usize) -> Axis {
 fn head(opened: &Opened, columns: Columns, axis: Axis, look: Look) -> Line<'static> {
     let begin = opened.outline.get(0).map_or(0, |entry| entry.time_us);
     let since = |at: i64| lasting(at.saturating_sub(begin).max(0));
-    let (left, right) = if axis.start_us == begin {
-        ("0s".to_owned(), since(axis.end_us))
+    // What is on screen begins at the left and reaches as far as the right says.
+    let reach = lasting(axis.end_us.saturating_sub(axis.start_us));
+    let (left, right) = if opened.outline.is_empty() {
+        (String::new(), String::new())
+    } else if axis.start_us == begin {
+        ("0s".to_owned(), reach)
     } else {
-        (format!("+{}", since(axis.start_us)), since(axis.end_us))
+        (since(axis.start_us), format!("+{reach}"))
     };
     let gap = axis.cells.saturating_sub(width(&left) + width(&right));
     let scale = match gap {
