@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::outbox::Outbox;
+use self::record::Left;
 use super::app::App;
 use super::layer::Repaint;
 use super::request::{Bell, Message, Request};
@@ -51,7 +52,11 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     let mut screen = Screen::take()?;
     let mut app = App::new(options.look, first, screen.size()?);
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
-    let errands = Errands { desk, sender };
+    let errands = Errands {
+        desk,
+        sender,
+        left: Left::default(),
+    };
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
     errands.run(vec![app.title(Bell::Silent)], &mut screen, outbox)?;
@@ -127,6 +132,13 @@ impl Signals {
 struct Errands {
     desk: Desk,
     sender: mpsc::Sender<Message>,
+    left: Left,
+}
+
+impl Drop for Errands {
+    fn drop(&mut self) {
+        self.left.leave();
+    }
 }
 
 impl Errands {
@@ -156,8 +168,9 @@ impl Errands {
     /// meanwhile loses only the answer: what was sent is carried out by the runtime.
     fn send(&self, request: Request) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
+        let left = self.left.clone();
         tokio::spawn(async move {
-            if let Some(message) = answer(&desk, request).await {
+            if let Some(message) = answer(&desk, request, left).await {
                 // The console was left: nobody waits for it any more.
                 let _ = sender.send(message).await;
             }
@@ -165,14 +178,14 @@ impl Errands {
     }
 }
 
-async fn answer(desk: &Desk, request: Request) -> Option<Message> {
+async fn answer(desk: &Desk, request: Request, left: Left) -> Option<Message> {
     match request {
         Request::Decide(decide) => {
             let gate = decide.gate.clone();
             Some(Message::Decided(gate, desk.decide(decide).await))
         }
         Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
-        Request::Read(ask) => record::answer(desk, ask).await.map(Message::Read),
+        Request::Read(ask) => record::answer(desk, ask, left).await.map(Message::Read),
         Request::Verify => Some(Message::Verified(desk.verify().await)),
         Request::KeepDraft(..)
         | Request::Copy(_)

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
@@ -10,12 +11,13 @@ use crate::console::screen::trace::{Ask, Found, Proof, Query, Row, Told, Whole};
 use crate::runtime::file::export_session;
 use crate::runtime::{Desk, Reading};
 use crate::trace::diff::{Side, diff};
+use crate::trace::event::Event;
 use crate::trace::filter::actors;
 use crate::trace::outline::Window;
 use crate::trace::record::Record;
 use crate::trace::replay::State;
 use crate::trace::source::{PAGE, Source, each};
-use crate::trace::verify::check;
+use crate::trace::verify::{Checked, check};
 
 /// Where records are read: the runtime's, or a few in memory.
 pub(in crate::console) trait Records: Source<Error = String> {
@@ -29,9 +31,60 @@ impl Records for Reading {
     }
 }
 
+/// Whether the console was left.
+#[derive(Clone, Debug, Default)]
+pub(in crate::console) struct Left(Arc<AtomicBool>);
+
+impl Left {
+    /// It was.
+    pub(in crate::console) fn leave(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Fails when it was: whoever reads a long session then would keep the program from ending.
+    fn check(&self) -> Result<(), String> {
+        if self.0.load(Ordering::Relaxed) {
+            return Err("the console was left".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Records that can be read until the console is left.
+pub(in crate::console) struct Until<'r, R> {
+    pub(in crate::console) records: &'r R,
+    pub(in crate::console) left: Left,
+}
+
+impl<R: Records> Source for Until<'_, R> {
+    type Error = String;
+
+    fn events(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Event>, String> {
+        self.left.check()?;
+        self.records.events(session, from, limit)
+    }
+
+    fn end(&self, session: &SessionId) -> Result<u64, String> {
+        self.records.end(session)
+    }
+
+    fn verify(&self, session: &SessionId) -> Result<Option<Checked>, String> {
+        self.left.check()?;
+        self.records.verify(session)
+    }
+}
+
+impl<R: Records> Records for Until<'_, R> {
+    fn records(&self, session: &SessionId, from: u64, limit: usize) -> Result<Vec<Record>, String> {
+        self.left.check()?;
+        self.records.records(session, from, limit)
+    }
+}
+
 /// What came of it; nothing when the thread that read was lost.
-pub(super) async fn answer(desk: &Desk, ask: Ask) -> Option<Told> {
-    desk.read(move |reading| read(reading, ask)).await.ok()
+pub(super) async fn answer(desk: &Desk, ask: Ask, left: Left) -> Option<Told> {
+    let read = desk.read(move |records| read(&Until { records, left }, ask));
+    read.await.ok()
 }
 
 /// Reads what is asked for.

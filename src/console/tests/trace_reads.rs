@@ -6,9 +6,10 @@ use serde_json::json;
 use super::archive::{Archive, asks};
 use super::fixture::busy;
 use super::stage::Stage;
-use crate::console::driver::record::read;
+use crate::console::driver::record::{Left, Until, read};
 use crate::console::request::{Message, Request};
-use crate::console::screen::trace::Ask;
+use crate::console::screen::trace::{Ask, Told};
+use crate::trace::export::Format;
 
 /// A session of 12,000 events, every hundredth of them a gate.
 fn long() -> Archive {
@@ -213,4 +214,29 @@ fn the_cursor_waits_for_a_filter_to_reach_it() {
     stage.shows("Event 9950");
     archive.serve(&mut stage, next);
     stage.shows("> 10000");
+}
+
+#[test]
+fn leaving_the_console_ends_what_is_read_and_leaves_no_half_of_a_file() {
+    let archive = long();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let left = Left::default();
+    left.leave();
+    let until = Until {
+        records: &archive,
+        left,
+    };
+    let session = "s-1".parse().unwrap();
+    let told = read(
+        &until,
+        Ask::Export {
+            session,
+            format: Format::Jsonl,
+            path: path.clone(),
+        },
+    );
+    let bytes = Err("the console was left".to_owned());
+    assert_eq!(told, Told::Exported { path, bytes });
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
