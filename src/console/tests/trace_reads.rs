@@ -174,7 +174,13 @@ fn what_comes_late_for_another_filter_or_session_is_dropped() {
     stage.press(KeyCode::Char('f'));
     stage.type_text("type:checkpoint");
     let old = asks(stage.press(KeyCode::Enter));
-    archive.enter(&mut stage, 'f', "type:session");
+    stage.press(KeyCode::Char('f'));
+    stage.ctrl('u');
+    stage.type_text("type:session");
+    let new = stage.press(KeyCode::Enter);
+    assert_eq!(shapes(answer(&archive, &mut stage, old[0].clone())), []);
+    stage.shows("0 so far, 0 %");
+    archive.serve(&mut stage, new);
     stage.shows("1/12000");
     assert_eq!(shapes(answer(&archive, &mut stage, old[0].clone())), []);
     stage.shows("1/12000");
