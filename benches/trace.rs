@@ -37,7 +37,7 @@ mod ratios;
 mod recorded;
 
 use ratios::{nanoseconds, ratio, time};
-use recorded::{Drafts, Records};
+use recorded::{Drafts, Records, memory};
 
 /// Events of the record that is verified and read.
 const EVENTS: usize = 1_000_000;
@@ -296,14 +296,6 @@ fn fill(folder: &Path, lines: &Path) -> Vec<String> {
     }
     out.flush().expect("room on the disk");
     texts
-}
-
-/// The most memory that this process had so far.
-fn memory() -> u64 {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|line| line.starts_with("VmHWM"));
-    let number = line.and_then(|line| line.split_whitespace().nth(1));
-    number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 fn report() {

@@ -21,6 +21,8 @@ mod driver;
 mod json;
 mod keymap;
 mod layer;
+#[doc(hidden)]
+pub mod measured;
 mod request;
 mod screen;
 mod terminal;

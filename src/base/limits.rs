@@ -186,3 +186,7 @@ pub const MAX_LINE_BYTES: u64 = 64 * 1024 * 1024;
 
 /// How long the end of a console waits for the head of the log to be kept elsewhere.
 pub const HEAD_FILE_TIME: Duration = Duration::from_secs(5);
+
+/// Most bytes that are handed to the terminal's clipboard. As base64 that is just below the 100,000
+/// characters at which common terminals stop listening.
+pub const MAX_COPY_BYTES: usize = 72 * 1024;

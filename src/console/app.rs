@@ -96,8 +96,14 @@ impl App {
             // Some terminals also report releases and repeats: only a press was meant.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
             Event::Paste(text) => {
-                if let (false, Some(layer)) = (self.is_small(), self.layers.last_mut()) {
-                    layer.on_paste(text, now);
+                match (self.is_small(), self.layers.last_mut()) {
+                    (true, _) => {}
+                    (false, Some(layer)) => layer.on_paste(text, now),
+                    (false, None) => {
+                        if self.tab == Tab::Trace {
+                            self.trace.on_paste(text);
+                        }
+                    }
                 }
                 Vec::new()
             }
@@ -120,8 +126,9 @@ impl App {
             Request::Edit(_) => !self.is_small(),
             Request::KeepDraft(..) => self.snapshot.access == Access::Write,
             Request::LoadSessions
-            | Request::LoadEvents { .. }
             | Request::LoadTrail { .. }
+            | Request::Read(_)
+            | Request::Copy(_)
             | Request::Verify
             | Request::Notify(_)
             | Request::Redraw
@@ -141,6 +148,18 @@ impl App {
                 Handled::Consumed(changes) => return self.apply(changes),
                 Handled::Ignored => {}
             }
+        }
+        // A line in which something is typed takes every key but those that mean the same everywhere.
+        let everywhere = matches!(
+            global,
+            Some(Action::Cancel | Action::Redraw | Action::Suspend)
+        );
+        if self.tab == Tab::Trace
+            && self.layers.is_empty()
+            && !everywhere
+            && let Some(requests) = self.trace.on_key(key)
+        {
+            return requests;
         }
         match global.or_else(|| lookup(self.tab.scope(), key)) {
             Some(action) => self.act(action, now),
@@ -232,9 +251,10 @@ impl App {
             | Action::SearchRequest
             | Action::NextMatch
             | Action::PreviousMatch
+            | Action::Browse(_)
             | Action::Press => match self.tab {
                 Tab::Queue => {}
-                Tab::Trace => return self.trace.act(action),
+                Tab::Trace => return self.trace.act(action, now),
             },
         }
         Vec::new()
@@ -273,6 +293,7 @@ impl App {
         let closes = match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
             Some(Layer::Help(_) | Layer::Quit(_)) => true,
+            None if self.tab == Tab::Trace => return self.trace.cancel(now),
             None => false,
         };
         if closes {
@@ -325,11 +346,7 @@ impl App {
             }
             Message::Edited(gate, edited) => self.on_edited(&gate, edited),
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
-            Message::Events {
-                session,
-                from,
-                events,
-            } => self.trace.on_events(&session, from, events),
+            Message::Read(told) => self.trace.on_told(told),
             Message::Verified(checked) => {
                 self.found = record::unsound(&checked);
                 self.trace.on_verified(checked);
@@ -339,6 +356,14 @@ impl App {
         };
         self.lay_out();
         requests
+    }
+
+    /// Time passed, and the screen changes with it.
+    pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<Request> {
+        match self.tab {
+            Tab::Queue => Vec::new(),
+            Tab::Trace => self.trace.on_tick(now),
+        }
     }
 
     /// It was painted: what is on screen now was seen.
@@ -373,9 +398,21 @@ impl App {
             60_000_000
         };
         let next = Timestamp::from_micros((now.micros() / step + 1) * step);
+        let next = match self.tab {
+            Tab::Queue => next,
+            Tab::Trace => self.trace.plays_at().map_or(next, |it| it.min(next)),
+        };
         match self.layers.last() {
             Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
             Some(Layer::Help(_) | Layer::Quit(_)) | None => next,
+        }
+    }
+
+    /// Where the keys of the screen are found.
+    pub(super) fn scope(&self) -> Scope {
+        match self.tab {
+            Tab::Trace if self.trace.is_typing() => Scope::Line,
+            Tab::Queue | Tab::Trace => self.tab.scope(),
         }
     }
 

@@ -108,7 +108,7 @@ impl App {
                     now,
                 );
             }
-            Tab::Trace => trace::draw(&self.trace, frame, area, self.look),
+            Tab::Trace => trace::draw(&self.trace, &self.snapshot, frame, area, self.look),
         }
     }
 }
@@ -254,11 +254,11 @@ fn due(app: &App, now: Timestamp) -> Option<String> {
 
 fn footer_line(app: &App, cells: usize) -> Line<'static> {
     let look = app.look;
-    let scope = app.layers.last().map_or(app.tab.scope(), Layer::scope);
+    let scope = app.layers.last().map_or(app.scope(), Layer::scope);
     let inner = app.layers.last().and_then(Layer::inner_scope);
     let inner = inner.into_iter().flat_map(footer);
     let own: Vec<&Binding> = inner.chain(footer(scope)).collect();
-    let global: Vec<&Binding> = if app.layers.is_empty() {
+    let global: Vec<&Binding> = if app.layers.is_empty() && scope != Scope::Line {
         footer(Scope::Global).collect()
     } else {
         Vec::new()
@@ -275,7 +275,7 @@ fn footer_line(app: &App, cells: usize) -> Line<'static> {
         let can = match (app.layers.last(), app.tab) {
             (Some(layer), _) => layer.can(binding.action),
             (None, Tab::Queue) => app.queue.can(binding.action),
-            (None, Tab::Trace) => true,
+            (None, Tab::Trace) => app.trace.can(binding.action),
         };
         // What cannot be done now stays visible, so that nothing jumps about.
         let meaning = if can { Meaning::Key } else { Meaning::Dim };

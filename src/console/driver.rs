@@ -8,6 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
 use self::outbox::Outbox;
+use self::record::Left;
 use super::app::App;
 use super::layer::Repaint;
 use super::request::{Bell, Edit, Message, Request};
@@ -17,6 +18,7 @@ use crate::runtime::Desk;
 
 mod editor;
 mod outbox;
+pub(super) mod record;
 
 /// Results that may wait for the app. A full queue makes the task that brings one wait.
 const MESSAGE_QUEUE: usize = 64;
@@ -53,7 +55,11 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     let mut screen = Screen::take()?;
     let mut app = App::new(options.look, first, screen.size()?);
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
-    let errands = Errands { desk, sender };
+    let errands = Errands {
+        desk,
+        sender,
+        left: Left::default(),
+    };
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
     errands.run(vec![app.title(Bell::Silent)], &mut screen, outbox)?;
@@ -91,7 +97,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
                 continue;
             }
             // Only when the picture is current, so that it is never waited for in vain.
-            () = options.clock.sleep_until(app.next_change(now)) => Vec::new(),
+            () = options.clock.sleep_until(app.next_change(now)) => app.on_tick(options.clock.now()),
         };
         picture = Picture::Outdated;
         match errands.run(requests, &mut screen, outbox)? {
@@ -152,6 +158,13 @@ impl Signals {
 struct Errands {
     desk: Desk,
     sender: mpsc::Sender<Message>,
+    left: Left,
+}
+
+impl Drop for Errands {
+    fn drop(&mut self) {
+        self.left.leave();
+    }
 }
 
 impl Errands {
@@ -167,11 +180,12 @@ impl Errands {
                 Request::Redraw => screen.clear()?,
                 Request::Suspend => screen.suspend()?,
                 Request::Notify(notice) => screen.notify(&notice)?,
+                Request::Copy(text) => screen.copy(&text)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
                 Request::Edit(edit) => return Ok(Flow::Edit(edit)),
                 Request::Decide(_)
                 | Request::LoadSessions
-                | Request::LoadEvents { .. }
+                | Request::Read(_)
                 | Request::LoadTrail { .. }
                 | Request::Verify => self.send(request),
             }
@@ -183,8 +197,9 @@ impl Errands {
     /// meanwhile loses only the answer: what was sent is carried out by the runtime.
     fn send(&self, request: Request) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
+        let left = self.left.clone();
         tokio::spawn(async move {
-            if let Some(message) = answer(&desk, request).await {
+            if let Some(message) = answer(&desk, request, left).await {
                 // The console was left: nobody waits for it any more.
                 let _ = sender.send(message).await;
             }
@@ -192,25 +207,14 @@ impl Errands {
     }
 }
 
-async fn answer(desk: &Desk, request: Request) -> Option<Message> {
+async fn answer(desk: &Desk, request: Request, left: Left) -> Option<Message> {
     match request {
         Request::Decide(decide) => {
             let gate = decide.gate.clone();
             Some(Message::Decided(gate, desk.decide(decide).await))
         }
         Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
-        Request::LoadEvents {
-            session,
-            from,
-            limit,
-        } => {
-            let events = desk.events(session.clone(), from, limit).await;
-            Some(Message::Events {
-                session,
-                from,
-                events,
-            })
-        }
+        Request::Read(ask) => record::answer(desk, ask, left).await.map(Message::Read),
         Request::LoadTrail {
             gate,
             session,
@@ -224,6 +228,7 @@ async fn answer(desk: &Desk, request: Request) -> Option<Message> {
         Request::Verify => Some(Message::Verified(desk.verify().await)),
         Request::Edit(_)
         | Request::KeepDraft(..)
+        | Request::Copy(_)
         | Request::Notify(_)
         | Request::Redraw
         | Request::Suspend

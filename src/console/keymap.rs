@@ -34,13 +34,15 @@ pub(crate) enum Scope {
     Request,
     /// The help.
     Help,
+    /// The line at the top of the record in which something is typed.
+    Line,
     /// The question whether to leave.
     Quit,
 }
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
@@ -50,6 +52,7 @@ impl Scope {
         Self::Pick,
         Self::Choice,
         Self::Trace,
+        Self::Line,
         Self::Help,
         Self::Quit,
     ];
@@ -60,6 +63,7 @@ impl Scope {
             Self::Global => "Everywhere",
             Self::Queue => "Queue",
             Self::Trace => "Trace",
+            Self::Line => "Line of the trace",
             Self::Gate => "Decision dialog",
             Self::Text => "Text",
             Self::Json => "JSON answer",
@@ -112,6 +116,8 @@ pub(crate) enum Action {
     SearchRequest,
     NextMatch,
     PreviousMatch,
+    /// Something in the record.
+    Browse(Browse),
     /// Presses the focused button.
     Press,
 }
@@ -153,6 +159,7 @@ impl Action {
             | Self::SearchRequest
             | Self::NextMatch
             | Self::PreviousMatch
+            | Self::Browse(_)
             | Self::Press => None,
         }
     }
@@ -162,6 +169,31 @@ impl Action {
     pub(crate) fn can_decide(self) -> bool {
         self == Self::Press
     }
+}
+
+/// What a key does in the record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Browse {
+    Search,
+    SearchNext,
+    SearchPrevious,
+    Filter,
+    Copy,
+    Command,
+    Fold,
+    Unfold,
+    FoldLevel,
+    CheckpointBefore,
+    CheckpointAfter,
+    StepBack,
+    StepOn,
+    Play,
+    StopOn,
+    Follow,
+    Mark,
+    Jump,
+    Compare,
+    Export,
 }
 
 /// A move within a list.

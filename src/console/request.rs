@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::screen::trace::{Ask, Told};
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Decide, Reply};
 use crate::runtime::RecordedSession;
@@ -17,15 +18,6 @@ pub(crate) enum Request {
     KeepDraft(GateId, Option<Value>),
     /// Read the list of sessions on record.
     LoadSessions,
-    /// Read some events of a session.
-    LoadEvents {
-        /// The session.
-        session: SessionId,
-        /// The first sequence number wanted.
-        from: u64,
-        /// How many at most.
-        limit: usize,
-    },
     /// Read events of a session for the dialog of a held request.
     LoadTrail {
         /// The held request.
@@ -41,6 +33,10 @@ pub(crate) enum Request {
     },
     /// Let the operator change a text in an editor.
     Edit(Edit),
+    /// Read something for the screen of the record.
+    Read(Ask),
+    /// Put a text where the terminal pastes from.
+    Copy(String),
     /// Check every chain.
     Verify,
     /// Tell the operator, who may be looking elsewhere.
@@ -107,19 +103,12 @@ pub(crate) enum Message {
     Decided(GateId, Reply),
     /// The sessions on record, newest first.
     Sessions(Result<Vec<RecordedSession>, String>),
-    /// Events of a session.
-    Events {
-        /// The session.
-        session: SessionId,
-        /// The first sequence number that was wanted.
-        from: u64,
-        /// What was read.
-        events: Result<Vec<Event>, String>,
-    },
     /// Events of a session, for the dialog of a held request.
     Trail(GateId, Purpose, Result<Vec<Event>, String>),
     /// A text as an editor left it, or why there was no editor.
     Edited(GateId, Result<String, String>),
+    /// Something for the screen of the record.
+    Read(Told),
     /// What every chain proves.
     Verified(Result<Report, String>),
 }

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use ratatui::crossterm::clipboard::CopyToClipboard;
 use ratatui::crossterm::cursor::Show;
 use ratatui::crossterm::event::{DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
@@ -83,6 +84,12 @@ impl Screen {
         enter()?;
         self.clear()?;
         Ok(done)
+    }
+
+    /// Hands a text to whatever the terminal pastes from.
+    pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
+        let out = self.terminal.backend_mut();
+        execute!(out, CopyToClipboard::to_clipboard_from(text))
     }
 
     /// Stops the process until the shell brings it back.

@@ -1,5 +1,6 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
+mod archive;
 mod beside;
 mod chrome;
 mod drafts;
@@ -14,3 +15,5 @@ mod queue;
 mod stage;
 mod states;
 mod trace;
+mod trace_looks;
+mod trace_reads;

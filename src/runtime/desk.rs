@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::message::{AskIds, Message};
 use super::snapshot::Access;
-use super::{RecordedSession, Snapshots};
+use super::{Reading, RecordedSession, Snapshots};
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Command, Decide, Refused, Reply};
 use crate::store::Store;
@@ -98,6 +98,23 @@ impl Desk {
     ) -> Result<Vec<Event>, String> {
         let events = self.store.events(session, from, limit);
         events.await.map_err(|error| error.to_string())
+    }
+
+    /// Has something read the record on a thread that may wait.
+    ///
+    /// # Errors
+    /// When it broke off, in words.
+    pub async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce(&Reading) -> T + Send + 'static,
+    ) -> Result<T, String> {
+        let reading = Reading::new(
+            Arc::clone(&self.store),
+            self.key.clone(),
+            tokio::runtime::Handle::current(),
+        );
+        let done = tokio::task::spawn_blocking(move || read(&reading)).await;
+        done.map_err(|error| error.to_string())
     }
 
     /// Keeps what was typed at a held request, or throws it away. Nobody waits for it: what is typed

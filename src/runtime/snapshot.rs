@@ -46,7 +46,8 @@ pub struct Snapshot {
 
 impl Snapshot {
     /// The picture of nothing at all.
-    pub(super) fn empty() -> Self {
+    #[must_use]
+    pub fn empty() -> Self {
         Self {
             revision: 0,
             operator: String::new(),

@@ -14,6 +14,7 @@ use crate::base::id::SessionId;
 
 use super::details::Details;
 use super::event::Event;
+use super::filter::ACTORS;
 use super::replay::State;
 use super::source::{PAGE, Source};
 use super::tell::quoted;
@@ -248,14 +249,7 @@ impl<'s, S: Source + ?Sized> Steps<'s, S> {
 
     fn note_decider(&mut self, event: &Event) {
         let details = Details::of(event);
-        let names = [
-            "answered_by",
-            "passed_by",
-            "decided_by",
-            "approver",
-            "verified_by",
-        ];
-        for by in names.into_iter().filter_map(|name| details.text(name)) {
+        for by in ACTORS.into_iter().filter_map(|name| details.text(name)) {
             let by = quoted(by);
             if self.decided_by.len() < MAX_DECIDERS && !self.decided_by.contains(&by) {
                 self.decided_by.push(by);

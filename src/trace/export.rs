@@ -6,6 +6,7 @@
 use std::fmt;
 
 use super::event::Event;
+use super::jsonl;
 use super::source::{Source, each};
 use super::verify::Checked;
 use crate::base::id::SessionId;
@@ -31,6 +32,80 @@ impl<E> From<fmt::Error> for ExportError<E> {
     fn from(_: fmt::Error) -> Self {
         Self::Write
     }
+}
+
+/// What a record is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// One event a line. The only one that can be verified again.
+    Jsonl,
+    /// For spreadsheets.
+    Csv,
+    /// For people without this program.
+    Html,
+    /// For tools that draw traces.
+    Otlp,
+}
+
+impl Format {
+    /// The format that the ending of a file's name asks for.
+    #[must_use]
+    pub fn of_ending(ending: &str) -> Option<Self> {
+        match ending.to_ascii_lowercase().as_str() {
+            "jsonl" => Some(Self::Jsonl),
+            "csv" => Some(Self::Csv),
+            "html" | "htm" => Some(Self::Html),
+            "otlp" | "json" => Some(Self::Otlp),
+            _ => None,
+        }
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "jsonl",
+            Self::Csv => "csv",
+            Self::Html => "html",
+            Self::Otlp => "otlp",
+        }
+    }
+}
+
+/// Writes sessions in a format.
+///
+/// # Errors
+/// When the record cannot be read, or the writer takes no more.
+pub fn write<S: Source>(
+    format: Format,
+    source: &S,
+    sessions: &[SessionId],
+    report: &html::Report,
+    out: &mut impl fmt::Write,
+) -> Result<(), ExportError<S::Error>> {
+    match format {
+        Format::Jsonl => each_event(source, sessions, |event| {
+            writeln!(out, "{}", jsonl::line(event))
+        }),
+        Format::Csv => {
+            csv::header(out)?;
+            each_event(source, sessions, |event| csv::event(out, event))
+        }
+        Format::Html => html::write(source, report, sessions, out),
+        Format::Otlp => otlp::write(source, sessions, out),
+    }
+}
+
+fn each_event<S: Source>(
+    source: &S,
+    sessions: &[SessionId],
+    mut write: impl FnMut(&Event) -> fmt::Result,
+) -> Result<(), ExportError<S::Error>> {
+    for session in sessions {
+        let end = source.end(session).map_err(ExportError::Read)?;
+        visit(source, session, end, |event| Ok(write(&event)?))?;
+    }
+    Ok(())
 }
 
 /// Hands over the events of a session that have a sequence below `end`.

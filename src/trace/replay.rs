@@ -19,10 +19,9 @@ mod stop;
 #[cfg(test)]
 pub(crate) mod tests;
 
+pub use kept::Kept;
 pub use state::State;
 pub use stop::{Stop, StopError};
-
-use kept::Kept;
 
 /// A session on replay.
 #[derive(Debug)]

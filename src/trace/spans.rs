@@ -167,7 +167,7 @@ pub(super) fn stops(event: &Event) -> bool {
 }
 
 /// A span or an operation in sixteen bytes: a UUID as it is, any other name by its digest.
-fn key(name: &str) -> u128 {
+pub(super) fn key(name: &str) -> u128 {
     match Uuid::try_parse(name) {
         Ok(id) if id.hyphenated().to_string() == name => id.as_u128(),
         Ok(_) | Err(_) => {

@@ -65,6 +65,19 @@ pub fn about(event: &Event) -> Option<&str> {
     names.into_iter().find_map(|name| details.text(name))
 }
 
+/// What an event is about in a few words that are safe to show: the thing, and what was said about it.
+#[must_use]
+pub fn telling(event: &Event) -> String {
+    let details = Details::of(event);
+    let said = ["decision", "outcome", "final_status"];
+    let by = ["passed_by", "verified_by", "approver", "answered_by"];
+    let names = about(event).into_iter();
+    let said = said.into_iter().find_map(|name| details.text(name));
+    let by = by.into_iter().find_map(|name| details.text(name));
+    let words: Vec<_> = names.chain(said).chain(by).collect();
+    clipped(&words.join(" "), MAX_QUOTED_CHARS)
+}
+
 /// What an event says, in one line that is safe to show.
 #[must_use]
 pub fn sentence(event: &Event) -> String {

@@ -32,6 +32,10 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.keys("2");
     terminal.wait_for(" Sessions");
     terminal.keys(&all_but("q1"));
+    // One of them opened a line that took the rest.
+    terminal.wait_for("export to>");
+    terminal.esc();
+    terminal.wait_without("export to>");
     catch_up(terminal);
     terminal.keys("1");
     terminal.wait_for("> c-1 ");

@@ -92,7 +92,9 @@ fn the_record_on_screen_lists_sessions_alone_and_proves_them() {
     terminal.wait_for("triage-bot");
     terminal.wait_for("─ 1 ╮");
     terminal.keys("v");
-    terminal.wait_for(&format!("╰ SEALED 0..{} ─", count - 1));
+    terminal.wait_for("log over all sessions, signed: SEALED");
+    terminal.enter();
+    terminal.wait_for(&format!(" SEALED 0..{} ", count - 1));
     place.assert_sound();
 }
 

@@ -85,8 +85,12 @@ fn hostile_text_is_written_out_and_never_obeyed() {
     terminal.esc();
     terminal.wait_for("> c-1 ");
     terminal.keys("2");
+    terminal.wait_until("the sessions in their frame", |view| {
+        view.shows(" Sessions ") && panes_are_whole(view, 3..35)
+    });
+    terminal.enter();
     terminal.wait_until("the record in its frame", |view| {
-        view.shows("action_attempted") && panes_are_whole(view, 2..35)
+        view.shows("action_attempted") && panes_are_whole(view, 3..35)
     });
     terminal.keys("1");
     terminal.wait_for("> c-1 ");

@@ -198,14 +198,13 @@ pub(in crate::cli) enum Format {
     Otlp,
 }
 
-impl Format {
-    /// What it is called.
-    pub(in crate::cli) fn name(self) -> &'static str {
-        match self {
-            Self::Jsonl => "jsonl",
-            Self::Csv => "csv",
-            Self::Html => "html",
-            Self::Otlp => "otlp",
+impl From<Format> for crate::trace::export::Format {
+    fn from(format: Format) -> Self {
+        match format {
+            Format::Jsonl => Self::Jsonl,
+            Format::Csv => Self::Csv,
+            Format::Html => Self::Html,
+            Format::Otlp => Self::Otlp,
         }
     }
 }

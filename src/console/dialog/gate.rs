@@ -267,6 +267,7 @@ impl GateDialog {
             | Action::SearchRequest
             | Action::NextMatch
             | Action::PreviousMatch
+            | Action::Browse(_)
             | Action::Choose => {}
         }
         Handled::quietly()

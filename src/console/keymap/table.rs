@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::KeyCode;
 
-use super::{Action, Binding, Footer, Key, Scope};
+use super::{Action, Binding, Browse, Footer, Key, Scope};
 
 const UP: &[Key] = &[Key::plain(KeyCode::Up), Key::plain(KeyCode::Char('k'))];
 const DOWN: &[Key] = &[Key::plain(KeyCode::Down), Key::plain(KeyCode::Char('j'))];
@@ -16,11 +16,11 @@ const ENTER: &[Key] = &[Key::plain(KeyCode::Enter)];
 const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
 
 macro_rules! bindings {
-    ($($scope:ident { $( $keys:expr => $action:ident, $footer:ident, $label:literal, $help:literal; )* })*) => {
+    ($($scope:ident { $( $keys:expr => $action:ident $(( $browse:ident ))?, $footer:ident, $label:literal, $help:literal; )* })*) => {
         &[$($( Binding {
             scope: Scope::$scope,
             keys: $keys,
-            action: Action::$action,
+            action: Action::$action $(( Browse::$browse ))?,
             label: $label,
             help: $help,
             footer: Footer::$footer,
@@ -44,17 +44,44 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
     }
     Trace {
-        NEXT => Next, Shown, "next pane", "next pane: sessions, events, event";
-        PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
-        ENTER => Open, Shown, "look closer", "from a session to its events, from an event to its content";
+        ENTER => Open, Shown, "open", "from a session to its events, from an event to its content, or one fold";
+        &[Key::plain(KeyCode::Char('h')), Key::plain(KeyCode::Left)] => Browse(Fold), Shown, "fold", "folds what hangs under the row, or goes up to what it hangs under";
+        &[Key::plain(KeyCode::Char('l')), Key::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "unfolds it";
+        &[Key::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Shown, "level", "folds everything to one level, then to the next, then nothing";
+        &[Key::plain(KeyCode::Char('f'))] => Browse(Filter), Shown, "filter",
+            "shows only some events: type:NAME risk>=high actor: agent: action: checkpoint: after: before: words, - for not";
+        &[Key::plain(KeyCode::Char('/'))] => Browse(Search), Shown, "search", "looks for a text and hides nothing";
+        &[Key::plain(KeyCode::Char('n'))] => Browse(SearchNext), Hidden, "next hit", "next place where the text is";
+        &[Key::plain(KeyCode::Char('N'))] => Browse(SearchPrevious), Hidden, "hit before", "the place before";
         &[Key::plain(KeyCode::Char('v'))] => Verify, Shown, "verify", "checks every chain from its first event to its last";
-        &[Key::plain(KeyCode::Char('r'))] => Reload, Shown, "reload", "reads the list of sessions again";
+        &[Key::plain(KeyCode::Char('['))] => Browse(CheckpointBefore), Hidden, "checkpoint before", "the checkpoint before";
+        &[Key::plain(KeyCode::Char(']'))] => Browse(CheckpointAfter), Shown, "checkpoint", "the next checkpoint";
+        &[Key::plain(KeyCode::Char(','))] => Browse(StepBack), Hidden, "step back", "one event back, whatever is folded or filtered";
+        &[Key::plain(KeyCode::Char('.'))] => Browse(StepOn), Shown, "step", "one event on, whatever is folded or filtered";
+        &[Key::plain(KeyCode::Char(' '))] => Browse(Play), Shown, "play", "plays the session from here on, and pauses";
+        &[Key::plain(KeyCode::Char('s'))] => Browse(StopOn), Hidden, "stop on", "where playing stops: at checkpoints and denials, at denials, or nowhere";
+        &[Key::plain(KeyCode::Char('F'))] => Browse(Follow), Hidden, "follow", "stays at the end as events come in";
+        &[Key::plain(KeyCode::Char('m'))] => Browse(Mark), Hidden, "mark", "marks the event with the letter that comes next";
+        &[Key::plain(KeyCode::Char('\''))] => Browse(Jump), Hidden, "jump", "goes to the event with the letter that comes next";
+        &[Key::plain(KeyCode::Char('D'))] => Browse(Compare), Shown, "diff", "holds the session against another one";
+        &[Key::plain(KeyCode::Char('y'))] => Browse(Copy), Shown, "copy", "copies the event, the chosen value, or the session's name";
+        &[Key::plain(KeyCode::Char('E'))] => Browse(Export), Shown, "export", "writes the session to a file: jsonl, csv, html or otlp";
+        &[Key::plain(KeyCode::Char(':'))] => Browse(Command), Hidden, "command", "`seek N` goes to event N";
+        NEXT => Next, Hidden, "next pane", "next pane: events, event";
+        PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
+        &[Key::plain(KeyCode::Char('r'))] => Reload, Hidden, "reload", "reads the record again, and reads on where it was stopped";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row";
         LAST => Last, Hidden, "last", "last row, and stays there as events come in";
         PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+    }
+    Line {
+        ENTER => Press, Shown, "done", "takes what was typed";
+        &[Key::plain(KeyCode::Up)] => Up, Shown, "earlier", "what was typed before";
+        &[Key::plain(KeyCode::Down)] => Down, Hidden, "later", "what was typed after it";
+        ESC => Back, Shown, "close", "closes the line; nothing is changed";
     }
     Global {
         &[Key::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "the queue: requests that wait for an answer";

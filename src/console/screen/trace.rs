@@ -1,27 +1,40 @@
-//! The record: sessions on the left, the events of one of them on the right.
+//! The record: the sessions; of one of them its events as a tree over time, one event whole, what held
+//! at that moment, and what is proven.
 //!
-//! Contract: events are read in pages around the view, never all at once, and pages far from it are
-//! forgotten. What is shown of a chain's soundness is what the last check found, never a guess.
+//! Contract: events are read in windows, never all at once, and what is far from the view is forgotten.
+//! What is shown of a chain's soundness is what the last check found, never a guess. Nothing here
+//! decides, and nothing but `y` reaches the clipboard.
 
 use std::collections::BTreeMap;
 
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
 
-use self::pages::Pages;
-use super::super::keymap::{Action, Motion};
+use self::compare::Compared;
+use self::opened::{Follow, Opened, Play, Towards};
+use self::prompt::{Past, Prompt, Purpose, Typed};
+use super::super::keymap::{Action, Browse, Motion};
 use super::super::request::Request;
+use super::super::theme::Meaning;
+use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::runtime::RecordedSession;
-use crate::trace::event::Event;
-use crate::trace::verify::{Checked, Report};
+use crate::trace::outline::Fold;
+use crate::trace::verify::{Checked, LogChecked, Report};
 
+mod ask;
+mod commands;
+mod compare;
+mod detail;
+mod opened;
 mod pages;
+mod prompt;
+mod rows;
+mod scan;
 mod view;
 
+pub(crate) use ask::{Ask, Found, Proof, Query, Row, Told, Whole};
 pub(crate) use view::draw;
-
-/// Rows taken as visible before anything was painted.
-const ROWS: u64 = 40;
 
 /// The view state of the record.
 #[derive(Debug, Default)]
@@ -32,13 +45,20 @@ pub(crate) struct Trace {
     problem: Option<String>,
     selected: Option<SessionId>,
     pane: Pane,
-    pages: Pages,
-    /// Sequence of the chosen event.
-    place: u64,
-    follow: Follow,
-    /// First row of the event's content on screen.
-    top: usize,
+    opened: Option<Opened>,
+    /// The first session of a comparison, while the second is chosen.
+    comparing: Option<SessionId>,
+    compared: Option<Compared>,
+    prompt: Option<Prompt>,
+    past: Past,
+    letter: Option<Letter>,
+    bookmarks: BTreeMap<char, (SessionId, u64)>,
+    /// What there is to say about the last key.
+    said: Option<(Meaning, String)>,
     checked: BTreeMap<SessionId, Checked>,
+    log: Option<LogChecked>,
+    /// Counts what was asked for, so that what comes late is told from what is wanted now.
+    tickets: u64,
     area: Rect,
 }
 
@@ -64,6 +84,8 @@ enum Verifying {
     Idle,
     /// They are.
     Running,
+    /// They are, and nobody waits for it.
+    Unwatched,
 }
 
 /// Which pane has the keys.
@@ -71,16 +93,16 @@ enum Verifying {
 enum Pane {
     #[default]
     Sessions,
-    Events,
-    Detail,
+    Spans,
+    Event,
+    Compared,
 }
 
-/// Whether the view stays at the end as events come in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Follow {
-    #[default]
-    Still,
-    Tail,
+/// What the next letter is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Letter {
+    Mark,
+    Jump,
 }
 
 impl Trace {
@@ -114,30 +136,38 @@ impl Trace {
         }
         let is_there = |id: &SessionId| self.sessions.iter().any(|it| it.session == *id);
         if !self.selected.as_ref().is_some_and(is_there) {
-            self.choose(0);
+            self.selected = self.sessions.first().map(|it| it.session.clone());
         }
-        let mut requests = self.wanted();
+        if let Some(opened) = &mut self.opened {
+            let mut sessions = self.sessions.iter();
+            if let Some(known) = sessions.find(|it| it.session == *opened.id()) {
+                opened.grew(known);
+            }
+        }
+        let mut requests = self.settle();
         if outdated {
             requests.extend(self.reload());
         }
         requests
     }
 
-    /// Some events are here.
-    pub(crate) fn on_events(
-        &mut self,
-        session: &SessionId,
-        from: u64,
-        events: Result<Vec<Event>, String>,
-    ) -> Vec<Request> {
-        if self.selected.as_ref() != Some(session) {
-            return Vec::new();
+    /// Something that was asked for is here.
+    pub(crate) fn on_told(&mut self, told: Told) -> Vec<Request> {
+        match told {
+            Told::Compare { ticket, difference } => self.on_compared(ticket, difference),
+            Told::Exported { path, bytes } => self.on_exported(&path, bytes),
+            Told::Rows { ref session, .. }
+            | Told::Event { ref session, .. }
+            | Told::Outline { ref session, .. }
+            | Told::Fold { ref session, .. }
+            | Told::Scan { ref session, .. } => {
+                let opened = self.opened.as_mut();
+                if let Some(opened) = opened.filter(|it| it.id() == session) {
+                    opened.on_told(told);
+                }
+            }
         }
-        if let Err(problem) = &events {
-            self.problem = Some(problem.clone());
-        }
-        self.pages.arrive(from, events.unwrap_or_default());
-        self.wanted()
+        self.settle()
     }
 
     /// The check is done.
@@ -145,8 +175,10 @@ impl Trace {
         self.verifying = Verifying::Idle;
         match checked {
             Ok(report) => {
-                let found = report.chains.into_iter().map(|it| (it.session.clone(), it));
-                self.checked = found.collect();
+                let of = |chain: &Checked| report.of_session(&chain.session);
+                let found = report.chains.iter().filter_map(of);
+                self.checked = found.map(|it| (it.session.clone(), it)).collect();
+                self.log = report.log;
                 self.problem = None;
             }
             Err(problem) => self.problem = Some(problem),
@@ -156,25 +188,95 @@ impl Trace {
     /// It was painted there.
     pub(crate) fn on_drawn(&mut self, area: Rect) {
         self.area = area;
+        let (visible, cells) = view::room(self, area);
+        if let Some(opened) = &mut self.opened {
+            opened.on_drawn(visible, cells);
+        }
+    }
+
+    /// A key, where a line or a letter waits for it.
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Option<Vec<Request>> {
+        self.said = None;
+        if let Some(letter) = self.letter.take() {
+            if let KeyCode::Char(c) = key.code {
+                self.on_letter(letter, c);
+            }
+            return Some(self.settle());
+        }
+        let prompt = self.prompt.as_mut()?;
+        match prompt.on_key(key, self.past.of(prompt.purpose)) {
+            Typed::Stays => {}
+            Typed::Closed => self.prompt = None,
+            Typed::Done(text) => return Some(self.typed(&text)),
+        }
+        Some(Vec::new())
+    }
+
+    /// Ctrl-C: one level back, whatever waits for keys.
+    pub(crate) fn cancel(&mut self, now: Timestamp) -> Vec<Request> {
+        if self.prompt.take().is_some() || self.letter.take().is_some() {
+            return Vec::new();
+        }
+        self.act(Action::Back, now)
+    }
+
+    /// A pasted text goes into the line, or nowhere.
+    pub(crate) fn on_paste(&mut self, text: &str) {
+        if let Some(prompt) = &mut self.prompt {
+            prompt.insert(text);
+        }
+    }
+
+    /// Whether a line waits for text.
+    pub(crate) fn is_typing(&self) -> bool {
+        self.prompt.is_some()
+    }
+
+    /// When the next step of a session that is played is due.
+    pub(crate) fn plays_at(&self) -> Option<Timestamp> {
+        match self.opened.as_ref()?.play {
+            Play::Playing(due) => Some(due),
+            Play::Paused => None,
+        }
+    }
+
+    /// Time passed.
+    pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<Request> {
+        if let Some(opened) = &mut self.opened {
+            opened.on_tick(now);
+        }
+        self.settle()
+    }
+
+    /// Whether an action has anything to act on.
+    pub(crate) fn can(&self, action: Action) -> bool {
+        let of_any = [Browse::Compare, Browse::Export, Browse::Copy].map(Action::Browse);
+        if action == Action::Open || of_any.contains(&action) {
+            return self.selected.is_some();
+        }
+        let of_one = matches!(action, Action::Browse(_));
+        !of_one || matches!(self.pane, Pane::Spans | Pane::Event)
     }
 
     /// An action of this screen.
-    pub(crate) fn act(&mut self, action: Action) -> Vec<Request> {
+    pub(crate) fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
+        self.said = None;
         match action {
-            Action::Next | Action::Open => self.pane = self.pane.next(),
-            Action::Previous => self.pane = self.pane.next().next(),
-            Action::Verify => {
-                if self.verifying == Verifying::Running {
-                    return Vec::new();
-                }
-                self.verifying = Verifying::Running;
-                return vec![Request::Verify];
-            }
+            Action::Open => return self.open_here(),
+            Action::Next | Action::Previous => self.pane = self.pane.other(),
+            Action::Verify => return self.verify(),
             Action::Reload => {
-                self.pages.forget();
-                return self.reload();
+                if let Some(opened) = &mut self.opened {
+                    opened.pages.forget();
+                    opened.problem = None;
+                    opened.go_on();
+                }
+                let mut requests = self.reload();
+                requests.extend(self.settle());
+                return requests;
             }
-            Action::Back => self.pane = self.pane.back(),
+            Action::Back => self.back(),
+            Action::Browse(browse) => return self.browse(browse, now),
             Action::Up
             | Action::Down
             | Action::First
@@ -208,67 +310,118 @@ impl Trace {
             | Action::PreviousMatch
             | Action::Press => {}
         }
-        self.wanted()
+        self.settle()
     }
 
     fn go(&mut self, motion: Motion) {
-        match self.pane {
-            Pane::Sessions => {
-                let at = self.session_place();
-                let to = motion.from(at, self.sessions.len());
-                if to != at {
-                    self.choose(to);
+        match (self.pane, &mut self.opened) {
+            (Pane::Sessions, _) => {
+                let to = motion.from(self.session_place(), self.sessions.len());
+                self.selected = self.sessions.get(to).map(|it| it.session.clone());
+            }
+            (Pane::Spans, Some(opened)) => opened.go(motion),
+            (Pane::Event, Some(opened)) => opened.detail.go(motion),
+            (Pane::Compared, _) => {
+                if let Some(compared) = &mut self.compared {
+                    compared.go(motion);
                 }
             }
-            Pane::Events => {
-                let row = |sequence: u64| usize::try_from(sequence).unwrap_or(usize::MAX);
-                self.place = motion.from(row(self.place), row(self.total())) as u64;
-                self.follow = if motion == Motion::Last {
-                    Follow::Tail
-                } else {
-                    Follow::Still
-                };
-                self.top = 0;
+            (Pane::Spans | Pane::Event, None) => {}
+        }
+    }
+
+    /// Enter: one step closer.
+    fn open_here(&mut self) -> Vec<Request> {
+        if self.pane == Pane::Sessions {
+            if let Some(first) = self.comparing.take() {
+                return self.compare_with(first);
             }
-            Pane::Detail => self.top = motion.from(self.top, view::detail_rows(self)),
+            if let Some(session) = self.selected.clone() {
+                self.show(&session, 0);
+            }
+        } else if self.pane == Pane::Spans {
+            self.pane = Pane::Event;
+        } else if self.pane == Pane::Event {
+            self.turn_fold();
+        }
+        self.settle()
+    }
+
+    /// Shows a session at an event of it: what other screens call.
+    fn show(&mut self, session: &SessionId, at: u64) {
+        let mut sessions = self.sessions.iter();
+        let Some(known) = sessions.find(|it| it.session == *session) else {
+            return;
+        };
+        let stays = self.opened.as_ref().is_some_and(|it| it.id() == session);
+        if !stays {
+            self.opened = Some(Opened::new(known.clone(), at));
+        } else if let Some(opened) = self.opened.as_mut().filter(|_| at > 0) {
+            opened.seek(at);
+        }
+        self.selected = Some(session.clone());
+        self.pane = Pane::Spans;
+        self.on_drawn(self.area);
+    }
+
+    /// One level back: what runs is stopped first, then what hides is taken away, then the pane.
+    fn back(&mut self) {
+        if self.comparing.take().is_some() {
+            return;
+        }
+        if self.verifying == Verifying::Running {
+            self.verifying = Verifying::Unwatched;
+            let words = "the check goes on in the background; its verdict shows when it is done";
+            self.said = Some((Meaning::Hint, words.to_owned()));
+            return;
+        }
+        if self.pane == Pane::Compared {
+            self.compared = None;
+            self.pane = Pane::Sessions;
+            return;
+        }
+        let Some(opened) = &mut self.opened else {
+            return;
+        };
+        if self.pane == Pane::Sessions {
+            return;
+        }
+        if opened.play != Play::Paused {
+            opened.play = Play::Paused;
+        } else if opened.stop() {
+            let words = "stopped; r goes on";
+            self.said = Some((Meaning::Warning, words.to_owned()));
+        } else if self.pane == Pane::Event {
+            self.pane = Pane::Spans;
+        } else if opened.search.is_some() {
+            opened.search = None;
+        } else if opened.filter.is_some() {
+            opened.filter = None;
+        } else {
+            self.pane = Pane::Sessions;
         }
     }
 
-    fn choose(&mut self, at: usize) {
-        self.selected = self.sessions.get(at).map(|it| it.session.clone());
-        self.pages.forget();
-        self.place = 0;
-        self.top = 0;
-        self.follow = Follow::Still;
+    fn verify(&mut self) -> Vec<Request> {
+        match self.verifying {
+            Verifying::Idle => {
+                self.verifying = Verifying::Running;
+                vec![Request::Verify]
+            }
+            Verifying::Running | Verifying::Unwatched => {
+                self.verifying = Verifying::Running;
+                Vec::new()
+            }
+        }
     }
 
-    /// Asks for the pages the view needs.
-    fn wanted(&mut self) -> Vec<Request> {
-        let total = self.total();
-        if self.follow == Follow::Tail {
-            self.place = total.saturating_sub(1);
-        }
-        let Some(session) = self.selected.clone() else {
+    /// Asks for what the view needs.
+    fn settle(&mut self) -> Vec<Request> {
+        // A list of sessions needs nothing of one of them; what is under way goes on when it is opened.
+        let Some(opened) = self.opened.as_mut().filter(|_| self.pane != Pane::Sessions) else {
             return Vec::new();
         };
-        let around = self.place.saturating_sub(ROWS)..(self.place + ROWS).min(total);
-        let asked = self.pages.ask(around, total).into_iter();
-        asked
-            .map(|from| Request::LoadEvents {
-                session: session.clone(),
-                from,
-                limit: pages::LENGTH,
-            })
-            .collect()
-    }
-
-    /// Events the chosen session has on record.
-    fn total(&self) -> u64 {
-        self.session().map_or(0, |it| it.events)
-    }
-
-    fn session(&self) -> Option<&RecordedSession> {
-        self.sessions.get(self.session_place())
+        opened.settle().into_iter().map(Request::Read).collect()
     }
 
     fn session_place(&self) -> usize {
@@ -279,24 +432,20 @@ impl Trace {
             .unwrap_or(0)
     }
 
-    fn event(&self) -> Option<&Event> {
-        self.pages.get(self.place)
+    fn ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
     }
 }
 
 impl Pane {
-    fn next(self) -> Self {
+    /// The other one of the two panes of a session.
+    fn other(self) -> Self {
         match self {
-            Self::Sessions => Self::Events,
-            Self::Events => Self::Detail,
-            Self::Detail => Self::Sessions,
-        }
-    }
-
-    fn back(self) -> Self {
-        match self {
-            Self::Sessions | Self::Events => Self::Sessions,
-            Self::Detail => Self::Events,
+            Self::Spans => Self::Event,
+            Self::Event => Self::Spans,
+            Self::Sessions => Self::Sessions,
+            Self::Compared => Self::Compared,
         }
     }
 }

@@ -15,7 +15,6 @@ use crate::engine::command::{Decided, Outcome};
 use crate::engine::held::{
     ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource, request_hash,
 };
-use crate::runtime::RecordedSession;
 use crate::runtime::snapshot::{
     Access, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot, StoreState,
 };
@@ -282,22 +281,6 @@ pub(super) fn busy() -> Snapshot {
 /// A picture with nothing held.
 pub(super) fn idle() -> Snapshot {
     snapshot([])
-}
-
-pub(super) fn sessions() -> Vec<RecordedSession> {
-    let of = |session: &str, agent: &str, events, ended| RecordedSession {
-        session: session.parse().unwrap(),
-        agent: agent.to_owned(),
-        started_at: now(),
-        last_at: now(),
-        events,
-        ended,
-    };
-    vec![
-        of("s-15", "docs-bot", 4, false),
-        of("s-12", "triage-bot", 6, false),
-        of("s-09", "returns-bot", 12_345, true),
-    ]
 }
 
 /// Events of a session, from a sequence number on.

@@ -1,157 +1,459 @@
-//! The record.
+//! Keys in the record: what they ask for, and what they show.
 
-use insta::assert_snapshot;
+use proptest::prelude::*;
 use ratatui::crossterm::event::KeyCode;
+use serde_json::json;
 
-use super::fixture::{busy, events, idle, sessions};
+use super::archive::Archive;
+use super::fixture::{busy, now};
 use super::stage::Stage;
+use crate::base::limits::MAX_COPY_BYTES;
 use crate::console::request::{Message, Request};
-use crate::trace::verify::{Checked, Proven, Report, Verdict};
+use crate::trace::verify::{Checked, Report, Verdict};
 
-fn load(session: &str, from: u64) -> Request {
-    Request::LoadEvents {
-        session: session.parse().unwrap(),
-        from,
-        limit: 100,
+/// The record with a session opened at 120x36.
+fn opened(session: &str) -> (Archive, Stage) {
+    let archive = Archive::sample();
+    let mut stage = Stage::new(busy(), (120, 36));
+    archive.open(&mut stage, session);
+    (archive, stage)
+}
+
+/// A live session of so many events, opened.
+fn live(events: u64) -> (Archive, Stage) {
+    let mut archive = Archive::default();
+    for at in 0..events {
+        grow(&mut archive, at);
     }
+    let mut stage = Stage::new(busy(), (120, 36));
+    archive.open(&mut stage, "s-1");
+    (archive, stage)
 }
 
-fn arrive(stage: &mut Stage, session: &str, from: u64, count: u64) -> Vec<Request> {
-    stage.message(Message::Events {
-        session: session.parse().unwrap(),
-        from,
-        events: Ok(events(session, from, count)),
-    })
-}
-
-/// The record with its second session chosen and read.
-fn opened(size: (u16, u16)) -> Stage {
-    let mut stage = Stage::new(busy(), size);
-    assert_eq!(stage.press(KeyCode::Char('2')), [Request::LoadSessions]);
-    assert_eq!(
-        stage.message(Message::Sessions(Ok(sessions()))),
-        [load("s-15", 0)]
+fn grow(archive: &mut Archive, at: u64) {
+    let parent = (at > 0).then_some(0);
+    let event = (
+        at * 1000,
+        "input_received",
+        parent,
+        json!({ "source": "user" }),
     );
-    assert_eq!(stage.press(KeyCode::Down), [load("s-12", 0)]);
-    assert_eq!(arrive(&mut stage, "s-12", 0, 6), []);
-    stage
+    archive.add("s-1", "bot", &[event]);
+}
+
+/// The record grew, and the console was told.
+fn tell(archive: &Archive, stage: &mut Stage) {
+    let mut next = busy();
+    next.chain.events += archive.sessions().iter().map(|it| it.events).sum::<u64>();
+    let requests = stage.snapshot(next);
+    archive.serve(stage, requests);
 }
 
 #[test]
-fn wide() {
-    let mut stage = opened((120, 36));
-    stage.press(KeyCode::Tab);
-    stage.presses(KeyCode::Down, 5);
-    stage.shows("a\\u001b[2Jb");
-    assert_snapshot!(stage.picture());
+fn scrolling_up_pauses_following_and_the_end_resumes_it() {
+    let (mut archive, mut stage) = live(40);
+    stage.shows("FOLLOW off (F)");
+    archive.keys(&mut stage, "F");
+    stage.shows("FOLLOW on");
+    stage.shows(">   39");
+    grow(&mut archive, 40);
+    tell(&archive, &mut stage);
+    stage.shows(">   40");
+    archive.keys(&mut stage, "k");
+    for at in 41..50 {
+        grow(&mut archive, at);
+    }
+    tell(&archive, &mut stage);
+    stage.shows(">   39");
+    stage.shows("+9 new below");
+    archive.keys(&mut stage, "G");
+    stage.shows(">   49");
+    stage.shows("FOLLOW on");
+    stage.hides("new below");
 }
 
 #[test]
-fn at_80_by_24() {
-    let mut stage = opened((80, 24));
-    stage.press(KeyCode::Tab);
-    stage.press(KeyCode::Down);
-    assert_snapshot!(stage.picture());
+fn an_event_is_marked_with_a_letter_and_jumped_to_from_another_session() {
+    let (archive, mut stage) = opened("s-09");
+    archive.keys(&mut stage, "jjjjjjma");
+    stage.shows("a marks event 6");
+    archive.keys(&mut stage, "j");
+    stage.shows("bookmarks a 6");
+    stage.shows(" a   6 ");
+    archive.press(&mut stage, KeyCode::Esc);
+    archive.open(&mut stage, "s-12");
+    archive.keys(&mut stage, "'b");
+    stage.shows("no event is marked b");
+    archive.keys(&mut stage, "'a");
+    stage.shows(">a   6 ");
+    stage.shows("Event 6");
+    archive.keys(&mut stage, "m1");
+    stage.shows("a letter, please");
 }
 
 #[test]
-fn empty() {
-    let mut stage = Stage::new(idle(), (80, 24));
-    stage.press(KeyCode::Char('2'));
-    stage.message(Message::Sessions(Ok(vec![])));
-    assert_snapshot!(stage.text());
+fn a_fold_hides_what_hangs_under_it_and_folding_again_goes_up() {
+    let (archive, mut stage) = opened("s-09");
+    archive.keys(&mut stage, "jjjjh");
+    stage.shows("▸ action_attempted ticket… +7");
+    stage.hides("policy_checked");
+    archive.keys(&mut stage, "j");
+    stage.shows(">   12");
+    archive.keys(&mut stage, "kl");
+    stage.shows("policy_checked");
+    archive.keys(&mut stage, "jhhhh");
+    stage.shows("▸ session_started");
+    stage.shows(" +14 ");
+    stage.shows(">    0");
+    archive.keys(&mut stage, "zzz");
+    stage.shows("folded to level 3");
+    archive.keys(&mut stage, "z");
+    stage.shows("checkpoint_passed");
+    stage.hides("folded to");
 }
 
 #[test]
-fn a_long_chain_is_read_in_pages_around_the_view() {
-    let mut stage = opened((120, 36));
-    assert_eq!(stage.press(KeyCode::Down), [load("s-09", 0)]);
-    arrive(&mut stage, "s-09", 0, 100);
-    stage.press(KeyCode::Tab);
-    assert_eq!(stage.press(KeyCode::End), [load("s-09", 12_300)]);
-    stage.shows("reading...");
-    arrive(&mut stage, "s-09", 12_300, 45);
-    stage.shows("> 12344");
+fn what_a_number_names_is_shown_whatever_hides_it() {
+    let (archive, mut stage) = opened("s-09");
+    archive.keys(&mut stage, "z");
+    archive.enter(&mut stage, ':', "seek 9");
+    stage.shows(">    9");
+    archive.enter(&mut stage, 'f', "type:session");
+    stage.hides("risk_verified ticket");
+    archive.enter(&mut stage, ':', "seek 9");
+    stage.shows(">    9");
+    stage.hides("filter type");
+    archive.enter(&mut stage, ':', "seek 15");
+    stage.shows("no event 15: they are 0 to 14");
+    archive.press(&mut stage, KeyCode::Esc);
+    archive.enter(&mut stage, ':', "sing");
+    stage.shows("`sing` is no command: seek N");
 }
 
-/// What a check of the chosen session found.
-fn checked(verdict: Verdict, pruned: u64) -> Message {
+// covers T32
+#[test]
+fn a_replay_steps_jumps_to_checkpoints_and_plays_until_a_stop() {
+    let (archive, mut stage) = opened("s-09");
+    archive.keys(&mut stage, "...");
+    stage.shows("paused at 3 of 14");
+    archive.keys(&mut stage, ",");
+    stage.shows("paused at 2 of 14");
+    archive.keys(&mut stage, "]");
+    stage.shows("paused at 6 of 14");
+    stage.shows("STATE@6  working, with something held · held: ticket.delete");
+    archive.keys(&mut stage, "]");
+    stage.shows("no checkpoint behind this event");
+    archive.keys(&mut stage, "ggs ");
+    stage.shows("PLAYING at 0 of 14");
+    stage.shows("stop on: deny (s)");
+    let mut beats = 0;
+    while stage.text().contains("PLAYING") {
+        stage.now = stage.app.next_change(stage.now);
+        let requests = stage.app.on_tick(stage.now);
+        archive.serve(&mut stage, requests);
+        beats += 1;
+    }
+    assert_eq!(beats, 13);
+    stage.shows("paused at 13 of 14");
+    stage.shows("unlocked: basic-support");
+    archive.keys(&mut stage, "[");
+    stage.shows("paused at 6 of 14");
+}
+
+#[test]
+fn values_fold_and_their_path_is_shown_and_copied() {
+    let (archive, mut stage) = opened("s-09");
+    archive.enter(&mut stage, ':', "seek 9");
+    archive.press(&mut stage, KeyCode::Tab);
+    archive.press(&mut stage, KeyCode::End);
+    stage.shows("path .payload.verified_by");
+    assert_eq!(
+        archive.press(&mut stage, KeyCode::Char('y')),
+        [Request::Copy("o2@ops".to_owned())]
+    );
+    stage.shows("copied the value: 6 bytes");
+    archive.keys(&mut stage, "kkkl");
+    stage.shows("▾ request  {4 keys}");
+    archive.keys(&mut stage, "jjl");
+    stage.shows("▾ b  [2 items]");
+    archive.keys(&mut stage, "jj");
+    stage.shows("path .payload.request.b[1]");
+    assert_eq!(
+        archive.press(&mut stage, KeyCode::Char('y')),
+        [Request::Copy("2".to_owned())]
+    );
+    archive.keys(&mut stage, "hh");
+    stage.shows("▸ b  [2 items]");
+    stage.shows("path .payload.request.b");
+    archive.press(&mut stage, KeyCode::Home);
+    archive.keys(&mut stage, "jjjjjjjj");
+    stage.shows("path .hash");
+    let copied = archive.press(&mut stage, KeyCode::Char('y'));
+    let [Request::Copy(hash)] = copied.as_slice() else {
+        panic!("{copied:?}");
+    };
+    assert_eq!(hash.len(), 64);
+}
+
+#[test]
+fn an_event_is_copied_as_an_export_has_it_and_a_long_one_is_said_to_be_cut() {
+    let (archive, mut stage) = opened("s-12");
+    let copied = archive.press(&mut stage, KeyCode::Char('y'));
+    let [Request::Copy(line)] = copied.as_slice() else {
+        panic!("{copied:?}");
+    };
+    assert!(line.starts_with("{\"event_id\":\"event-0\""), "{line}");
+    archive.keys(&mut stage, "j");
+    let copied = archive.press(&mut stage, KeyCode::Char('y'));
+    let [Request::Copy(line)] = copied.as_slice() else {
+        panic!("{copied:?}");
+    };
+    assert_eq!(line.len(), MAX_COPY_BYTES);
+    stage.shows("CUT: 73728 of 1000");
+}
+
+#[test]
+fn a_hash_that_is_not_that_of_its_text_is_called_wrong() {
+    let mut archive = Archive::sample();
+    archive.spoil("s-09", |chain| {
+        chain[4].text = chain[4].text.replace("ticket.delete", "ticket.update");
+    });
+    let mut stage = Stage::new(busy(), (120, 36));
+    archive.open(&mut stage, "s-09");
+    archive.enter(&mut stage, ':', "seek 4");
+    archive.press(&mut stage, KeyCode::Tab);
+    archive.keys(&mut stage, "jjjjjjjj");
+    stage.shows(" WRONG");
+    stage.shows("hash does not match the content");
+}
+
+#[test]
+fn an_event_behind_one_that_is_gone_says_that_its_link_is_wrong() {
+    let mut archive = Archive::sample();
+    archive.spoil("s-09", |chain| _ = chain.remove(5));
+    let mut stage = Stage::new(busy(), (120, 36));
+    archive.open(&mut stage, "s-09");
+    archive.enter(&mut stage, ':', "seek 6");
+    archive.press(&mut stage, KeyCode::Tab);
+    archive.keys(&mut stage, "jjjjjjj");
+    stage.shows("event 5 is not there");
+    stage.shows(" WRONG");
+    stage.shows("1 gone");
+}
+
+/// What a check of one session found.
+fn found(verdict: Verdict) -> Message {
+    let session = "s-09".parse().unwrap();
     let chains = vec![Checked {
-        session: "s-12".parse().unwrap(),
-        events: 6,
-        pruned,
+        session,
+        events: 15,
+        pruned: 0,
         verdict,
     }];
     Message::Verified(Ok(Report { log: None, chains }))
 }
 
 #[test]
-fn verifying_says_what_it_found_and_a_break_is_loud_everywhere() {
-    let mut stage = opened((120, 36));
-    stage.shows("not verified yet: v verifies");
+fn a_verdict_is_said_in_words_and_shown_at_each_event() {
+    let (archive, mut stage) = opened("s-09");
+    stage.shows("not verified yet");
     assert_eq!(stage.press(KeyCode::Char('v')), [Request::Verify]);
     assert_eq!(stage.press(KeyCode::Char('v')), [], "one check at a time");
-    let sealed = Proven {
-        witnessed: 0,
-        sealed: 5,
-        count: 5,
-    };
-    stage.message(checked(Verdict::Holds(sealed), 0));
-    stage.shows("SEALED 0..4, 1 newer not verified yet");
-    let broken = Verdict::Broken {
-        sequence: 3,
-        what: "the hash differs".to_owned(),
-    };
-    stage.message(checked(broken, 0));
-    stage.press(KeyCode::Char('1'));
-    stage.shows("! CHAIN BROKEN in s-12: BROKEN at 3: the hash differs");
-}
-
-/// The rows of the events' panel, without its borders, as one text.
-fn panel(stage: &Stage) -> String {
-    let text = stage.text();
-    let rows = text.lines().filter_map(|row| row.split("││").nth(1));
-    let rows = rows.map(|row| row.trim_end_matches('│').trim());
-    rows.collect::<Vec<_>>().join(" ")
-}
-
-#[test]
-fn a_verdict_is_whole_at_80_by_24() {
-    let mut stage = opened((80, 24));
-    let sealed = |sealed, count| {
-        Verdict::Holds(Proven {
-            witnessed: 0,
-            sealed,
-            count,
-        })
-    };
-    stage.message(checked(sealed(6, 6), 0));
-    stage.shows("╰ SEALED 0..5 ─");
-    stage.message(checked(sealed(5, 6), 0));
-    stage.shows("╰ SEALED 0..4, UNSEALED tail 1 ─");
-    stage.message(checked(sealed(3, 5), 2));
-    assert_snapshot!(stage.picture());
-    let diverged = Verdict::Diverged {
-        sequence: 2,
-        what: "its hash is not the one that the log has, which is signed".to_owned(),
-    };
-    let words = diverged.to_string();
-    stage.message(checked(diverged, 0));
-    assert!(panel(&stage).contains(&words), "{}", stage.text());
+    stage.shows("VERIFYING 20 events of 3 sessions...");
+    archive.press(&mut stage, KeyCode::Esc);
+    stage.shows("goes on in the background");
+    stage.hides("VERIFYING");
+    stage.message(archive.checked(1));
+    stage.shows("SEALED 0..13, UNSEALED tail 1");
+    stage.shows("were it cut off, nobody could tell until the next seal");
+    stage.shows("    13 S ");
+    stage.shows("    14 ? ");
+    let what = "the hash differs".to_owned();
+    stage.message(found(Verdict::Broken { sequence: 3, what }));
+    stage.shows("BROKEN at 3: the hash differs");
+    stage.shows("     3 X ");
+    stage.shows("     4 ? ");
+    stage.shows("Nothing from there on is proven.");
+    stage.shows("! CHAIN BROKEN in s-09");
+    stage.message(found(Verdict::Truncated {
+        found: 15,
+        expected: 20,
+    }));
+    stage.shows("TRUNCATED: 15 of 20 events are there");
+    stage.shows("The end of this session was cut off");
+    let what = "it is another one".to_owned();
+    stage.message(found(Verdict::Diverged { sequence: 0, what }));
+    stage.shows("from event 0 on it was written anew");
+    archive.press(&mut stage, KeyCode::Esc);
+    stage.shows("DIVERGED");
 }
 
 #[test]
-fn new_records_are_read_once_at_a_time() {
-    let mut stage = opened((120, 36));
-    let mut next = busy();
-    next.chain.events += 1;
-    assert_eq!(stage.snapshot(next.clone()), [Request::LoadSessions]);
-    next.chain.events += 1;
-    assert_eq!(stage.snapshot(next), [], "one is on its way");
-    let mut grown = sessions();
-    grown[1].events += 1;
+fn a_session_is_written_whole_and_never_over_another_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (archive, mut stage) = opened("s-09");
+    for (name, begins) in [
+        ("a.jsonl", "{\"event_id\""),
+        ("a.csv", "session"),
+        ("a.html", "<!"),
+        ("a.otlp", "{\"resourceSpans\""),
+    ] {
+        let path = folder.path().join(name);
+        archive.enter(&mut stage, 'E', path.to_str().unwrap());
+        stage.shows("wrote `");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.starts_with(begins), "{name}");
+    }
+    let path = folder.path().join("a.jsonl");
+    let before = std::fs::read(&path).unwrap();
+    archive.enter(&mut stage, 'E', path.to_str().unwrap());
+    stage.shows("nothing was written: ");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    archive.enter(&mut stage, 'E', "a.doc");
+    stage.shows(".jsonl .csv .html or .otlp");
     assert_eq!(
-        stage.message(Message::Sessions(Ok(grown))),
-        [load("s-12", 0), Request::LoadSessions]
+        std::fs::read_dir(folder.path()).unwrap().count(),
+        4,
+        "no half is left"
     );
+}
+
+#[test]
+fn two_sessions_are_held_against_each_other() {
+    let (archive, mut stage) = opened("s-09");
+    archive.keys(&mut stage, "D");
+    stage.shows("compare s-09 with which session?");
+    archive.press(&mut stage, KeyCode::Enter);
+    stage.shows("that is the same session");
+    archive.press(&mut stage, KeyCode::Home);
+    let asked = stage.press(KeyCode::Enter);
+    stage.shows("reading both sessions...");
+    archive.serve(&mut stage, asked.clone());
+    stage.shows("They part at the first step:");
+    stage.shows("b  0 session_started: a session of docs-bot begins");
+    archive.press(&mut stage, KeyCode::Esc);
+    stage.shows("Sessions");
+    archive.serve(&mut stage, asked);
+    stage.hides("They part");
+}
+
+#[test]
+fn a_filter_is_remembered_edited_and_cleared() {
+    let (archive, mut stage) = opened("s-09");
+    archive.enter(&mut stage, 'f', "risk>=high");
+    stage.shows("filter risk>=high  3/15");
+    archive.enter(&mut stage, 'f', "type:session");
+    stage.shows("filter type:session  2/15");
+    stage.shows(">   14");
+    archive.keys(&mut stage, "k");
+    stage.shows(">    0");
+    archive.keys(&mut stage, "f");
+    stage.press(KeyCode::Up);
+    stage.press(KeyCode::Up);
+    archive.press(&mut stage, KeyCode::Enter);
+    stage.shows("filter risk>=high  3/15");
+    archive.press(&mut stage, KeyCode::Esc);
+    stage.shows("no filter");
+    stage.shows("wrapper_verified");
+    archive.keys(&mut stage, "f");
+    stage.type_text("risk>=");
+    stage.event(&ratatui::crossterm::event::Event::Paste(
+        "hgih\n".to_owned(),
+    ));
+    archive.press(&mut stage, KeyCode::Enter);
+    stage.shows("column 7: `hgih` is not a tier");
+    stage.shows("low, medium, high or critical");
+    stage.press(KeyCode::Backspace);
+    stage.hides("column 7");
+}
+
+#[test]
+fn a_line_takes_every_key_until_it_is_closed() {
+    let (archive, mut stage) = opened("s-09");
+    archive.keys(&mut stage, "/");
+    assert_eq!(stage.type_text("q?12vED"), []);
+    stage.shows("search> q?12vED");
+    stage.press(KeyCode::Left);
+    stage.press(KeyCode::Backspace);
+    stage.shows("search> q?12vD");
+    stage.ctrl('c');
+    stage.hides("search>");
+    stage.shows("Ctrl-C again leaves");
+}
+
+#[test]
+fn a_search_goes_round_and_hides_nothing() {
+    let (archive, mut stage) = opened("s-09");
+    archive.enter(&mut stage, ':', "seek 7");
+    archive.enter(&mut stage, '/', "high-risk");
+    stage.shows("/high-risk  2/4");
+    stage.shows("session_ended");
+    for (key, shown) in [
+        ("n", "3/4"),
+        ("n", "4/4"),
+        ("n", "1/4"),
+        ("N", "4/4"),
+        ("N", "3/4"),
+    ] {
+        archive.keys(&mut stage, key);
+        stage.shows(shown);
+    }
+    archive.enter(&mut stage, '/', "nowhere at all");
+    stage.shows("0/0 nowhere");
+    stage.shows(">    8");
+    archive.press(&mut stage, KeyCode::Esc);
+    archive.keys(&mut stage, "n");
+    stage.shows("nothing was looked for");
+}
+
+#[test]
+fn a_text_of_a_megabyte_is_laid_out_in_part_and_says_so() {
+    let (archive, mut stage) = opened("s-12");
+    archive.keys(&mut stage, "j");
+    archive.press(&mut stage, KeyCode::Tab);
+    archive.keys(&mut stage, "jjjjjjjjjjljl");
+    stage.shows("1000000 bytes");
+    archive.press(&mut stage, KeyCode::End);
+    archive.keys(&mut stage, "kkk");
+    stage.shows("934464 more bytes: y copies");
+    stage.shows("hidden characters written out");
+}
+
+fn key() -> impl Strategy<Value = KeyCode> {
+    prop_oneof![
+        4 => proptest::char::range(' ', '~').prop_map(KeyCode::Char),
+        1 => prop::sample::select(vec![
+            KeyCode::Enter, KeyCode::Esc, KeyCode::Tab, KeyCode::Left, KeyCode::Right, KeyCode::Up,
+            KeyCode::Down, KeyCode::Home, KeyCode::End, KeyCode::PageDown, KeyCode::Backspace,
+        ]),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Whatever is pressed at whatever size, the screen holds, nothing is decided, and only `y` copies.
+    #[test]
+    fn any_keys_leave_a_screen_and_a_clipboard_alone(
+        keys in prop::collection::vec(key(), 0..40),
+        width in 60_u16..140,
+        height in 18_u16..50,
+    ) {
+        let archive = Archive::sample();
+        let mut stage = Stage::new(busy(), (width, height));
+        archive.open(&mut stage, "s-09");
+        for code in keys {
+            // Leaving is another test's, and so is writing files.
+            if matches!(code, KeyCode::Char('q' | 'E' | '1')) {
+                continue;
+            }
+            for request in archive.press(&mut stage, code) {
+                let copies = matches!(request, Request::Copy(_));
+                prop_assert!(!copies || code == KeyCode::Char('y'));
+                prop_assert!(!matches!(request, Request::Decide(_)));
+            }
+        }
+        prop_assert!(!stage.text().trim().is_empty());
+        prop_assert!(now() <= stage.now);
+    }
 }

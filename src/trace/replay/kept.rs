@@ -9,7 +9,7 @@ const MAX_KEPT: usize = 32;
 
 /// States by the sequence after the last event that is in them.
 #[derive(Debug, Default)]
-pub(super) struct Kept {
+pub struct Kept {
     states: BTreeMap<u64, State>,
     /// Distance between two of them; it doubles whenever there are too many.
     stride: u64,
@@ -18,8 +18,17 @@ pub(super) struct Kept {
 }
 
 impl Kept {
+    /// The state at exactly this place, if it is known.
+    #[must_use]
+    pub fn at(&self, wanted: u64) -> Option<&State> {
+        let stand = self.stand.as_ref().filter(|(at, _)| *at == wanted);
+        let stand = stand.map(|(_, state)| state);
+        stand.or_else(|| self.states.get(&wanted))
+    }
+
     /// The latest state that is known before `wanted`, and where it is.
-    pub(super) fn nearest(&self, wanted: u64) -> (u64, State) {
+    #[must_use]
+    pub fn nearest(&self, wanted: u64) -> (u64, State) {
         let kept = self.states.range(..=wanted).next_back();
         let kept = kept.map(|(at, state)| (*at, state));
         let stand = self.stand.as_ref().map(|(at, state)| (*at, state));
@@ -30,11 +39,13 @@ impl Kept {
         best.map_or_else(Default::default, |(at, state)| (at, state.clone()))
     }
 
-    pub(super) fn stand(&mut self, at: u64, state: &State) {
+    /// Keeps the one that was asked for last.
+    pub fn stand(&mut self, at: u64, state: &State) {
         self.stand = Some((at, state.clone()));
     }
 
-    pub(super) fn keep(&mut self, at: u64, state: &State) {
+    /// Keeps one on the way, if it is far enough from the others.
+    pub fn keep(&mut self, at: u64, state: &State) {
         let last = self.states.last_key_value().map_or(0, |(last, _)| *last);
         if at < last.saturating_add(self.stride.max(1)) {
             return;

@@ -1,15 +1,11 @@
 //! A window onto a long chain: the pages around the view, and nothing else.
 
-use std::collections::BTreeMap;
-use std::ops::Range;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::trace::event::Event;
+use super::ask::Row;
 
-/// Events in a page.
+/// Rows in a page.
 pub(super) const LENGTH: usize = 100;
-
-/// Pages kept on either side of the view.
-const KEPT: u64 = 2;
 
 /// The pages in memory.
 #[derive(Debug, Default)]
@@ -22,26 +18,28 @@ struct Page {
     /// How many events the session had when it was asked for.
     total: u64,
     /// What was read; nothing yet while it is on its way.
-    events: Option<Vec<Event>>,
+    rows: Option<Vec<Row>>,
 }
 
 impl Pages {
-    /// Which pages to ask for so that `view` can be shown; each is named by its first sequence
-    /// number. Forgets what is far away.
-    pub(super) fn ask(&mut self, view: Range<u64>, total: u64) -> Vec<u64> {
-        if view.is_empty() {
-            return Vec::new();
-        }
+    /// Which pages to ask for so that these events can be shown; each is named by its first sequence
+    /// number. Forgets what is far from all of them.
+    pub(super) fn ask(&mut self, view: impl Iterator<Item = u64>, total: u64) -> Vec<u64> {
         let length = LENGTH as u64;
-        let (first, last) = (view.start / length, (view.end - 1) / length);
-        let near = first.saturating_sub(KEPT)..=last + KEPT;
-        self.pages.retain(|number, _| near.contains(number));
+        let wanted: BTreeSet<u64> = view.map(|sequence| sequence / length).collect();
+        let near = |number: &u64| {
+            let around = number.saturating_sub(1)..=number.saturating_add(1);
+            wanted.range(around).next().is_some()
+        };
+        if !wanted.is_empty() {
+            self.pages.retain(|number, _| near(number));
+        }
         let mut asked = Vec::new();
-        for number in first..=last {
+        for number in wanted {
             if self.is_wanted(number, total) {
-                let events = self.pages.remove(&number).and_then(|page| page.events);
+                let rows = self.pages.remove(&number).and_then(|page| page.rows);
                 // What was read stays on screen until the rest is here.
-                self.pages.insert(number, Page { total, events });
+                self.pages.insert(number, Page { total, rows });
                 asked.push(number * length);
             }
         }
@@ -55,29 +53,30 @@ impl Pages {
                 let length = LENGTH as u64;
                 let had = page.total.min((number + 1) * length);
                 let has = total.min((number + 1) * length);
-                page.events.is_some() && has > had
+                page.rows.is_some() && has > had
             }
         }
     }
 
     /// A page is here.
-    pub(super) fn arrive(&mut self, from: u64, events: Vec<Event>) {
+    pub(super) fn arrive(&mut self, from: u64, rows: Vec<Row>) {
         if let Some(page) = self.pages.get_mut(&(from / LENGTH as u64)) {
-            page.events = Some(events);
+            page.rows = Some(rows);
         }
     }
 
-    /// The event with that sequence number, if it is in memory.
-    pub(super) fn get(&self, sequence: u64) -> Option<&Event> {
+    /// The row with that sequence number, if it is in memory.
+    pub(super) fn get(&self, sequence: u64) -> Option<&Row> {
         let page = self.pages.get(&(sequence / LENGTH as u64))?;
-        let mut events = page.events.as_ref()?.iter();
-        events.find(|event| event.sequence == sequence)
+        let rows = page.rows.as_ref()?;
+        let at = rows.binary_search_by_key(&sequence, |row| row.sequence);
+        rows.get(at.ok()?)
     }
 
     /// Whether the page of that sequence number was read.
     pub(super) fn is_read(&self, sequence: u64) -> bool {
         let page = self.pages.get(&(sequence / LENGTH as u64));
-        page.is_some_and(|page| page.events.is_some())
+        page.is_some_and(|page| page.rows.is_some())
     }
 
     /// Forgets everything.
@@ -108,5 +107,12 @@ mod tests {
             pages.ask(start..start + 40, 1_000_000);
         }
         assert!(pages.pages.len() <= 6);
+        for start in (0..1_000_000).step_by(100_000) {
+            pages.ask((0..40).map(|row| start + row * 1000), 1_000_000);
+        }
+        assert!(
+            pages.pages.len() <= 40,
+            "rows far apart, as a filter leaves them"
+        );
     }
 }

@@ -1,0 +1,118 @@
+//! The screen of the record without a terminal and without a runtime: for measurements alone.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
+use ratatui::layout::Rect;
+
+use super::app::App;
+use super::driver::record::read;
+use super::request::{Message, Request};
+use super::screen::trace::Ask;
+use super::theme::Look;
+use crate::base::clock::Timestamp;
+use crate::runtime::snapshot::Snapshot;
+use crate::runtime::{Reading, RecordedSession};
+
+/// A console that shows one session, painted into memory.
+pub struct Measured {
+    app: App,
+    terminal: Terminal<TestBackend>,
+    reading: Reading,
+    waiting: VecDeque<Ask>,
+}
+
+impl std::fmt::Debug for Measured {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Measured").finish_non_exhaustive()
+    }
+}
+
+impl Measured {
+    /// Opens a session. Nothing of it is read yet.
+    #[must_use]
+    pub fn open(reading: Reading, session: RecordedSession, (width, height): (u16, u16)) -> Self {
+        let area = Rect::new(0, 0, width, height);
+        let Ok(terminal) = Terminal::new(TestBackend::new(width, height));
+        let mut measured = Self {
+            app: App::new(Look::default(), Arc::new(Snapshot::empty()), area),
+            terminal,
+            reading,
+            waiting: VecDeque::new(),
+        };
+        measured.press(KeyCode::Char('2'));
+        measured.take(Message::Sessions(Ok(vec![session])));
+        measured.draw();
+        measured.press(KeyCode::Enter);
+        measured
+    }
+
+    /// Paints, as the driver does.
+    pub fn draw(&mut self) {
+        let now = Timestamp::from_micros(0);
+        let app = &self.app;
+        let Ok(painted) = self.terminal.draw(|frame| app.draw(frame, now));
+        let area = painted.area;
+        let _ = self.app.on_drawn(area, now);
+    }
+
+    /// A key.
+    pub fn press(&mut self, code: KeyCode) {
+        let key = KeyEvent::new(code, KeyModifiers::NONE);
+        let requests = self
+            .app
+            .on_event(&Event::Key(key), Timestamp::from_micros(0));
+        self.want(requests);
+    }
+
+    /// A text, letter by letter, and Enter.
+    pub fn type_line(&mut self, text: &str) {
+        for c in text.chars() {
+            self.press(KeyCode::Char(c));
+        }
+        self.press(KeyCode::Enter);
+    }
+
+    /// Answers the next question; tells whether there was one.
+    pub fn answer(&mut self) -> bool {
+        let Some(ask) = self.waiting.pop_front() else {
+            return false;
+        };
+        let told = read(&self.reading, ask);
+        self.take(Message::Read(told));
+        true
+    }
+
+    /// What is on the screen.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let cells = self.terminal.backend().buffer().content.iter();
+        cells.map(ratatui::buffer::Cell::symbol).collect()
+    }
+
+    fn take(&mut self, message: Message) {
+        let requests = self.app.on_message(message);
+        self.want(requests);
+    }
+
+    fn want(&mut self, requests: Vec<Request>) {
+        let ask = |request| match request {
+            Request::Read(ask) => Some(ask),
+            Request::Decide(_)
+            | Request::KeepDraft(..)
+            | Request::LoadSessions
+            | Request::LoadTrail { .. }
+            | Request::Edit(_)
+            | Request::Copy(_)
+            | Request::Verify
+            | Request::Notify(_)
+            | Request::Redraw
+            | Request::Suspend
+            | Request::Quit => None,
+        };
+        self.waiting.extend(requests.into_iter().filter_map(ask));
+    }
+}

@@ -1,0 +1,370 @@
+//! One event, whole: its envelope, its hashes, and its details as JSON that folds.
+//!
+//! Contract: however large an event is, only what is unfolded is laid out, at most [`MOST_LINES`] lines
+//! of it, and only when a key changed it. What is not laid out is said.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::ask::{Proof, Whole};
+use crate::base::text::{one_line, visible};
+use crate::console::cells::{break_exactly, counted};
+use crate::console::keymap::Motion;
+use crate::trace::jsonl;
+use crate::trace::outline::Fold;
+
+/// Most lines of an event that are laid out.
+const MOST_LINES: usize = 5_000;
+
+/// Longest text that is laid out; the rest is said, copied and exported.
+const MOST_TEXT: usize = 64 * 1024;
+
+/// Longest text that stands on one line before it is unfolded.
+const MOST_SHORT: usize = 400;
+
+/// One line.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Line {
+    pub(super) depth: usize,
+    pub(super) label: String,
+    /// Safe to show.
+    pub(super) value: String,
+    pub(super) fold: Option<Fold>,
+    pub(super) proof: Option<Proof>,
+    /// Where it is, for people: `.payload.items[3]`.
+    pub(super) path: String,
+    /// Where it is below the details, as a JSON pointer.
+    pointer: Option<String>,
+}
+
+/// How an event is looked at.
+#[derive(Debug, Default)]
+pub(super) struct Detail {
+    lines: Vec<Line>,
+    /// Whose fold is not as it is at first.
+    turned: BTreeSet<String>,
+    pub(super) at: usize,
+    /// Cells that a line has.
+    cells: usize,
+    /// Deceptive characters that are written out.
+    pub(super) escaped: usize,
+}
+
+impl Detail {
+    pub(super) fn lines(&self) -> &[Line] {
+        &self.lines
+    }
+
+    pub(super) fn line(&self) -> Option<&Line> {
+        self.lines.get(self.at)
+    }
+
+    /// Another event is shown.
+    pub(super) fn open(&mut self, whole: &Whole) {
+        self.turned.clear();
+        self.at = 0;
+        self.lay_out(whole);
+    }
+
+    /// Lines have that many cells; tells whether that is news.
+    pub(super) fn set_cells(&mut self, cells: usize) -> bool {
+        let news = self.cells != cells;
+        self.cells = cells;
+        news
+    }
+
+    pub(super) fn go(&mut self, motion: Motion) {
+        self.at = motion.from(self.at, self.lines.len());
+    }
+
+    /// Opens or closes a fold. To close what is not open goes up to what it is in.
+    pub(super) fn fold(&mut self, whole: &Whole, fold: Fold) {
+        let Some(line) = self.line().cloned() else {
+            return;
+        };
+        match line.fold {
+            Some(now) if now != fold => {
+                if !self.turned.remove(&line.path) {
+                    self.turned.insert(line.path);
+                }
+                self.lay_out(whole);
+            }
+            Some(_) | None => {
+                if fold == Fold::Closed {
+                    let mut above = self.lines.iter().take(self.at);
+                    let above = above.rposition(|above| above.depth < line.depth);
+                    self.at = above.unwrap_or(self.at);
+                }
+            }
+        }
+    }
+
+    /// The value of the chosen line as JSON, or as it stands.
+    pub(super) fn value(&self, whole: &Whole) -> Option<String> {
+        let line = self.line()?;
+        let Some(pointer) = &line.pointer else {
+            return Some(match line.path.as_str() {
+                ".hash" => whole.event.hash.to_string(),
+                ".previous_hash" => whole.event.previous_hash.to_string(),
+                _ => line.value.clone(),
+            });
+        };
+        if pointer.is_empty() {
+            return serde_json::to_string(&whole.event.payload).ok();
+        }
+        let value = at_pointer(whole, pointer)?;
+        Some(match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+    }
+
+    pub(super) fn lay_out(&mut self, whole: &Whole) {
+        let event = &whole.event;
+        let mut page = Page {
+            lines: Vec::new(),
+            turned: &self.turned,
+            cells: self.cells.max(20),
+            left_out: 0,
+            escaped: 0,
+        };
+        let parent = event.parent_span_id.as_ref();
+        page.plain("seq", "sequence", &event.sequence.to_string());
+        page.plain("type", "event_type", &event.event_type);
+        page.plain("time", "timestamp", &event.timestamp.to_string());
+        page.plain("span", "span_id", event.span_id.as_str());
+        let parent = parent.map_or("none", |id| id.as_str());
+        page.plain("parent", "parent_span_id", parent);
+        page.plain("trace", "trace_id", event.trace_id.as_str());
+        page.plain("event", "event_id", event.event_id.as_str());
+        page.proven(
+            "previous",
+            ".previous_hash",
+            &event.previous_hash.short(16),
+            &whole.link,
+        );
+        page.proven("hash", ".hash", &event.hash.short(16), &whole.own);
+        page.payload(whole);
+        if page.left_out > 0 {
+            let words = format!(
+                "{} not shown: y copies, E exports",
+                counted(page.left_out, "value")
+            );
+            page.push(0, "", &words, None, ".payload", None);
+        }
+        self.escaped = page.escaped;
+        self.lines = page.lines;
+        self.at = self.at.min(self.lines.len().saturating_sub(1));
+    }
+}
+
+/// The event as one line of JSON, as an export has it.
+pub(super) fn as_json(whole: &Whole) -> String {
+    jsonl::line(&whole.event)
+}
+
+fn at_pointer<'w>(whole: &'w Whole, pointer: &str) -> Option<&'w Value> {
+    let inside = pointer.strip_prefix('/')?;
+    let (first, rest) = inside.split_once('/').unwrap_or((inside, ""));
+    let value = whole.event.payload.get(&unescape(first))?;
+    if rest.is_empty() {
+        return Some(value);
+    }
+    value.pointer(&format!("/{rest}"))
+}
+
+fn unescape(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+/// Lines as they are laid out.
+struct Page<'t> {
+    lines: Vec<Line>,
+    turned: &'t BTreeSet<String>,
+    cells: usize,
+    left_out: usize,
+    escaped: usize,
+}
+
+/// Where a value is.
+struct Place {
+    depth: usize,
+    label: String,
+    path: String,
+    pointer: String,
+}
+
+impl Page<'_> {
+    fn plain(&mut self, label: &str, name: &str, value: &str) {
+        let value = self.safe(value);
+        self.push(0, label, &value, None, &format!(".{name}"), None);
+    }
+
+    fn proven(&mut self, label: &str, path: &str, value: &str, proof: &Proof) {
+        self.push(0, label, value, None, path, None);
+        if let Some(line) = self.lines.last_mut() {
+            line.proof = Some(proof.clone());
+        }
+    }
+
+    fn push(
+        &mut self,
+        depth: usize,
+        label: &str,
+        value: &str,
+        fold: Option<Fold>,
+        path: &str,
+        pointer: Option<&str>,
+    ) {
+        if self.lines.len() >= MOST_LINES {
+            self.left_out += 1;
+            return;
+        }
+        self.lines.push(Line {
+            depth,
+            label: label.to_owned(),
+            value: value.to_owned(),
+            fold,
+            proof: None,
+            path: path.to_owned(),
+            pointer: pointer.map(str::to_owned),
+        });
+    }
+
+    /// A text of somebody else's, cut and with everything hidden written out.
+    fn safe(&mut self, text: &str) -> String {
+        let cut: String = text.chars().take(MOST_SHORT).collect();
+        let shown = visible(&cut, crate::base::text::Lines::Escape);
+        self.escaped += shown.escaped;
+        shown.text
+    }
+
+    fn payload(&mut self, whole: &Whole) {
+        let payload = &whole.event.payload;
+        if whole.event.pruned {
+            let words = "dropped because they were old; the hash still covers them";
+            self.push(0, "payload", words, None, ".payload", None);
+            return;
+        }
+        let keys = format!("{{{}}}", counted(payload.len(), "key"));
+        let fold = self.fold_of(".payload", Fold::Open);
+        self.push(0, "payload", &keys, Some(fold), ".payload", Some(""));
+        if fold == Fold::Open {
+            for (name, value) in payload {
+                let place = Place::named(1, name, ".payload", "");
+                self.value(value, &place);
+            }
+        }
+    }
+
+    fn fold_of(&self, path: &str, first: Fold) -> Fold {
+        match (self.turned.contains(path), first) {
+            (false, first) => first,
+            (true, Fold::Open) => Fold::Closed,
+            (true, Fold::Closed) => Fold::Open,
+        }
+    }
+
+    fn value(&mut self, value: &Value, place: &Place) {
+        if self.lines.len() >= MOST_LINES {
+            self.left_out += 1;
+            return;
+        }
+        match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => {
+                let text = value.to_string();
+                self.leaf(place, &text, None);
+            }
+            Value::String(text) => self.text(text, place),
+            Value::Array(items) if items.is_empty() => self.leaf(place, "[]", None),
+            Value::Object(fields) if fields.is_empty() => self.leaf(place, "{}", None),
+            Value::Array(items) => {
+                let words = format!("[{}]", counted(items.len(), "item"));
+                if self.branch(place, &words) == Fold::Open {
+                    for (at, item) in items.iter().enumerate() {
+                        self.value(item, &place.item(at));
+                    }
+                }
+            }
+            Value::Object(fields) => {
+                let words = format!("{{{}}}", counted(fields.len(), "key"));
+                if self.branch(place, &words) == Fold::Open {
+                    for (name, field) in fields {
+                        let place =
+                            Place::named(place.depth + 1, name, &place.path, &place.pointer);
+                        self.value(field, &place);
+                    }
+                }
+            }
+        }
+    }
+
+    fn branch(&mut self, place: &Place, words: &str) -> Fold {
+        let fold = self.fold_of(&place.path, Fold::Closed);
+        self.leaf(place, words, Some(fold));
+        fold
+    }
+
+    fn leaf(&mut self, place: &Place, value: &str, fold: Option<Fold>) {
+        let pointer = Some(place.pointer.as_str());
+        self.push(place.depth, &place.label, value, fold, &place.path, pointer);
+    }
+
+    /// A text: on one line, or, where it does not fit there and is unfolded, on as many as it takes.
+    fn text(&mut self, text: &str, place: &Place) {
+        let shown = format!("\"{}\"", self.safe(text));
+        let room = self
+            .cells
+            .saturating_sub(place.depth * 2 + place.label.len() + 4);
+        if text.len() <= room && shown.len() <= room.max(8) {
+            self.leaf(place, &shown, None);
+            return;
+        }
+        let fold = self.fold_of(&place.path, Fold::Closed);
+        if fold == Fold::Closed {
+            self.leaf(place, &shown, Some(fold));
+            return;
+        }
+        let size = format!("{} bytes", text.len());
+        self.leaf(place, &size, Some(fold));
+        let end = text.floor_char_boundary(MOST_TEXT);
+        let (start, rest) = text.split_at(end);
+        let shown = visible(start, crate::base::text::Lines::Keep);
+        self.escaped += shown.escaped;
+        let cells = self.cells.saturating_sub(place.depth * 2 + 4).max(10);
+        for line in shown.text.split('\n') {
+            for row in break_exactly(line, cells) {
+                let pointer = Some(place.pointer.as_str());
+                self.push(place.depth + 1, "", row, None, &place.path, pointer);
+            }
+        }
+        if !rest.is_empty() {
+            let words = format!("{} more bytes: y copies, E exports", rest.len());
+            self.push(place.depth + 1, "", &words, None, &place.path, None);
+        }
+    }
+}
+
+impl Place {
+    fn named(depth: usize, name: &str, path: &str, pointer: &str) -> Self {
+        let cut: String = name.chars().take(64).collect();
+        let label = one_line(&cut);
+        let escaped = name.replace('~', "~0").replace('/', "~1");
+        Self {
+            depth,
+            path: format!("{path}.{label}"),
+            pointer: format!("{pointer}/{escaped}"),
+            label,
+        }
+    }
+
+    fn item(&self, at: usize) -> Self {
+        Self {
+            depth: self.depth + 1,
+            label: at.to_string(),
+            path: format!("{}[{at}]", self.path),
+            pointer: format!("{}/{at}", self.pointer),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! What is read for a session in view: asked for a window at a time, and taken in.
+
+use std::sync::Arc;
+
+use super::super::ask::{Ask, Found, Told, Whole};
+use super::super::pages;
+use super::{Fetched, Follow, Opened, Reading, Shown, Under};
+
+/// Events of an outline read at a time: some tens of milliseconds.
+const WINDOW: usize = 4_000;
+
+/// Events that a state is brought on by at a time.
+const FOLD_WINDOW: u64 = 4_000;
+
+/// Most numbers without an event that are looked at: a session that claims to have more is not read on.
+const MAX_MISSING: u64 = 1 << 20;
+
+/// Rows kept between the cursor and the edge of the view.
+const MARGIN: u64 = 2;
+
+impl Opened {
+    /// What came of an ask.
+    pub(in super::super) fn on_told(&mut self, told: Told) {
+        match told {
+            Told::Rows { from, rows, .. } => {
+                let rows = self.take(rows);
+                self.pages.arrive(from, rows.unwrap_or_default());
+            }
+            Told::Event {
+                sequence, event, ..
+            } => {
+                let event = self.take(event).flatten();
+                self.show(sequence, event);
+            }
+            Told::Outline { from, part, .. } => {
+                if self.reading == Reading::Asked {
+                    self.reading = Reading::Idle;
+                }
+                match self.take(part) {
+                    Some((window, state)) if from == self.outline.len() => {
+                        self.outline.extend(&window, self.session.events);
+                        self.kept.keep(self.outline.len(), &state);
+                        self.running = state;
+                        if self.outline.tally().missing > MAX_MISSING {
+                            self.reading = Reading::Stopped;
+                            self.problem = Some("most of this session is missing".to_owned());
+                        }
+                    }
+                    Some(_) => {}
+                    None => self.reading = Reading::Stopped,
+                }
+            }
+            Told::Fold { to, state, .. } => {
+                self.folding = Under::Idle;
+                if let Some(state) = self.take(state) {
+                    self.kept.stand(to, &state);
+                }
+            }
+            Told::Scan { ticket, part, .. } => {
+                let part = self.take(part);
+                self.on_scanned(ticket, part.as_ref());
+            }
+            Told::Compare { .. } | Told::Exported { .. } => {}
+        }
+    }
+
+    fn on_scanned(&mut self, ticket: u64, part: Option<&Found>) {
+        let total = self.total();
+        for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
+            match part {
+                _ if scan.ticket != ticket => {}
+                Some(found) => scan.arrive(found),
+                None => _ = scan.stop(total),
+            }
+        }
+        self.seek_hit();
+    }
+
+    /// What was read; a problem is shown until something is read again.
+    fn take<T>(&mut self, read: Result<T, String>) -> Option<T> {
+        match read {
+            Ok(read) => Some(read),
+            Err(problem) => {
+                self.problem = Some(problem);
+                None
+            }
+        }
+    }
+
+    fn show(&mut self, sequence: u64, event: Option<Box<Whole>>) {
+        let Some(shown) = self.whole.as_mut().filter(|it| it.sequence == sequence) else {
+            return;
+        };
+        shown.event = match event {
+            None => Fetched::Gone,
+            Some(whole) => {
+                self.detail.open(&whole);
+                Fetched::Here(whole)
+            }
+        };
+    }
+
+    /// Puts the cursor where it can be, the view around it, and asks for what is missing.
+    pub(in super::super) fn settle(&mut self) -> Vec<Ask> {
+        if self.follow == Follow::Tail {
+            let rows = self.rows();
+            let last = rows.len().checked_sub(1).and_then(|row| rows.get(row));
+            self.place = last.unwrap_or(0);
+        }
+        let rows = self.rows();
+        let row = rows.row_of(self.place);
+        let (place, count) = (rows.get(row), rows.len());
+        // A filter that has not come as far as the cursor says nothing about it yet.
+        let total = self.total();
+        let ahead = self
+            .filter
+            .as_ref()
+            .is_some_and(|scan| scan.is_looking(total) && scan.seen() <= self.place);
+        if !ahead {
+            self.place = place.unwrap_or(self.place);
+        }
+        let margin = MARGIN.min(self.visible.saturating_sub(1) / 2);
+        let lowest = (row + margin + 1).saturating_sub(self.visible);
+        let highest = row.saturating_sub(margin);
+        let most = count.saturating_sub(self.visible);
+        self.top = self.top.clamp(lowest.min(highest), highest).min(most);
+        self.wanted()
+    }
+
+    fn wanted(&mut self) -> Vec<Ask> {
+        let (session, total) = (self.id().clone(), self.total());
+        let view = self.top..self.top.saturating_add(self.visible.max(40));
+        let rows = self.rows();
+        let view: Vec<u64> = view.map_while(|row| rows.get(row)).collect();
+        let mut asks: Vec<Ask> = Vec::new();
+        for from in self.pages.ask(view.into_iter(), total) {
+            asks.push(Ask::Rows {
+                session: session.clone(),
+                from,
+                limit: pages::LENGTH,
+            });
+        }
+        if total > 0
+            && self
+                .whole
+                .as_ref()
+                .is_none_or(|it| it.sequence != self.place)
+        {
+            self.whole = Some(Shown {
+                sequence: self.place,
+                event: Fetched::UnderWay,
+            });
+            asks.push(Ask::Event {
+                session: session.clone(),
+                sequence: self.place,
+            });
+        }
+        for scan in [&mut self.filter, &mut self.search].into_iter().flatten() {
+            asks.extend(scan.ask(&session, total));
+        }
+        asks.extend(self.next_window());
+        asks.extend(self.next_fold());
+        asks
+    }
+
+    fn next_window(&mut self) -> Option<Ask> {
+        if self.reading != Reading::Idle || !self.is_reading() {
+            return None;
+        }
+        self.reading = Reading::Asked;
+        Some(Ask::Outline {
+            session: self.id().clone(),
+            from: self.outline.len(),
+            limit: WINDOW,
+            state: Arc::clone(&self.running),
+        })
+    }
+
+    fn next_fold(&mut self) -> Option<Ask> {
+        let wanted = self.place.saturating_add(1).min(self.total());
+        if wanted == self.outline.len() && self.kept.at(wanted).is_none() {
+            self.kept.stand(wanted, &self.running);
+        }
+        // What is being read passes there anyway.
+        let passes = self.is_reading() && wanted > self.outline.len();
+        let known = wanted == 0 || self.kept.at(wanted).is_some();
+        if self.folding == Under::Way || known || passes {
+            return None;
+        }
+        self.folding = Under::Way;
+        let (from, state) = self.kept.nearest(wanted);
+        Some(Ask::Fold {
+            session: self.id().clone(),
+            from,
+            to: wanted.min(from.saturating_add(FOLD_WINDOW)),
+            state: Arc::new(state),
+        })
+    }
+}

@@ -1,0 +1,188 @@
+//! The line in which something is typed: a filter, a search, a command, a file.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::base::text::is_deceptive;
+use crate::console::keymap::{Action, Scope, lookup};
+
+/// Longest text that can be typed.
+const MOST_CHARS: usize = 400;
+
+/// Texts that are remembered of each kind.
+const MOST_REMEMBERED: usize = 20;
+
+/// What a line is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Filter,
+    Search,
+    Command,
+    Export,
+}
+
+impl Purpose {
+    /// What stands before the text.
+    pub(super) fn label(self) -> &'static str {
+        match self {
+            Self::Filter => "filter> ",
+            Self::Search => "search> ",
+            Self::Command => ":",
+            Self::Export => "export to> ",
+        }
+    }
+}
+
+/// A line being typed.
+#[derive(Debug)]
+pub(super) struct Prompt {
+    pub(super) purpose: Purpose,
+    text: String,
+    /// Graphemes before the cursor.
+    cursor: usize,
+    /// How far back in what was typed before.
+    back: Option<usize>,
+    /// What is wrong with it.
+    pub(super) problem: Option<String>,
+}
+
+/// What a key made of a line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Typed {
+    Stays,
+    Closed,
+    Done(String),
+}
+
+impl Prompt {
+    pub(super) fn new(purpose: Purpose, text: &str) -> Self {
+        let mut prompt = Self {
+            purpose,
+            text: String::new(),
+            cursor: 0,
+            back: None,
+            problem: None,
+        };
+        prompt.set(text);
+        prompt
+    }
+
+    pub(super) fn on_key(&mut self, key: KeyEvent, past: &[String]) -> Typed {
+        match lookup(Scope::Line, key) {
+            Some(Action::Back) => return Typed::Closed,
+            Some(Action::Press) => return Typed::Done(self.text.clone()),
+            Some(Action::Up) => {
+                let back = self.back.map_or(0, |back| back + 1);
+                self.recall(back.min(past.len().saturating_sub(1)), past);
+                return Typed::Stays;
+            }
+            Some(Action::Down) => {
+                match self.back.and_then(|back| back.checked_sub(1)) {
+                    Some(back) => self.recall(back, past),
+                    None => self.set(""),
+                }
+                return Typed::Stays;
+            }
+            Some(_) | None => {}
+        }
+        self.edit(key);
+        Typed::Stays
+    }
+
+    fn recall(&mut self, back: usize, past: &[String]) {
+        if let Some(text) = past.get(back) {
+            self.set(text);
+            self.back = Some(back);
+        }
+    }
+
+    fn set(&mut self, text: &str) {
+        text.clone_into(&mut self.text);
+        self.cursor = text.graphemes(true).count();
+        self.back = None;
+        self.problem = None;
+    }
+
+    fn edit(&mut self, key: KeyEvent) {
+        let held = key.modifiers.difference(KeyModifiers::SHIFT);
+        let length = self.text.graphemes(true).count();
+        match key.code {
+            KeyCode::Char('u') if held == KeyModifiers::CONTROL => self.set(""),
+            KeyCode::Char(c) if held.is_empty() => self.insert(&c.to_string()),
+            KeyCode::Backspace if self.cursor > 0 => {
+                self.cursor -= 1;
+                self.remove();
+            }
+            KeyCode::Delete => self.remove(),
+            KeyCode::Left => self.cursor = self.cursor.saturating_sub(1),
+            KeyCode::Right => self.cursor = (self.cursor + 1).min(length),
+            KeyCode::Home => self.cursor = 0,
+            KeyCode::End => self.cursor = length,
+            _ => {}
+        }
+    }
+
+    /// Puts a text in; what would not show as itself is left out.
+    pub(super) fn insert(&mut self, text: &str) {
+        let room = MOST_CHARS.saturating_sub(self.text.chars().count());
+        let clean: String = text
+            .chars()
+            .filter(|&c| !is_deceptive(c))
+            .take(room)
+            .collect();
+        let (before, after) = self.parts();
+        let (before, text) = (
+            format!("{before}{clean}"),
+            format!("{before}{clean}{after}"),
+        );
+        self.cursor = before.graphemes(true).count();
+        self.text = text;
+        self.back = None;
+        self.problem = None;
+    }
+
+    fn remove(&mut self) {
+        let (before, after) = self.parts();
+        let rest: String = after.graphemes(true).skip(1).collect();
+        self.text = format!("{before}{rest}");
+        self.back = None;
+        self.problem = None;
+    }
+
+    /// What stands before the cursor, and what behind.
+    pub(super) fn parts(&self) -> (&str, &str) {
+        let mut places = self.text.grapheme_indices(true);
+        let at = places
+            .nth(self.cursor)
+            .map_or(self.text.len(), |(at, _)| at);
+        self.text.split_at(at)
+    }
+}
+
+/// What was typed before, the last first.
+#[derive(Debug, Default)]
+pub(super) struct Past {
+    filters: Vec<String>,
+    searches: Vec<String>,
+}
+
+impl Past {
+    pub(super) fn of(&self, purpose: Purpose) -> &[String] {
+        match purpose {
+            Purpose::Filter => &self.filters,
+            Purpose::Search => &self.searches,
+            Purpose::Command | Purpose::Export => &[],
+        }
+    }
+
+    pub(super) fn remember(&mut self, purpose: Purpose, text: &str) {
+        let texts = match purpose {
+            Purpose::Filter => &mut self.filters,
+            Purpose::Search => &mut self.searches,
+            Purpose::Command | Purpose::Export => return,
+        };
+        texts.retain(|known| known != text);
+        texts.insert(0, text.to_owned());
+        texts.truncate(MOST_REMEMBERED);
+    }
+}

@@ -1,0 +1,57 @@
+//! Which events the list has: all, those that no fold hides, or those that a filter wants.
+
+use super::scan::Scan;
+
+/// The rows of the list.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Rows<'o> {
+    /// Every event.
+    All(u64),
+    /// What no fold hides, and behind it what was not read into the outline yet.
+    Folded {
+        shown: &'o [u32],
+        read: u64,
+        total: u64,
+    },
+    /// What a filter wants.
+    Found(&'o Scan),
+}
+
+impl Rows<'_> {
+    /// How many there are.
+    pub(super) fn len(self) -> u64 {
+        match self {
+            Self::All(total) => total,
+            Self::Folded { shown, read, total } => shown.len() as u64 + (total - read),
+            Self::Found(scan) => scan.len() as u64,
+        }
+    }
+
+    /// The event of a row.
+    pub(super) fn get(self, row: u64) -> Option<u64> {
+        let place = usize::try_from(row).ok()?;
+        match self {
+            Self::All(total) => (row < total).then_some(row),
+            Self::Folded { shown, read, total } => match shown.get(place) {
+                Some(sequence) => Some(u64::from(*sequence)),
+                None => Some(row - shown.len() as u64 + read).filter(|at| *at < total),
+            },
+            Self::Found(scan) => scan.get(place),
+        }
+    }
+
+    /// The row of an event; of one that is hidden, the row it is hidden behind.
+    pub(super) fn row_of(self, sequence: u64) -> u64 {
+        let last = self.len().saturating_sub(1);
+        let row = match self {
+            Self::All(_) => sequence,
+            Self::Folded { shown, read, .. } if sequence < read => {
+                let before = shown.partition_point(|at| u64::from(*at) <= sequence);
+                before.saturating_sub(1) as u64
+            }
+            Self::Folded { shown, read, .. } => shown.len() as u64 + (sequence - read),
+            Self::Found(scan) => scan.rank(sequence) as u64,
+        };
+        row.min(last)
+    }
+}

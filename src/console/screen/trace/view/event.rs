@@ -1,0 +1,207 @@
+//! One event, whole.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::super::ask::Proof;
+use super::super::detail;
+use super::super::opened::{Fetched, Opened};
+use super::super::{Pane, Trace};
+use super::{centred, chosen};
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted, fit, width, wrap};
+use crate::console::theme::{Focus, Glyphs, Look, Mark, Meaning};
+use crate::trace::outline::Fold;
+
+/// Cells of a name at the outermost level.
+const LABEL: usize = 10;
+
+pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
+    let pane = Focus::from(trace.pane == Pane::Event);
+    let title = format!(" Event {} ", opened.place);
+    let mut block = look
+        .panel(pane)
+        .title(Line::styled(title, look.style(Meaning::Title)));
+    if opened.detail.escaped > 0 && opened.whole().is_some() {
+        let words = format!(
+            " ! {} written out ",
+            counted(opened.detail.escaped, "hidden character")
+        );
+        let words = Line::styled(words, look.style(Meaning::Warning));
+        block = block.title_bottom(words.right_aligned());
+    }
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let cells = usize::from(inner.width);
+    match opened.event() {
+        Fetched::UnderWay => {
+            let words = if opened.total() == 0 {
+                "no event"
+            } else {
+                "reading..."
+            };
+            frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
+        }
+        Fetched::Gone => {
+            let words = format!(
+                "The record has no event {}. It is missing: every number up to the last was given once.",
+                opened.place
+            );
+            let rows = wrap(&words, cells).into_iter();
+            let rows: Vec<Line> = rows
+                .map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .collect();
+            frame.render_widget(Paragraph::new(rows), inner);
+        }
+        Fetched::Here(_) => {
+            let small = inner.height < 8;
+            let below = if small { 0 } else { 2 };
+            let parts = [Constraint::Fill(1), Constraint::Length(below)];
+            let [top, bottom] = Layout::vertical(parts).areas(inner);
+            if small && pane == Focus::Elsewhere {
+                draw_short(opened, frame, top, look);
+            } else {
+                draw_lines(opened, pane, frame, top, look);
+            }
+            frame.render_widget(Paragraph::new(footing(trace, opened, cells, look)), bottom);
+        }
+    }
+}
+
+fn draw_lines(opened: &Opened, pane: Focus, frame: &mut Frame, area: Rect, look: Look) {
+    let cells = usize::from(area.width);
+    let lines = opened.detail.lines();
+    let visible = usize::from(area.height);
+    let top = centred(opened.detail.at, lines.len(), visible);
+    let shown = lines.iter().enumerate().skip(top).take(visible);
+    let shown: Vec<Line> = shown
+        .map(|(at, line)| {
+            let is = Focus::from(at == opened.detail.at && pane == Focus::Here);
+            chosen(row(line, cells, look), is, pane, look)
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(shown), area);
+}
+
+fn row(line: &detail::Line, cells: usize, look: Look) -> Line<'static> {
+    let fold = match (line.fold, look.glyphs) {
+        (None, _) => "",
+        (Some(Fold::Open), Glyphs::Rounded) => "▾ ",
+        (Some(Fold::Open), Glyphs::Ascii) => "v ",
+        (Some(Fold::Closed), Glyphs::Rounded) => "▸ ",
+        (Some(Fold::Closed), Glyphs::Ascii) => "> ",
+    };
+    let indent = " ".repeat((line.depth * 2).min(cells / 2));
+    let label = if line.depth == 0 && !line.label.is_empty() {
+        fit(&format!("{fold}{}", line.label), LABEL, look)
+    } else if line.label.is_empty() {
+        String::new()
+    } else {
+        let fold = if fold.is_empty() { "  " } else { fold };
+        format!("{fold}{}  ", clip(&line.label, cells / 2, look))
+    };
+    let (proof, proven) = match &line.proof {
+        None => (String::new(), Meaning::Text),
+        Some(Proof::Holds) => (" OK".to_owned(), Meaning::Passed),
+        Some(Proof::Fails(_)) => (" WRONG".to_owned(), Meaning::Denied),
+        Some(Proof::Unknown(_)) => (" pruned".to_owned(), Meaning::Dim),
+    };
+    let used = width(&indent) + width(&label) + width(&proof);
+    let value = fit(&line.value, cells.saturating_sub(used), look);
+    Line::from(vec![
+        Span::raw(indent),
+        Span::styled(label, look.style(Meaning::Label)),
+        Span::raw(value),
+        Span::styled(proof, look.style(proven)),
+    ])
+}
+
+/// Where the chosen value is, what is wrong with a hash, and the letters.
+fn footing(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let line = opened.detail.line();
+    let path = line.map_or("", |line| line.path.as_str());
+    let wrong = line.and_then(|line| match &line.proof {
+        Some(Proof::Fails(what)) => Some(one_line(what)),
+        Some(Proof::Unknown(what)) => Some((*what).to_owned()),
+        Some(Proof::Holds) | None => None,
+    });
+    let first = match wrong {
+        Some(what) => Line::styled(fit(&what, cells, look), look.style(Meaning::Warning)),
+        None if trace.pane != Pane::Event => {
+            Line::styled("Enter looks closer", look.style(Meaning::Dim))
+        }
+        None => Line::from(vec![
+            Span::styled("path ", look.style(Meaning::Dim)),
+            Span::styled(
+                clip(path, cells.saturating_sub(5), look),
+                look.style(Meaning::Key),
+            ),
+        ]),
+    };
+    vec![first, letters(trace, opened, cells, look)]
+}
+
+fn letters(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Line<'static> {
+    let here = trace
+        .bookmarks
+        .iter()
+        .filter(|(_, (id, _))| id == opened.id());
+    let here: Vec<_> = here
+        .map(|(letter, (_, at))| format!("{letter} {at}"))
+        .collect();
+    let words = if here.is_empty() {
+        "bookmarks none: m marks".to_owned()
+    } else {
+        format!("bookmarks {}", here.join("  "))
+    };
+    Line::styled(clip(&words, cells, look), look.style(Meaning::Dim))
+}
+
+/// The event in four rows: what it is, what its hashes prove, and its first details.
+fn draw_short(opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
+    let Some(whole) = opened.whole() else {
+        return;
+    };
+    let cells = usize::from(area.width);
+    let event = &whole.event;
+    let proof = |proof: &Proof| match proof {
+        Proof::Holds => ("OK", Meaning::Passed),
+        Proof::Fails(_) => ("WRONG", Meaning::Denied),
+        Proof::Unknown(_) => ("pruned", Meaning::Dim),
+    };
+    let (link, own) = (proof(&whole.link), proof(&whole.own));
+    let label = |text: &'static str| Span::styled(text, look.style(Meaning::Label));
+    let said = crate::trace::tell::sentence(event);
+    let hashes = Line::from(vec![
+        label("prev "),
+        Span::raw(format!(
+            "{}{} ",
+            event.previous_hash.short(8),
+            look.mark(Mark::Ellipsis)
+        )),
+        Span::styled(link.0, look.style(link.1)),
+        label("  hash "),
+        Span::raw(format!(
+            "{}{} ",
+            event.hash.short(8),
+            look.mark(Mark::Ellipsis)
+        )),
+        Span::styled(own.0, look.style(own.1)),
+        Span::styled(format!("  {}", event.timestamp), look.style(Meaning::Dim)),
+    ]);
+    let mut lines = vec![
+        Line::styled(clip(&said, cells, look), look.style(Meaning::Strong)),
+        hashes,
+    ];
+    let details = opened.detail.lines().iter().filter(|line| line.depth == 1);
+    let details: Vec<_> = details
+        .map(|line| format!("{} {}", line.label, line.value))
+        .collect();
+    let details = details.join("  ");
+    let cut: String = details.chars().take(cells * 4).collect();
+    let rows = crate::console::cells::wrap_within(&cut, cells, 2, look).into_iter();
+    lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Dim))));
+    frame.render_widget(Paragraph::new(lines), area);
+}

@@ -1,0 +1,45 @@
+//! The whole session on one line.
+
+use ratatui::text::Span;
+
+use super::super::Trace;
+use super::super::opened::Opened;
+use super::spans::meaning;
+use super::verdict;
+use crate::console::theme::{Glyphs, Look, Meaning};
+use crate::trace::outline::Marks;
+
+/// The session in at most so many cells: `!` denied or lapsed, `W` a gate waited, `*` signed, `X` gone or
+/// broken. The cursor is reversed.
+pub(super) fn line(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
+    let total = opened.total();
+    let count = (cells as u64).min(total).max(1);
+    let broken = verdict::broken_at(trace, opened.id());
+    let quiet = match look.glyphs {
+        Glyphs::Rounded => '·',
+        Glyphs::Ascii => '.',
+    };
+    let cell = |number: u64| {
+        let from = number * total / count;
+        let until = ((number + 1) * total / count).max(from + 1);
+        let marks = opened.outline.marks_in(from, until);
+        let here = (from..until).contains(&opened.place);
+        let is_broken = broken.is_some_and(|at| (from..until).contains(&at));
+        let (c, look_of) = if is_broken || marks.any(Marks::MISSING) {
+            ('X', Meaning::Denied)
+        } else if marks.any(Marks::DENY | Marks::LAPSED) {
+            ('!', meaning(marks))
+        } else if marks.any(Marks::SIGNED) {
+            ('*', Meaning::Passed)
+        } else if marks.any(Marks::WAIT) {
+            ('W', Meaning::Waiting)
+        } else if from < opened.outline.len() {
+            (quiet, Meaning::Dim)
+        } else {
+            (' ', Meaning::Dim)
+        };
+        let style = if here { Meaning::Selected } else { look_of };
+        Span::styled(c.to_string(), look.style(style))
+    };
+    (0..count).map(cell).collect()
+}

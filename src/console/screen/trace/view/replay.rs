@@ -1,0 +1,154 @@
+//! The whole session at a glance, where the replay stands in it, and what held there.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::super::Trace;
+use super::super::opened::{Opened, Play};
+use super::{Shape, apart, minimap};
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted, width};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::trace::replay::State;
+
+/// Most names of a list that are told.
+const MOST_NAMES: usize = 4;
+
+pub(super) fn draw(
+    trace: &Trace,
+    opened: &Opened,
+    frame: &mut Frame,
+    area: Rect,
+    shape: Shape,
+    look: Look,
+) {
+    match shape {
+        Shape::Wide => draw_panel(trace, opened, frame, area, look),
+        Shape::Stacked | Shape::Single => {
+            let cells = usize::from(area.width);
+            let mut words = format!(" {} ", position(opened));
+            if shape == Shape::Stacked {
+                let held = opened.state().map_or_else(String::new, in_short);
+                words = format!(
+                    "{words}{} {} ",
+                    look.mark(Mark::Bullet),
+                    clip(&held, cells / 3, look)
+                );
+            }
+            let map = minimap::line(trace, opened, cells.saturating_sub(width(&words) + 1), look);
+            let mut spans = vec![Span::styled(words, look.style(Meaning::Label))];
+            spans.extend(map);
+            frame.render_widget(Line::from(spans), area);
+        }
+    }
+}
+
+fn draw_panel(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
+    let title = Line::styled(" Replay ", look.style(Meaning::Title));
+    let block = look.panel(Focus::Elsewhere).title(title);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let cells = usize::from(inner.width);
+    let label = |text: &'static str| Span::styled(text, look.style(Meaning::Label));
+    let sums = sums(opened, look);
+    let room = cells.saturating_sub(9 + width(&sums) + 2);
+    let mut first = vec![label("SESSION  "), Span::raw(format!("{sums}  "))];
+    first.extend(minimap::line(trace, opened, room, look));
+    let stop = format!(
+        "{}   stop on: {} (s)   , . step   Space {}",
+        position(opened),
+        opened.stop_on.words(),
+        match opened.play {
+            Play::Paused => "plays",
+            Play::Playing(_) => "pauses",
+        }
+    );
+    let second = vec![
+        label("REPLAY   "),
+        Span::raw(clip(&stop, cells.saturating_sub(9), look)),
+    ];
+    let at = format!("STATE@{} ", opened.place);
+    let room = cells.saturating_sub(width(&at).max(9));
+    let (held, meaning) = held(opened, room, look);
+    let third = vec![
+        Span::styled(format!("{at:<9}"), look.style(Meaning::Label)),
+        Span::styled(held, look.style(meaning)),
+    ];
+    let lines: Vec<Line> = [first, second, third].into_iter().map(Line::from).collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+fn position(opened: &Opened) -> String {
+    let last = opened.total().saturating_sub(1);
+    let word = match opened.play {
+        Play::Paused => "paused",
+        Play::Playing(_) => "PLAYING",
+    };
+    format!("{word} at {} of {last}", opened.place)
+}
+
+fn sums(opened: &Opened, look: Look) -> String {
+    let tally = opened.outline.tally();
+    let count =
+        |number: u64, noun: &str| counted(usize::try_from(number).unwrap_or(usize::MAX), noun);
+    let parts = [
+        count(tally.waits, "gate"),
+        format!("{} signed", tally.signed),
+        format!("{} denied", tally.denied),
+        format!("{} lapsed", tally.lapsed),
+        format!("{} gone", tally.missing),
+    ];
+    apart(&parts, look)
+}
+
+/// What held at the cursor.
+fn held(opened: &Opened, cells: usize, look: Look) -> (String, Meaning) {
+    let Some(state) = opened.state() else {
+        return ("working it out...".to_owned(), Meaning::Dim);
+    };
+    let words = apart(&facts(state), look);
+    let meaning = if state.held.is_empty() {
+        Meaning::Text
+    } else {
+        Meaning::Waiting
+    };
+    (clip(&words, cells, look), meaning)
+}
+
+/// What is held, or else where the session stands.
+fn in_short(state: &State) -> String {
+    match state.held.first() {
+        None => state.phase.words().to_owned(),
+        Some(held) => format!("held: {}", one_line(&held.what)),
+    }
+}
+
+fn facts(state: &State) -> Vec<String> {
+    let names = |list: Vec<&str>| {
+        let more = list.len().saturating_sub(MOST_NAMES);
+        let first = list.iter().take(MOST_NAMES);
+        let mut words = first
+            .map(|name| one_line(name))
+            .collect::<Vec<_>>()
+            .join(", ");
+        if list.is_empty() {
+            "none".clone_into(&mut words);
+        } else if more > 0 {
+            words = format!("{words} +{more}");
+        }
+        words
+    };
+    let held = state.held.iter().map(|held| held.what.as_str()).collect();
+    let unlocked = state.unlocked.iter().map(String::as_str).collect();
+    let locked = state.locked.iter().map(String::as_str).collect();
+    let contexts = state.contexts.keys().map(String::as_str).collect();
+    vec![
+        state.phase.words().to_owned(),
+        format!("held: {}", names(held)),
+        format!("unlocked: {}", names(unlocked)),
+        format!("locked: {}", names(locked)),
+        format!("contexts: {}", names(contexts)),
+    ]
+}

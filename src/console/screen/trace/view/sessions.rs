@@ -1,0 +1,204 @@
+//! The sessions on record.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::super::{Listing, Pane, Trace};
+use super::time::lasting;
+use super::{centred, chosen, is_verifying, verdict};
+use crate::base::text::one_line;
+use crate::console::cells::{clip, coordinate, fit, width, wrap};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::runtime::RecordedSession;
+
+/// From this width on, when it began and how long it took are shown.
+const WITH_TIME: usize = 96;
+const EVENTS: usize = 10;
+const STATE: usize = 6;
+const VERDICT: usize = 15;
+
+pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
+    let focus = Focus::from(trace.pane == Pane::Sessions);
+    let title = Line::styled(" Sessions ", look.style(Meaning::Title));
+    let count = Line::styled(
+        format!(" {} ", trace.sessions.len()),
+        look.style(Meaning::Dim),
+    );
+    let block = look.panel(focus).title(title).title(count.right_aligned());
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let cells = usize::from(inner.width);
+    if trace.sessions.is_empty() {
+        frame.render_widget(Paragraph::new(empty(trace, cells, look)), inner);
+        return;
+    }
+    let below = log_lines(trace, cells, look);
+    let parts = [
+        Constraint::Fill(1),
+        Constraint::Length(coordinate(below.len())),
+    ];
+    let [list, bottom] = Layout::vertical(parts).areas(inner);
+    frame.render_widget(Paragraph::new(below), bottom);
+    let columns = Columns::of(cells);
+    let mut lines = vec![columns.head(look)];
+    let visible = usize::from(list.height.saturating_sub(1));
+    let place = trace.session_place();
+    let top = centred(place, trace.sessions.len(), visible);
+    for (at, session) in trace.sessions.iter().enumerate().skip(top).take(visible) {
+        let is = Focus::from(at == place);
+        lines.push(chosen(
+            columns.row(trace, session, is, look),
+            is,
+            focus,
+            look,
+        ));
+    }
+    frame.render_widget(Paragraph::new(lines), list);
+}
+
+fn empty(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let (text, meaning) = match (&trace.problem, trace.listing) {
+        (Some(problem), _) => (
+            format!("! {}. r reads it again.", one_line(problem)),
+            Meaning::Error,
+        ),
+        (None, Listing::Here) => (
+            "No records yet. They come from agents: every session, request and decision is one. \
+             Try: cra demo"
+                .to_owned(),
+            Meaning::Dim,
+        ),
+        (None, Listing::Never | Listing::Asked | Listing::Outdated) => {
+            ("reading the record...".to_owned(), Meaning::Dim)
+        }
+    };
+    let rows = wrap(&text, cells).into_iter();
+    rows.map(|row| Line::styled(row, look.style(meaning)))
+        .collect()
+}
+
+/// What was found about the log over all sessions, and what went wrong.
+fn log_lines(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let (words, meaning) = match (&trace.problem, &trace.log) {
+        (Some(problem), _) => (format!("! {}", one_line(problem)), Meaning::Error),
+        (None, _) if is_verifying(trace) => (
+            "VERIFYING every chain and the log over them... Esc stops waiting".to_owned(),
+            Meaning::Waiting,
+        ),
+        (None, Some(log)) => {
+            let meaning = if log.verdict.is_sound() {
+                Meaning::Passed
+            } else {
+                Meaning::Denied
+            };
+            let key = log
+                .key
+                .as_ref()
+                .map_or_else(String::new, |_| ", signed".to_owned());
+            (
+                format!(
+                    "log over all sessions{key}: {}",
+                    one_line(&log.verdict.to_string())
+                ),
+                meaning,
+            )
+        }
+        (None, None) => ("v verifies every chain".to_owned(), Meaning::Dim),
+    };
+    let words = crate::console::cells::wrap_within(&words, cells, 3, look).into_iter();
+    let mut lines = vec![Line::default()];
+    lines.extend(words.map(|row| Line::styled(row, look.style(meaning))));
+    lines
+}
+
+/// How wide the columns are; a time that has none is not shown.
+struct Columns {
+    agent: usize,
+    session: usize,
+    times: Option<()>,
+}
+
+impl Columns {
+    fn of(cells: usize) -> Self {
+        let times = (cells >= WITH_TIME).then_some(());
+        let fixed = 2 + EVENTS + STATE + VERDICT + 4 + times.map_or(0, |()| 20 + 8);
+        let rest = cells.saturating_sub(fixed);
+        let session = (rest * 3 / 5).min(36);
+        Self {
+            agent: rest.saturating_sub(session),
+            session,
+            times,
+        }
+    }
+
+    fn head(&self, look: Look) -> Line<'static> {
+        let times = self.times.map_or_else(String::new, |()| {
+            format!("{:<20}{:>7} ", "STARTED", "LASTED")
+        });
+        let text = format!(
+            "  {} {} {times}{:>EVENTS$} {:<STATE$} {:<VERDICT$}",
+            fit("AGENT", self.agent, look),
+            fit("SESSION", self.session, look),
+            "EVENTS",
+            "STATE",
+            "VERDICT"
+        );
+        Line::styled(text, look.style(Meaning::Dim))
+    }
+
+    fn row(
+        &self,
+        trace: &Trace,
+        session: &RecordedSession,
+        is: Focus,
+        look: Look,
+    ) -> Line<'static> {
+        let mark = match is {
+            Focus::Here => "> ",
+            Focus::Elsewhere => "  ",
+        };
+        let (state, meaning) = if session.ended {
+            ("ended", Meaning::Dim)
+        } else {
+            ("live", Meaning::Waiting)
+        };
+        let (verdict, proven) = verdict::short(trace, &session.session);
+        let times = self.times.map_or_else(String::new, |()| {
+            let started = session.started_at.to_string().replace('T', " ");
+            let started: String = started.chars().take(19).collect();
+            let lasted = session.last_at.micros() - session.started_at.micros();
+            format!("{started} {:>7} ", lasting(lasted))
+        });
+        Line::from(vec![
+            Span::raw(mark),
+            Span::styled(
+                format!("{} ", fit(&one_line(&session.agent), self.agent, look)),
+                look.style(Meaning::Strong),
+            ),
+            Span::raw(format!(
+                "{} ",
+                tail(session.session.as_str(), self.session, look)
+            )),
+            Span::styled(times, look.style(Meaning::Dim)),
+            Span::raw(format!("{:>EVENTS$} ", session.events)),
+            Span::styled(format!("{state:<STATE$} "), look.style(meaning)),
+            Span::styled(
+                fit(&clip(&verdict, VERDICT, look), VERDICT, look),
+                look.style(proven),
+            ),
+        ])
+    }
+}
+
+/// A name in its column; where it is too long, its end, because its beginning is a time.
+fn tail(name: &str, cells: usize, look: Look) -> String {
+    if width(name) <= cells {
+        return fit(name, cells, look);
+    }
+    let keep = cells.saturating_sub(1);
+    let skip = name.chars().count().saturating_sub(keep);
+    let end: String = name.chars().skip(skip).collect();
+    format!("{}{end}", look.mark(Mark::Ellipsis))
+}

@@ -1,0 +1,119 @@
+//! Spans of time on a line, and in words of at most seven cells.
+
+use crate::console::theme::{Glyphs, Look};
+use crate::trace::outline::Marks;
+
+/// A time that what began took.
+pub(super) fn lasting(us: i64) -> String {
+    let (ms, seconds) = (us / 1000, us / 1_000_000);
+    let (minutes, hours, days) = (seconds / 60, seconds / 3600, seconds / 86_400);
+    if us < 1000 {
+        "<1ms".to_owned()
+    } else if ms < 1000 {
+        format!("{ms}ms")
+    } else if seconds < 100 {
+        format!("{seconds}.{}s", ms % 1000 / 100)
+    } else if minutes < 100 {
+        format!("{minutes}m{:02}s", seconds % 60)
+    } else if hours < 48 {
+        format!("{hours}h{:02}m", minutes % 60)
+    } else {
+        format!("{days}d{:02}h", hours % 24)
+    }
+}
+
+/// The stretch of time that the rows on screen cover.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Axis {
+    pub(super) start_us: i64,
+    pub(super) end_us: i64,
+    pub(super) cells: usize,
+}
+
+impl Axis {
+    fn cell(self, at_us: i64) -> usize {
+        let whole = u64::try_from(self.end_us.saturating_sub(self.start_us)).unwrap_or(0);
+        let part = at_us.clamp(self.start_us, self.end_us) - self.start_us;
+        let part = u64::try_from(part).unwrap_or(0);
+        let last = self.cells.saturating_sub(1);
+        let cell = u128::from(part) * (last as u128) / u128::from(whole.max(1));
+        usize::try_from(cell).unwrap_or(last).min(last)
+    }
+
+    /// What lasts from `start_us` on for `lasts_us`, in exactly as many cells as there are.
+    pub(super) fn bar(self, start_us: i64, lasts_us: i64, marks: Marks, look: Look) -> String {
+        let end_us = start_us.saturating_add(lasts_us);
+        let (first, last) = (self.cell(start_us), self.cell(end_us));
+        let goes_on = end_us > self.end_us;
+        let mut bar = " ".repeat(first);
+        let length = last - first + 1;
+        match (look.glyphs, length) {
+            (_, 1) => bar.push_str(point(marks, look)),
+            (Glyphs::Rounded, _) => {
+                bar.push('╺');
+                bar.push_str(&"━".repeat(length - 2));
+                bar.push(if goes_on { '▸' } else { '╸' });
+            }
+            (Glyphs::Ascii, _) => {
+                bar.push('[');
+                bar.push_str(&"=".repeat(length - 2));
+                bar.push(if goes_on { '>' } else { ']' });
+            }
+        }
+        bar.push_str(&" ".repeat(self.cells.saturating_sub(last + 1)));
+        bar
+    }
+}
+
+/// A moment on the line.
+fn point(marks: Marks, look: Look) -> &'static str {
+    let denied = marks.any(Marks::DENY | Marks::LAPSED | Marks::ERROR | Marks::MISSING);
+    match (denied, marks.any(Marks::SIGNED), look.glyphs) {
+        (true, _, _) => "!",
+        (false, true, _) => "*",
+        (false, false, Glyphs::Rounded) => "╻",
+        (false, false, Glyphs::Ascii) => "|",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_read_at_a_glance() {
+        let of = [
+            400,
+            4_000,
+            12_100_000,
+            130_000_000,
+            7_500_000_000,
+            187_200_000_000,
+        ];
+        let of = of.map(lasting);
+        assert_eq!(of, ["<1ms", "4ms", "12.1s", "2m10s", "2h05m", "2d04h"]);
+        assert!(of.iter().all(|text| text.len() <= 7));
+    }
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share_and_never_wider_than_the_line() {
+        let axis = Axis {
+            start_us: 0,
+            end_us: 9,
+            cells: 10,
+        };
+        let look = Look {
+            glyphs: Glyphs::Ascii,
+            ..Look::default()
+        };
+        let bar = |start, lasts| axis.bar(start, lasts, Marks::NONE, look);
+        assert_eq!(bar(0, 9), "[========]");
+        assert_eq!(bar(2, 3), "  [==]    ");
+        assert_eq!(bar(4, 0), "    |     ");
+        assert_eq!(bar(7, 90), "       [=>");
+        assert_eq!(bar(-5, 1), "|         ");
+        assert_eq!(axis.bar(9, 0, Marks::DENY, look), "         !");
+        let none = Axis { end_us: 0, ..axis };
+        assert_eq!(none.bar(0, 0, Marks::NONE, look), "|         ");
+    }
+}

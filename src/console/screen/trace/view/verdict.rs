@@ -1,0 +1,200 @@
+//! What is proven of a session, in words.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Paragraph;
+
+use super::super::Trace;
+use super::super::opened::Opened;
+use super::{Shape, is_verifying};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted, width, wrap_within};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::runtime::snapshot::{Elsewhere, Snapshot};
+use crate::trace::verify::{Checked, Verdict};
+
+/// What is proven of one event, as a letter: witnessed, sealed, neither, or wrong.
+pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (char, Meaning) {
+    let Some(checked) = trace.checked.get(session) else {
+        return (' ', Meaning::Dim);
+    };
+    match &checked.verdict {
+        Verdict::Holds(proven) if sequence < proven.witnessed => ('W', Meaning::Passed),
+        Verdict::Holds(proven) if sequence < proven.sealed => ('S', Meaning::Passed),
+        Verdict::Holds(proven) if sequence < proven.count => ('?', Meaning::Waiting),
+        Verdict::Diverged { sequence: at, .. } | Verdict::Broken { sequence: at, .. } => {
+            match sequence.cmp(at) {
+                std::cmp::Ordering::Less => (' ', Meaning::Dim),
+                std::cmp::Ordering::Equal => ('X', Meaning::Denied),
+                std::cmp::Ordering::Greater => ('?', Meaning::Warning),
+            }
+        }
+        Verdict::Truncated { found, .. } if sequence + 1 == *found => ('X', Meaning::Denied),
+        Verdict::Holds(_) | Verdict::Truncated { .. } => (' ', Meaning::Dim),
+    }
+}
+
+/// Where a session's chain breaks.
+pub(super) fn broken_at(trace: &Trace, session: &SessionId) -> Option<u64> {
+    match trace.checked.get(session)?.verdict {
+        Verdict::Holds(_) => None,
+        Verdict::Diverged { sequence, .. } | Verdict::Broken { sequence, .. } => Some(sequence),
+        Verdict::Truncated { found, .. } => Some(found.saturating_sub(1)),
+    }
+}
+
+/// The verdict of a session in one word or two, for the list.
+pub(super) fn short(trace: &Trace, session: &SessionId) -> (String, Meaning) {
+    match trace.checked.get(session) {
+        None if is_verifying(trace) => ("checking".to_owned(), Meaning::Waiting),
+        None => ("not verified".to_owned(), Meaning::Dim),
+        Some(checked) => {
+            let word = checked.verdict.word();
+            match &checked.verdict {
+                Verdict::Holds(proven) => match proven.tail() {
+                    0 => (word.to_owned(), Meaning::Passed),
+                    tail => (format!("{word} {tail}"), Meaning::Waiting),
+                },
+                Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => {
+                    (word.to_owned(), Meaning::Denied)
+                }
+            }
+        }
+    }
+}
+
+/// What was found, and what that means.
+fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
+    if let Some(problem) = opened.problem.as_ref().or(trace.problem.as_ref()) {
+        let words = "The record could not be read there. r reads it again.";
+        return (
+            format!("! {}", one_line(problem)),
+            words.to_owned(),
+            Meaning::Error,
+        );
+    }
+    if is_verifying(trace) {
+        let events: u64 = trace.sessions.iter().map(|it| it.events).sum();
+        let events = counted(usize::try_from(events).unwrap_or(usize::MAX), "event");
+        let sessions = counted(trace.sessions.len(), "session");
+        let found = format!("VERIFYING {events} of {sessions}...");
+        let words = "Every hash is worked out anew. Esc stops waiting for it.";
+        return (found, words.to_owned(), Meaning::Waiting);
+    }
+    let Some(checked) = trace.checked.get(opened.id()) else {
+        let words = "v reads every event again and works out every hash.";
+        return (
+            "not verified yet".to_owned(),
+            words.to_owned(),
+            Meaning::Dim,
+        );
+    };
+    let newer = opened.total().saturating_sub(checked.events);
+    let newer = match newer {
+        0 => String::new(),
+        newer => format!(", {newer} newer not verified yet"),
+    };
+    let (meaning, said) = means(checked);
+    (
+        format!("{}{newer}", one_line(&checked.to_string())),
+        said,
+        meaning,
+    )
+}
+
+fn means(checked: &Checked) -> (Meaning, String) {
+    match &checked.verdict {
+        Verdict::Holds(proven) => match proven.tail() {
+            0 => (
+                Meaning::Passed,
+                "A signed head covers every event: none was changed, put in or cut off.".to_owned(),
+            ),
+            1 => (
+                Meaning::Waiting,
+                "No signed head covers the last event yet: were it cut off, nobody could tell until the next seal."
+                    .to_owned(),
+            ),
+            tail => (
+                Meaning::Waiting,
+                format!(
+                    "No signed head covers the last {tail} yet: were they cut off, nobody could tell until the next seal."
+                ),
+            ),
+        },
+        Verdict::Diverged { sequence, .. } => (
+            Meaning::Denied,
+            format!("The chain holds in itself, but it is not the one that was sealed: from event {sequence} on it was written anew."),
+        ),
+        Verdict::Truncated { .. } => (
+            Meaning::Denied,
+            "The end of this session was cut off: signed heads cover events that are not there any more."
+                .to_owned(),
+        ),
+        Verdict::Broken { sequence, .. } => (
+            Meaning::Denied,
+            format!("Event {sequence} was changed, or something before it was taken out. Nothing from there on is proven."),
+        ),
+    }
+}
+
+/// How far the log is signed.
+fn head(snapshot: &Snapshot) -> String {
+    let head = &snapshot.chain.head;
+    let kept = match &head.elsewhere {
+        Elsewhere::Nowhere => "",
+        Elsewhere::Kept => ", head kept elsewhere",
+        Elsewhere::Failed { .. } => ", head NOT kept elsewhere",
+    };
+    match head.signed {
+        0 => String::new(),
+        signed => format!("log signed to entry {signed}{kept}"),
+    }
+}
+
+pub(super) fn draw(
+    trace: &Trace,
+    snapshot: &Snapshot,
+    opened: &Opened,
+    frame: &mut Frame,
+    area: Rect,
+    shape: Shape,
+    look: Look,
+) {
+    let (found, said, meaning) = words(trace, opened);
+    let style = look.style(meaning);
+    match shape {
+        Shape::Wide => {
+            let title = Line::styled(" Verify ", look.style(Meaning::Title));
+            let mut block = look.panel(Focus::Elsewhere).title(title);
+            let head = head(snapshot);
+            if !head.is_empty() {
+                let head = Line::styled(format!(" {head} "), look.style(Meaning::Dim));
+                block = block.title(head.right_aligned());
+            }
+            let inner = block.inner(area);
+            frame.render_widget(block, area);
+            let cells = usize::from(inner.width);
+            let one = format!("{found}. {said}");
+            let rows = if width(&found) > cells {
+                wrap_within(&one, cells, 2, look)
+            } else {
+                vec![found, clip(&said, cells, look)]
+            };
+            let mut lines: Vec<Line> = rows.into_iter().map(Line::from).collect();
+            if let Some(first) = lines.first_mut() {
+                *first = std::mem::take(first).style(style);
+            }
+            frame.render_widget(Paragraph::new(lines), inner);
+        }
+        Shape::Stacked | Shape::Single => {
+            let cells = usize::from(area.width).saturating_sub(2);
+            let words = format!("{found} {} {said}", look.mark(Mark::Bullet));
+            let rows = wrap_within(&words, cells, usize::from(area.height), look);
+            let lines = rows.into_iter().map(|row| Line::from(format!(" {row}")));
+            let lines: Vec<Line> = lines.collect();
+            frame.render_widget(Paragraph::new(lines).style(style), area);
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! How the record looks, in every state, at three sizes.
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+
+use super::archive::Archive;
+use super::fixture::{busy, idle};
+use super::stage::Stage;
+use crate::console::request::Message;
+use crate::console::theme::{Colour, Glyphs, Look};
+use crate::trace::verify::{Checked, Report, Verdict};
+
+const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
+
+/// A picture of the same state at every size.
+fn at_every_size(name: &str, session: Option<&str>, act: impl Fn(&Archive, &mut Stage)) {
+    let archive = Archive::sample();
+    for size in SIZES {
+        let mut stage = Stage::new(busy(), size);
+        match session {
+            Some(session) => archive.open(&mut stage, session),
+            None => _ = archive.press(&mut stage, KeyCode::Char('2')),
+        }
+        act(&archive, &mut stage);
+        assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), stage.text());
+    }
+}
+
+#[test]
+fn sessions() {
+    at_every_size("sessions", None, |archive, stage| {
+        stage.message(archive.checked(1));
+    });
+}
+
+#[test]
+fn a_session_as_a_tree_over_time() {
+    at_every_size("spans", Some("s-09"), |archive, stage| {
+        stage.message(archive.checked(2));
+        archive.keys(stage, "jjjjjjjjj");
+    });
+}
+
+#[test]
+fn styles() {
+    let archive = Archive::sample();
+    let mut stage = Stage::new(busy(), (120, 36));
+    archive.open(&mut stage, "s-09");
+    stage.message(archive.checked(2));
+    archive.keys(&mut stage, "jjjjjjjjj");
+    assert_snapshot!(stage.picture());
+}
+
+#[test]
+fn folded_to_a_level() {
+    at_every_size("folded", Some("s-09"), |archive, stage| {
+        archive.keys(stage, "z");
+    });
+}
+
+#[test]
+fn an_event_with_a_fold_open() {
+    at_every_size("event", Some("s-09"), |archive, stage| {
+        archive.keys(stage, "jjjjjjjjjmb");
+        archive.press(stage, KeyCode::Enter);
+        archive.press(stage, KeyCode::End);
+        archive.keys(stage, "kkk");
+        archive.press(stage, KeyCode::Enter);
+        archive.keys(stage, "jj");
+    });
+}
+
+#[test]
+fn a_filter() {
+    at_every_size("filter", Some("s-09"), |archive, stage| {
+        archive.enter(stage, 'f', "type:checkpoint|risk actor:o2");
+    });
+}
+
+#[test]
+fn a_filter_that_hides_everything() {
+    at_every_size("filter_none", Some("s-09"), |archive, stage| {
+        archive.enter(stage, 'f', "actor:nobody");
+    });
+}
+
+#[test]
+fn a_filter_that_is_none() {
+    at_every_size("filter_wrong", Some("s-09"), |archive, stage| {
+        archive.enter(stage, 'f', "type:action colour:red");
+    });
+}
+
+#[test]
+fn a_search() {
+    at_every_size("search", Some("s-09"), |archive, stage| {
+        archive.enter(stage, '/', "HIGH-RISK");
+        archive.keys(stage, "n");
+    });
+}
+
+#[test]
+fn two_sessions_compared() {
+    at_every_size("compared", Some("s-09"), |archive, stage| {
+        archive.keys(stage, "D");
+        archive.press(stage, KeyCode::Home);
+        archive.press(stage, KeyCode::Enter);
+    });
+}
+
+#[test]
+fn a_broken_chain() {
+    at_every_size("broken", Some("s-09"), |archive, stage| {
+        let session = "s-09".parse().unwrap();
+        let verdict = Verdict::Broken {
+            sequence: 6,
+            what: "hash does not match the content".to_owned(),
+        };
+        let chains = vec![Checked {
+            session,
+            events: 15,
+            pruned: 0,
+            verdict,
+        }];
+        stage.message(Message::Verified(Ok(Report { log: None, chains })));
+        archive.keys(stage, ":");
+        stage.type_text("seek 6");
+        archive.press(stage, KeyCode::Enter);
+    });
+}
+
+#[test]
+fn hostile_text() {
+    at_every_size("hostile", Some("s-12"), |archive, stage| {
+        archive.keys(stage, "j");
+        archive.press(stage, KeyCode::Enter);
+        archive.press(stage, KeyCode::End);
+        archive.keys(stage, "kk");
+        archive.press(stage, KeyCode::Enter);
+        archive.press(stage, KeyCode::End);
+    });
+}
+
+#[test]
+fn an_event_that_was_taken_out() {
+    let mut archive = Archive::sample();
+    archive.spoil("s-09", |chain| _ = chain.remove(5));
+    for size in SIZES {
+        let mut stage = Stage::new(busy(), size);
+        archive.open(&mut stage, "s-09");
+        archive.keys(&mut stage, "jjjjj");
+        assert_snapshot!(format!("gone_{}x{}", size.0, size.1), stage.text());
+    }
+}
+
+#[test]
+fn nothing_on_record_and_a_record_that_cannot_be_read() {
+    for size in SIZES {
+        let mut stage = Stage::new(idle(), size);
+        stage.press(KeyCode::Char('2'));
+        stage.shows("reading the record...");
+        stage.message(Message::Sessions(Ok(vec![])));
+        assert_snapshot!(format!("empty_{}x{}", size.0, size.1), stage.text());
+        stage.press(KeyCode::Char('r'));
+        stage.message(Message::Sessions(Err("disk I/O error".to_owned())));
+        assert_snapshot!(format!("error_{}x{}", size.0, size.1), stage.text());
+    }
+}
+
+#[test]
+fn plain_characters_and_no_colour() {
+    let archive = Archive::sample();
+    let look = Look {
+        glyphs: Glyphs::Ascii,
+        colour: Colour::Plain,
+    };
+    for size in SIZES {
+        let mut stage = Stage::with_look(busy(), size, look);
+        archive.open(&mut stage, "s-09");
+        stage.message(archive.checked(2));
+        archive.keys(&mut stage, "jjjj");
+        assert!(stage.text().is_ascii(), "{}", stage.text());
+        assert_snapshot!(format!("ascii_{}x{}", size.0, size.1), stage.text());
+    }
+}

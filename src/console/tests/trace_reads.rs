@@ -1,0 +1,248 @@
+//! What is read of a long session, how much at a time, and what becomes of it when it is late.
+
+use ratatui::crossterm::event::KeyCode;
+use serde_json::json;
+
+use super::archive::{Archive, asks};
+use super::fixture::busy;
+use super::stage::Stage;
+use crate::console::driver::record::{Left, Until, read};
+use crate::console::request::{Message, Request};
+use crate::console::screen::trace::{Ask, Told};
+use crate::trace::export::Format;
+
+/// A session of 12,000 events, every hundredth of them a gate.
+fn long() -> Archive {
+    let mut archive = Archive::default();
+    archive.add(
+        "s-2",
+        "other-bot",
+        &[(0, "session_started", None, json!({}))],
+    );
+    let events: Vec<_> = (0..12_000)
+        .map(|at| match at {
+            0 => (0, "session_started", None, json!({ "agent_type": "bot" })),
+            at if at % 100 == 0 => (
+                at,
+                "checkpoint_triggered",
+                Some(0),
+                json!({ "mode": "blocking", "checkpoint_id": format!("g-{at}") }),
+            ),
+            at => (at, "input_received", Some(0), json!({ "source": "user" })),
+        })
+        .collect();
+    archive.add("s-1", "bot", &events);
+    archive
+}
+
+/// The long session, opened, with nothing answered yet.
+fn opened(archive: &Archive) -> (Stage, Vec<Request>) {
+    let mut stage = Stage::new(busy(), (120, 36));
+    archive.press(&mut stage, KeyCode::Char('2'));
+    stage.press(KeyCode::End);
+    let asked = stage.press(KeyCode::Enter);
+    (stage, asked)
+}
+
+fn answer(archive: &Archive, stage: &mut Stage, ask: Ask) -> Vec<Request> {
+    stage.message(Message::Read(read(archive, ask)))
+}
+
+/// What kind of question it is, and where it begins.
+fn shape(ask: &Ask) -> (&'static str, u64) {
+    match ask {
+        Ask::Rows { from, .. } => ("rows", *from),
+        Ask::Event { sequence, .. } => ("event", *sequence),
+        Ask::Outline { from, .. } => ("outline", *from),
+        Ask::Fold { from, .. } => ("fold", *from),
+        Ask::Scan { from, .. } => ("scan", *from),
+        Ask::Compare { .. } => ("compare", 0),
+        Ask::Export { .. } => ("export", 0),
+    }
+}
+
+fn shapes(requests: Vec<Request>) -> Vec<(&'static str, u64)> {
+    asks(requests).iter().map(shape).collect()
+}
+
+#[test]
+fn a_session_is_read_in_windows_that_are_asked_for_one_by_one() {
+    let archive = long();
+    let (mut stage, asked) = opened(&archive);
+    let mut asked = asks(asked);
+    let kinds: Vec<_> = asked.iter().map(shape).collect();
+    assert_eq!(kinds, [("rows", 0), ("event", 0), ("outline", 0)]);
+    let outline = asked.remove(2);
+    assert_eq!(
+        shapes(stage.press(KeyCode::Down)),
+        [("event", 1)],
+        "one window at a time"
+    );
+    let next = asks(answer(&archive, &mut stage, outline));
+    assert_eq!(
+        next.iter().map(shape).collect::<Vec<_>>(),
+        [("outline", 4000), ("fold", 0)]
+    );
+    stage.shows("reading 33 %, Esc stops");
+    stage.press(KeyCode::Esc);
+    stage.shows("stopped; r goes on");
+    let late = answer(&archive, &mut stage, next[0].clone());
+    assert_eq!(shapes(late), [], "nothing more is asked for");
+    stage.press(KeyCode::Down);
+    stage.shows("read to 66 %, r goes on");
+    let asked = shapes(stage.press(KeyCode::Char('r')));
+    assert!(asked.contains(&("outline", 8000)), "{asked:?}");
+}
+
+#[test]
+fn rows_show_their_type_before_they_are_read() {
+    let archive = long();
+    let (mut stage, asked) = opened(&archive);
+    let asked = asks(asked);
+    answer(&archive, &mut stage, asked[2].clone());
+    stage.shows("session_started");
+    stage.hides("session_started bot");
+    answer(&archive, &mut stage, asked[0].clone());
+    stage.shows("session_started bot");
+}
+
+#[test]
+fn the_far_end_is_shown_without_reading_what_lies_between() {
+    let archive = long();
+    let (mut stage, _) = opened(&archive);
+    let asked = shapes(stage.press(KeyCode::End));
+    assert_eq!(asked, [("rows", 11_900), ("event", 11_999)]);
+}
+
+#[test]
+fn a_filter_runs_in_windows_shows_what_it_has_and_stops() {
+    let archive = long();
+    let (mut stage, asked) = opened(&archive);
+    archive.serve(&mut stage, asked);
+    stage.press(KeyCode::Char('f'));
+    stage.type_text("type:checkpoint");
+    let asked = asks(stage.press(KeyCode::Enter));
+    assert_eq!(asked.iter().map(shape).collect::<Vec<_>>(), [("scan", 0)]);
+    stage.shows("looking...");
+    stage.shows("0 so far, 0 %");
+    let first = asks(answer(&archive, &mut stage, asked[0].clone()));
+    stage.shows("79 so far, 66 %");
+    stage.shows(">   100     ");
+    stage.press(KeyCode::Esc);
+    stage.shows("stopped; r goes on");
+    stage.press(KeyCode::Down);
+    stage.shows("79 in 66 %, stopped");
+    let scan = first
+        .into_iter()
+        .find(|ask| shape(ask).0 == "scan")
+        .unwrap();
+    answer(&archive, &mut stage, scan);
+    stage.shows("79 in 66 %, stopped");
+    let again = stage.press(KeyCode::Char('r'));
+    archive.serve(&mut stage, again);
+    stage.shows("119/12000");
+    archive.press(&mut stage, KeyCode::End);
+    stage.shows("checkpoint_triggered g-1");
+    stage.shows("> 11900");
+}
+
+#[test]
+fn a_search_begins_at_the_cursor_and_goes_there_before_it_is_done() {
+    let archive = long();
+    let (mut stage, asked) = opened(&archive);
+    archive.serve(&mut stage, asked);
+    archive.enter(&mut stage, ':', "seek 11050");
+    stage.press(KeyCode::Char('/'));
+    stage.type_text("G-1");
+    let asked = asks(stage.press(KeyCode::Enter));
+    assert_eq!(
+        asked.iter().map(shape).collect::<Vec<_>>(),
+        [("scan", 11_050)]
+    );
+    let next = answer(&archive, &mut stage, asked[0].clone());
+    stage.shows("> 11100");
+    stage.shows("1/9 so far");
+    archive.serve(&mut stage, next);
+    stage.shows("23/31");
+}
+
+#[test]
+fn what_comes_late_for_another_filter_or_session_is_dropped() {
+    let archive = long();
+    let (mut stage, asked) = opened(&archive);
+    archive.serve(&mut stage, asked);
+    stage.press(KeyCode::Char('f'));
+    stage.type_text("type:checkpoint");
+    let old = asks(stage.press(KeyCode::Enter));
+    stage.press(KeyCode::Char('f'));
+    stage.ctrl('u');
+    stage.type_text("type:session");
+    let new = stage.press(KeyCode::Enter);
+    assert_eq!(shapes(answer(&archive, &mut stage, old[0].clone())), []);
+    stage.shows("0 so far, 0 %");
+    archive.serve(&mut stage, new);
+    stage.shows("1/12000");
+    assert_eq!(shapes(answer(&archive, &mut stage, old[0].clone())), []);
+    stage.shows("1/12000");
+    archive.press(&mut stage, KeyCode::Esc);
+    archive.press(&mut stage, KeyCode::Esc);
+    archive.open(&mut stage, "s-2");
+    assert_eq!(shapes(answer(&archive, &mut stage, old[0].clone())), []);
+    stage.shows("1 event");
+}
+
+#[test]
+fn what_cannot_be_read_is_said_and_tried_again_on_demand() {
+    let archive = long();
+    let (mut stage, asked) = opened(&archive);
+    let broken = Archive::default();
+    for ask in asks(asked) {
+        answer(&broken, &mut stage, ask);
+    }
+    stage.shows("! no such session");
+    stage.shows("r reads it again");
+    let again = stage.press(KeyCode::Char('r'));
+    archive.serve(&mut stage, again);
+    stage.shows("session_started bot");
+    stage.hides("! no such session");
+}
+
+#[test]
+fn the_cursor_waits_for_a_filter_to_reach_it() {
+    let archive = long();
+    let (mut stage, asked) = opened(&archive);
+    archive.serve(&mut stage, asked);
+    archive.enter(&mut stage, ':', "seek 9950");
+    stage.press(KeyCode::Char('f'));
+    stage.type_text("type:checkpoint");
+    let asked = asks(stage.press(KeyCode::Enter));
+    let next = answer(&archive, &mut stage, asked[0].clone());
+    stage.shows("Event 9950");
+    archive.serve(&mut stage, next);
+    stage.shows("> 10000");
+}
+
+#[test]
+fn leaving_the_console_ends_what_is_read_and_leaves_no_half_of_a_file() {
+    let archive = long();
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.jsonl");
+    let left = Left::default();
+    left.leave();
+    let until = Until {
+        records: &archive,
+        left,
+    };
+    let session = "s-1".parse().unwrap();
+    let told = read(
+        &until,
+        Ask::Export {
+            session,
+            format: Format::Jsonl,
+            path: path.clone(),
+        },
+    );
+    let bytes = Err("the console was left".to_owned());
+    assert_eq!(told, Told::Exported { path, bytes });
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}

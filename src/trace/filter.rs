@@ -1,0 +1,363 @@
+//! A small language that picks events: `type:checkpoint|action risk>=high -actor:op-1 "wrong tenant"`.
+//!
+//! A filter is a list of terms that must all hold; a `-` before a term means that it must not. Pure: text
+//! in, a [`Filter`] or an error with its column out. An event is judged by the text that its hash covers;
+//! its details are taken apart only where a term asks for them.
+
+use std::borrow::Cow;
+use std::fmt::{self, Write as _};
+use std::str::FromStr;
+
+use aho_corasick::AhoCorasick;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+use super::event::{Tier, canonical_type};
+use super::hash::Envelope;
+use crate::base::pattern::Pattern;
+
+mod parse;
+#[cfg(test)]
+mod tests;
+
+pub use parse::FilterError;
+
+/// Which events are wanted. Without a term, all of them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filter {
+    terms: Vec<Term>,
+}
+
+/// One thing that must hold, or must not.
+#[derive(Clone, Debug, PartialEq)]
+struct Term {
+    sign: Sign,
+    test: Test,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Must,
+    MustNot,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Test {
+    /// A name that the event, or its session, has.
+    Named(Field, Vec<String>),
+    /// How risky what it is about is.
+    Risk(Order, Tier),
+    /// When it happened.
+    Time(Side, String),
+    /// A text in its type or in its details, whatever the letter case.
+    Text(Vec<Needle>),
+}
+
+/// A name that can be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Type,
+    Agent,
+    Actor,
+    Action,
+    Checkpoint,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Least,
+    More,
+    Most,
+    Less,
+    Equal,
+}
+
+/// On which side of a moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    After,
+    Before,
+}
+
+/// A text to look for, in the form it has inside JSON.
+#[derive(Clone, Debug)]
+struct Needle {
+    text: String,
+    /// Absent for what is not ASCII: that is compared letter by letter.
+    finder: Option<AhoCorasick>,
+}
+
+impl PartialEq for Needle {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Filter {
+    /// A filter that looks for a text and nothing else.
+    #[must_use]
+    pub fn text(text: &str) -> Self {
+        let terms = vec![Term {
+            sign: Sign::Must,
+            test: Test::Text(vec![Needle::new(text)]),
+        }];
+        Self { terms }
+    }
+
+    /// Whether it lets everything through.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// Whether an event is wanted; `agent` is the one that its session is of.
+    #[must_use]
+    pub fn matches(&self, envelope: &Envelope<'_>, agent: &str) -> bool {
+        let holds = |term: &Term| {
+            let held = term.test.holds(envelope, agent);
+            held == (term.sign == Sign::Must)
+        };
+        self.terms.iter().all(holds)
+    }
+}
+
+impl FromStr for Filter {
+    type Err = FilterError;
+
+    fn from_str(text: &str) -> Result<Self, FilterError> {
+        parse::filter(text)
+    }
+}
+
+impl Test {
+    fn holds(&self, envelope: &Envelope<'_>, agent: &str) -> bool {
+        match self {
+            Self::Named(Field::Type, names) => {
+                let canonical = canonical_type(envelope.event_type);
+                begins(names, envelope.event_type) || begins(names, canonical)
+            }
+            Self::Named(Field::Agent, names) => begins(names, agent),
+            Self::Named(Field::Actor, names) => {
+                actors(envelope).iter().any(|actor| begins(names, actor))
+            }
+            Self::Named(Field::Action, names) => {
+                let told = Told::of(envelope, &["action_type", "blocked_action"]);
+                let mut actions = [told.action_type, told.blocked_action]
+                    .into_iter()
+                    .flatten();
+                actions.any(|action| begins(names, &action))
+            }
+            Self::Named(Field::Checkpoint, names) => {
+                let id = Told::of(envelope, &["checkpoint_id"]).checkpoint_id;
+                id.is_some_and(|id| begins(names, &id))
+            }
+            Self::Risk(order, wanted) => {
+                let told = Told::of(envelope, &["risk_tier"]).risk_tier;
+                let mut tiers = Tier::ALL.iter();
+                let tier = told.and_then(|told| tiers.find(|tier| tier.as_str() == told));
+                tier.is_some_and(|tier| order.holds(*tier, *wanted))
+            }
+            Self::Time(side, moment) => {
+                // A moment without a day is a time of every day.
+                let from = if moment.contains('-') { 0 } else { 11 };
+                let part = envelope.timestamp.get(from..from + moment.len());
+                part.is_some_and(|part| match side {
+                    Side::After => part >= moment.as_str(),
+                    Side::Before => part < moment.as_str(),
+                })
+            }
+            Self::Text(needles) => needles
+                .iter()
+                .any(|needle| needle.is_in(envelope.event_type) || needle.is_in(envelope.payload)),
+        }
+    }
+}
+
+/// Whether a text is one of these names, begins with one, or matches one that has a `*`.
+fn begins(names: &[String], text: &str) -> bool {
+    names.iter().any(|name| {
+        if name.contains('*') {
+            return Pattern::new(name.as_str()).matches(text);
+        }
+        text.starts_with(name.as_str())
+    })
+}
+
+impl Order {
+    fn holds(self, tier: Tier, wanted: Tier) -> bool {
+        match self {
+            Self::Least => tier >= wanted,
+            Self::More => tier > wanted,
+            Self::Most => tier <= wanted,
+            Self::Less => tier < wanted,
+            Self::Equal => tier == wanted,
+        }
+    }
+
+    fn sign(self) -> &'static str {
+        match self {
+            Self::Least => ">=",
+            Self::More => ">",
+            Self::Most => "<=",
+            Self::Less => "<",
+            Self::Equal => ":",
+        }
+    }
+}
+
+impl Needle {
+    fn new(text: &str) -> Self {
+        let mut builder = AhoCorasick::builder();
+        let finder = builder.ascii_case_insensitive(true).build([escaped(text)]);
+        Self {
+            text: text.to_owned(),
+            finder: finder.ok().filter(|_| text.is_ascii()),
+        }
+    }
+
+    fn is_in(&self, text: &str) -> bool {
+        match &self.finder {
+            Some(finder) => finder.is_match(text),
+            None => text
+                .to_lowercase()
+                .contains(&escaped(&self.text).to_lowercase()),
+        }
+    }
+}
+
+/// A text as it stands inside JSON.
+fn escaped(text: &str) -> String {
+    let quoted = serde_json::Value::from(text).to_string();
+    let inside = quoted.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    inside.unwrap_or(text).to_owned()
+}
+
+/// The fields that say who decided.
+pub(super) const ACTORS: [&str; 5] = [
+    "answered_by",
+    "passed_by",
+    "decided_by",
+    "approver",
+    "verified_by",
+];
+
+/// Those whom an event names as having decided.
+#[must_use]
+pub fn actors(envelope: &Envelope<'_>) -> Vec<String> {
+    let told = Told::of(envelope, &ACTORS);
+    let named = [
+        told.answered_by,
+        told.passed_by,
+        told.decided_by,
+        told.approver,
+        told.verified_by,
+    ];
+    named.into_iter().flatten().map(Cow::into_owned).collect()
+}
+
+/// The details that a term can ask for. What is not a text counts as not being there.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Told<'p> {
+    #[serde(borrow, deserialize_with = "loose")]
+    risk_tier: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    action_type: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    blocked_action: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    checkpoint_id: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    answered_by: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    passed_by: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    decided_by: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    approver: Option<Cow<'p, str>>,
+    #[serde(borrow, deserialize_with = "loose")]
+    verified_by: Option<Cow<'p, str>>,
+}
+
+impl<'p> Told<'p> {
+    /// The details of an event, if any of these names stands in them at all.
+    fn of(envelope: &Envelope<'p>, names: &[&str]) -> Self {
+        let payload = envelope.payload.as_bytes();
+        let stands = |name: &&str| memchr::memmem::find(payload, name.as_bytes()).is_some();
+        if !names.iter().any(stands) {
+            return Self::default();
+        }
+        serde_json::from_str(envelope.payload).unwrap_or_default()
+    }
+}
+
+fn loose<'de, D>(from: D) -> Result<Option<Cow<'de, str>>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Loose<'a> {
+        Text(#[serde(borrow)] Cow<'a, str>),
+        Other(IgnoredAny),
+    }
+    Ok(match Loose::deserialize(from)? {
+        Loose::Text(text) => Some(text),
+        Loose::Other(IgnoredAny) => None,
+    })
+}
+
+impl fmt::Display for Filter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, term) in self.terms.iter().enumerate() {
+            let gap = if at > 0 { " " } else { "" };
+            let not = if term.sign == Sign::MustNot { "-" } else { "" };
+            write!(f, "{gap}{not}{}", term.test)?;
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Test {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named(field, names) => write!(f, "{}:{}", field.name(), listed(names.iter())),
+            Self::Risk(order, tier) => write!(f, "risk{}{}", order.sign(), tier.as_str()),
+            Self::Time(Side::After, moment) => write!(f, "after:{moment}"),
+            Self::Time(Side::Before, moment) => write!(f, "before:{moment}"),
+            Self::Text(needles) => {
+                let texts = needles.iter().map(|needle| &needle.text);
+                write!(f, "text:{}", listed(texts))
+            }
+        }
+    }
+}
+
+impl Field {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Type => "type",
+            Self::Agent => "agent",
+            Self::Actor => "actor",
+            Self::Action => "action",
+            Self::Checkpoint => "checkpoint",
+        }
+    }
+}
+
+/// Values as they are written: apart by `|`, in quotes where they need them.
+fn listed<'v>(values: impl Iterator<Item = &'v String>) -> String {
+    let mut text = String::new();
+    for (at, value) in values.enumerate() {
+        let gap = if at > 0 { "|" } else { "" };
+        let plain = !value.is_empty() && !value.chars().any(parse::ends_value);
+        // Writing to a String cannot fail.
+        let _ = if plain {
+            write!(text, "{gap}{value}")
+        } else {
+            let value = value.replace('\\', "\\\\").replace('"', "\\\"");
+            write!(text, "{gap}\"{value}\"")
+        };
+    }
+    text
+}

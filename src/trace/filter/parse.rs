@@ -1,0 +1,267 @@
+//! From text to a filter, with the column of what is wrong.
+
+use super::{Field, Filter, Needle, Order, Side, Sign, Term, Test};
+use crate::base::text::one_line;
+use crate::trace::event::Tier;
+
+/// Why a text is not a filter.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("column {column}: {what}")]
+pub struct FilterError {
+    /// Where, in characters from 1 on.
+    pub column: usize,
+    /// What is wrong.
+    pub what: String,
+    /// What is allowed there.
+    pub help: &'static str,
+}
+
+const FIELDS: &str = "type: agent: actor: action: checkpoint: risk>= after: before: text: or a word; - before it means not";
+const TIERS: &str = "low, medium, high or critical";
+const MOMENTS: &str = "14:02, 14:02:31, 2026-09-23 or 2026-09-23T14:02:31";
+const NAMES: &str = "a name, names apart by |, or a text in quotes";
+
+/// Whether a character cannot stand in a value without quotes.
+pub(super) fn ends_value(c: char) -> bool {
+    c.is_whitespace() || c == '|' || c == '"'
+}
+
+pub(super) fn filter(text: &str) -> Result<Filter, FilterError> {
+    let mut rest = Rest {
+        chars: text.chars().collect(),
+        at: 0,
+    };
+    let mut terms = Vec::new();
+    loop {
+        rest.skip_blanks();
+        if rest.peek().is_none() {
+            return Ok(Filter { terms });
+        }
+        let sign = if rest.take_if('-') {
+            Sign::MustNot
+        } else {
+            Sign::Must
+        };
+        terms.push(Term {
+            sign,
+            test: rest.test()?,
+        });
+    }
+}
+
+/// What is left to read.
+struct Rest {
+    chars: Vec<char>,
+    at: usize,
+}
+
+impl Rest {
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn take_if(&mut self, wanted: char) -> bool {
+        let found = self.peek() == Some(wanted);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.peek().is_some_and(char::is_whitespace) {
+            self.at += 1;
+        }
+    }
+
+    fn wrong(&self, at: usize, what: impl Into<String>, help: &'static str) -> FilterError {
+        let column = at.min(self.chars.len()) + 1;
+        let what = what.into();
+        FilterError { column, what, help }
+    }
+
+    fn test(&mut self) -> Result<Test, FilterError> {
+        let start = self.at;
+        let Some(name) = self.field_name() else {
+            return Ok(Test::Text(self.needles()?));
+        };
+        let order = self.order();
+        let field = match name.as_str() {
+            "risk" => return self.risk(order),
+            "text" => {
+                self.colon(order, start)?;
+                return Ok(Test::Text(self.needles()?));
+            }
+            "after" | "before" => {
+                self.colon(order, start)?;
+                return self.moment(&name);
+            }
+            "type" => Field::Type,
+            "agent" => Field::Agent,
+            "actor" => Field::Actor,
+            "action" => Field::Action,
+            "checkpoint" => Field::Checkpoint,
+            _ => {
+                let what = format!("`{}` is not a field", one_line(&name));
+                return Err(self.wrong(start, what, FIELDS));
+            }
+        };
+        self.colon(order, start)?;
+        Ok(Test::Named(field, self.values()?))
+    }
+
+    /// The name of a field, if one stands here: letters and then a sign.
+    fn field_name(&mut self) -> Option<String> {
+        let rest = self.chars.get(self.at..)?;
+        let length = rest.iter().take_while(|c| c.is_ascii_alphabetic()).count();
+        let sign = rest.get(length)?;
+        if length == 0 || !matches!(sign, ':' | '=' | '<' | '>') {
+            return None;
+        }
+        self.at += length;
+        Some(rest.get(..length)?.iter().collect())
+    }
+
+    fn order(&mut self) -> Order {
+        if self.take_if('>') {
+            return if self.take_if('=') {
+                Order::Least
+            } else {
+                Order::More
+            };
+        }
+        if self.take_if('<') {
+            return if self.take_if('=') {
+                Order::Most
+            } else {
+                Order::Less
+            };
+        }
+        self.at += 1;
+        Order::Equal
+    }
+
+    fn colon(&self, order: Order, start: usize) -> Result<(), FilterError> {
+        match order {
+            Order::Equal => Ok(()),
+            Order::Least | Order::More | Order::Most | Order::Less => {
+                Err(self.wrong(start, "only `risk` has an order", FIELDS))
+            }
+        }
+    }
+
+    fn risk(&mut self, order: Order) -> Result<Test, FilterError> {
+        let start = self.at;
+        let word = self.bare();
+        let tier = match word.as_str() {
+            "low" => Tier::Low,
+            "medium" | "med" => Tier::Medium,
+            "high" => Tier::High,
+            "critical" | "crit" => Tier::Critical,
+            "" => return Err(self.wrong(start, "a tier is missing", TIERS)),
+            _ => {
+                let what = format!("`{}` is not a tier", one_line(&word));
+                return Err(self.wrong(start, what, TIERS));
+            }
+        };
+        self.must_end(TIERS)?;
+        Ok(Test::Risk(order, tier))
+    }
+
+    fn moment(&mut self, name: &str) -> Result<Test, FilterError> {
+        let start = self.at;
+        let word = self.bare();
+        let shapes = [
+            "dd:dd",
+            "dd:dd:dd",
+            "dddd-dd-dd",
+            "dddd-dd-ddTdd:dd",
+            "dddd-dd-ddTdd:dd:dd",
+        ];
+        if !shapes.iter().any(|shape| has_shape(&word, shape)) {
+            let what = if word.is_empty() {
+                "a moment is missing".to_owned()
+            } else {
+                format!("`{}` is not a moment", one_line(&word))
+            };
+            return Err(self.wrong(start, what, MOMENTS));
+        }
+        self.must_end(MOMENTS)?;
+        let side = if name == "after" {
+            Side::After
+        } else {
+            Side::Before
+        };
+        Ok(Test::Time(side, word))
+    }
+
+    fn must_end(&self, help: &'static str) -> Result<(), FilterError> {
+        match self.peek() {
+            Some(c) if !c.is_whitespace() => {
+                Err(self.wrong(self.at, "only one value can stand here", help))
+            }
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    fn needles(&mut self) -> Result<Vec<Needle>, FilterError> {
+        let values = self.values()?;
+        Ok(values.iter().map(|value| Needle::new(value)).collect())
+    }
+
+    fn values(&mut self) -> Result<Vec<String>, FilterError> {
+        let mut values = vec![self.value()?];
+        while self.take_if('|') {
+            values.push(self.value()?);
+        }
+        self.must_end(NAMES)?;
+        Ok(values)
+    }
+
+    fn value(&mut self) -> Result<String, FilterError> {
+        let start = self.at;
+        if self.take_if('"') {
+            return self.quoted(start);
+        }
+        let word = self.bare();
+        if word.is_empty() {
+            return Err(self.wrong(start, "a value is missing", NAMES));
+        }
+        Ok(word)
+    }
+
+    fn quoted(&mut self, start: usize) -> Result<String, FilterError> {
+        let mut text = String::new();
+        while let Some(c) = self.peek() {
+            self.at += 1;
+            match c {
+                '"' if text.is_empty() => {
+                    return Err(self.wrong(start, "a text is empty", NAMES));
+                }
+                '"' => return Ok(text),
+                '\\' => {
+                    text.extend(self.peek());
+                    self.at += 1;
+                }
+                c => text.push(c),
+            }
+        }
+        Err(self.wrong(start, "a text has no closing quote", NAMES))
+    }
+
+    fn bare(&mut self) -> String {
+        let mut word = String::new();
+        while let Some(c) = self.peek().filter(|c| !ends_value(*c)) {
+            word.push(c);
+            self.at += 1;
+        }
+        word
+    }
+}
+
+/// Whether a text has digits where a shape has `d`, and is the same elsewhere.
+fn has_shape(text: &str, shape: &str) -> bool {
+    let same = |(c, wanted): (char, char)| match wanted {
+        'd' => c.is_ascii_digit(),
+        wanted => c == wanted,
+    };
+    text.chars().count() == shape.len() && text.chars().zip(shape.chars()).all(same)
+}

@@ -1,0 +1,194 @@
+//! What a filter lets through, and what it says about a text that is none.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const EVENTS: [(&str, &str); 5] = [
+    ("session_started", r#"{"agent_type":"returns-bot"}"#),
+    (
+        "action_attempted",
+        r#"{"action_type":"ticket.delete","risk_tier":"high"}"#,
+    ),
+    (
+        "checkpoint_passed",
+        r#"{"checkpoint_id":"high-risk-gate","passed_by":"op-1@ops"}"#,
+    ),
+    (
+        "risk_verified",
+        r#"{"note":"say \"Hi\"\nÄ","risk_tier":"critical","verified_by":"o2@ops"}"#,
+    ),
+    (
+        "action_blocked",
+        r#"{"risk_tier":7,"reason":"Wrong tenant"}"#,
+    ),
+];
+
+fn envelope(at: usize) -> Envelope<'static> {
+    let (event_type, payload) = EVENTS[at];
+    Envelope {
+        trace_version: "1.0",
+        event_id: "e",
+        trace_id: "t",
+        span_id: "s",
+        parent_span_id: "",
+        session_id: "s-1",
+        sequence: at as u64,
+        timestamp: ["2026-09-23T14:02:31.000000Z", "2026-09-24T09:00:00.000000Z"][at / 3],
+        event_type,
+        payload,
+        previous_hash: "",
+    }
+}
+
+fn found(text: &str) -> Vec<usize> {
+    let filter: Filter = text.parse().unwrap();
+    let all = 0..EVENTS.len();
+    all.filter(|at| filter.matches(&envelope(*at), "returns-bot"))
+        .collect()
+}
+
+#[test]
+fn each_kind_of_term_picks_its_events() {
+    let cases: [(&str, &[usize]); 24] = [
+        ("", &[0, 1, 2, 3, 4]),
+        ("type:action", &[1, 4]),
+        ("type:checkpoint|risk", &[2, 3]),
+        ("type:*_passed", &[2]),
+        ("-type:action", &[0, 2, 3]),
+        ("agent:returns", &[0, 1, 2, 3, 4]),
+        ("agent:other", &[]),
+        ("actor:o2", &[3]),
+        ("actor:o2|op-1@ops", &[2, 3]),
+        ("action:ticket.*", &[1]),
+        ("checkpoint:high", &[2]),
+        ("risk>=high", &[1, 3]),
+        ("risk>high", &[3]),
+        ("risk<=high", &[1]),
+        ("risk:critical", &[3]),
+        ("-risk>=high", &[0, 2, 4]),
+        ("TENANT", &[4]),
+        ("\"wrong tenant\" type:action", &[4]),
+        ("text:tenant|bot", &[0, 4]),
+        (r#""\"hi\"""#, &[3]),
+        ("ä", &[3]),
+        ("after:14:00", &[0, 1, 2]),
+        ("before:2026-09-24", &[0, 1, 2]),
+        ("after:2026-09-23T14:02:32 -risk>=high", &[4]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(found(text), expected, "{text}");
+    }
+}
+
+#[test]
+fn an_error_says_where_and_what_is_allowed() {
+    let cases = [
+        ("type:a colour:b", 8, "`colour` is not a field", FIELDS_HELP),
+        (
+            "risk>=hgih",
+            7,
+            "`hgih` is not a tier",
+            "low, medium, high or critical",
+        ),
+        (
+            "risk>=",
+            7,
+            "a tier is missing",
+            "low, medium, high or critical",
+        ),
+        (
+            "type:",
+            6,
+            "a value is missing",
+            "a name, names apart by |, or a text in quotes",
+        ),
+        (
+            "type:a|",
+            8,
+            "a value is missing",
+            "a name, names apart by |, or a text in quotes",
+        ),
+        ("type>=a", 1, "only `risk` has an order", FIELDS_HELP),
+        (
+            "x \"open",
+            3,
+            "a text has no closing quote",
+            "a name, names apart by |, or a text in quotes",
+        ),
+        (
+            "after:noon",
+            7,
+            "`noon` is not a moment",
+            "14:02, 14:02:31, 2026-09-23 or 2026-09-23T14:02:31",
+        ),
+        (
+            "-",
+            2,
+            "a value is missing",
+            "a name, names apart by |, or a text in quotes",
+        ),
+    ];
+    for (text, column, what, help) in cases {
+        let error = text.parse::<Filter>().unwrap_err();
+        let what = what.to_owned();
+        assert_eq!(error, FilterError { column, what, help }, "{text}");
+    }
+}
+
+const FIELDS_HELP: &str = "type: agent: actor: action: checkpoint: risk>= after: before: text: or a word; - before it means not";
+
+fn value() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[a-z*.@_-]{1,8}",
+        "\\PC{1,12}",
+        Just("a \"b\" \\ c|d".to_owned())
+    ]
+}
+
+fn test() -> impl Strategy<Value = Test> {
+    let field = prop::sample::select(vec![
+        Field::Type,
+        Field::Agent,
+        Field::Actor,
+        Field::Action,
+        Field::Checkpoint,
+    ]);
+    let order = prop::sample::select(vec![
+        Order::Least,
+        Order::More,
+        Order::Most,
+        Order::Less,
+        Order::Equal,
+    ]);
+    let side = prop::sample::select(vec![Side::After, Side::Before]);
+    let moment = prop::sample::select(vec!["14:02", "14:02:31", "2026-09-23", "2026-09-23T14:02"]);
+    let values = || prop::collection::vec(value(), 1..4);
+    prop_oneof![
+        (field, values()).prop_map(|(field, names)| Test::Named(field, names)),
+        (order, prop::sample::select(Tier::ALL)).prop_map(|(order, tier)| Test::Risk(order, tier)),
+        (side, moment).prop_map(|(side, moment)| Test::Time(side, moment.to_owned())),
+        values().prop_map(|texts| Test::Text(texts.iter().map(|it| Needle::new(it)).collect())),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn no_text_makes_the_parser_panic(text in "\\PC{0,40}", more in "[-a-z:|\"\\\\<>= ]{0,40}") {
+        for text in [text, more] {
+            if let Err(error) = text.parse::<Filter>() {
+                prop_assert!(error.column <= text.chars().count() + 1);
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_printed_reads_back_as_the_same_filter(
+        terms in prop::collection::vec((any::<bool>(), test()), 0..5),
+    ) {
+        let term = |(not, test)| Term { sign: if not { Sign::MustNot } else { Sign::Must }, test };
+        let filter = Filter { terms: terms.into_iter().map(term).collect() };
+        let printed = filter.to_string();
+        prop_assert_eq!(printed.parse::<Filter>(), Ok(filter), "{}", printed);
+    }
+}

@@ -1,0 +1,497 @@
+//! A session in outline: for every event a few bytes that say where it hangs and what it is about.
+//!
+//! Whoever shows a session of a million events cannot keep them, and needs to know more than the few on
+//! screen: which event each one hangs under, how long what it began took, where gates stand. An
+//! [`Outline`] keeps [`Entry`]s of 24 bytes, and 4 more for each row while something is folded. It is
+//! built window by window, in the order of the record; so a parent always comes before its children.
+//!
+//! Rows stay in the order of the record. What hangs under what is said by their depth.
+
+use std::collections::HashMap;
+
+use super::details::Details;
+use super::event::{Event, canonical_type};
+use super::spans::{MAX_DEPTH, key, stops};
+
+mod marks;
+#[cfg(test)]
+mod tests;
+
+pub use marks::Marks;
+
+/// Entries whose marks are also kept together, so that a long stretch is looked through quickly.
+const BLOCK: usize = 64;
+
+/// Most spans whose first event is remembered, twice over. Children come soon after their parents; a
+/// span that is still in use is remembered for as long as that.
+const MAX_REMEMBERED: usize = 1 << 16;
+
+/// Most steps up a branch: deeper trees are drawn at [`MAX_DEPTH`] anyway.
+const MAX_STEPS: usize = 64;
+
+/// Most numbers in a row that are kept as missing at a time.
+const MAX_GAP: u64 = 1 << 20;
+
+/// No event.
+const NONE: u32 = u32::MAX;
+
+/// What an outline needs to know of one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seed {
+    sequence: u64,
+    span: u128,
+    parent: Option<u128>,
+    time_us: i64,
+    kind: u16,
+    marks: Marks,
+}
+
+/// A stretch of a session, on its way into an outline.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    seeds: Vec<Seed>,
+    kinds: Vec<String>,
+    /// Where the next window begins.
+    pub next: u64,
+}
+
+impl Window {
+    /// The window of these events, which were asked for up to `next`.
+    #[must_use]
+    pub fn of(events: &[Event], next: u64) -> Self {
+        let mut window = Self {
+            next,
+            ..Self::default()
+        };
+        for event in events {
+            let parent = event.parent_span_id.as_ref();
+            let seed = Seed {
+                sequence: event.sequence,
+                span: key(event.span_id.as_str()),
+                parent: parent.map(|parent| key(parent.as_str())),
+                time_us: event.timestamp.micros(),
+                kind: intern(&mut window.kinds, canonical_type(&event.event_type)),
+                marks: Marks::of(event),
+            };
+            window.seeds.push(seed);
+        }
+        window
+    }
+}
+
+/// What is kept of one event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// When it happened.
+    pub time_us: i64,
+    parent: u32,
+    last: u32,
+    kind: u16,
+    marks: Marks,
+    /// How deep it hangs.
+    pub depth: u8,
+}
+
+impl Entry {
+    /// What it is about.
+    #[must_use]
+    pub fn marks(&self) -> Marks {
+        self.marks
+    }
+
+    /// The event it hangs under.
+    #[must_use]
+    pub fn parent(&self) -> Option<u64> {
+        (self.parent != NONE).then_some(u64::from(self.parent))
+    }
+
+    /// The last event that hangs under it, however deep; itself when none does.
+    #[must_use]
+    pub fn last(&self) -> u64 {
+        u64::from(self.last)
+    }
+}
+
+/// How often what matters most happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Gates that waited for an answer.
+    pub waits: u64,
+    /// What was denied.
+    pub denied: u64,
+    /// What nobody answered.
+    pub lapsed: u64,
+    /// What a person signed for.
+    pub signed: u64,
+    /// Numbers that the record has no event for.
+    pub missing: u64,
+}
+
+/// A session in outline, as far as it was read.
+#[derive(Debug, Default)]
+pub struct Outline {
+    entries: Vec<Entry>,
+    /// All marks of each [`BLOCK`] entries.
+    blocks: Vec<Marks>,
+    kinds: Vec<String>,
+    openers: Openers,
+    tally: Tally,
+    /// The rows that no fold hides; nothing while nothing is folded.
+    shown: Option<Vec<u32>>,
+    /// From this depth on what comes in is folded.
+    level: Option<u8>,
+}
+
+impl Outline {
+    /// Most events that it takes.
+    pub const MOST: u64 = NONE as u64;
+
+    /// Takes in the next window. What lies at `end` or beyond is left for later; a number that is not
+    /// there becomes an entry that says so.
+    pub fn extend(&mut self, window: &Window, end: u64) {
+        let kinds: Vec<u16> = window
+            .kinds
+            .iter()
+            .map(|kind| intern(&mut self.kinds, kind))
+            .collect();
+        for seed in &window.seeds {
+            if seed.sequence >= end.min(u64::from(NONE)) {
+                break;
+            }
+            self.fill(seed.sequence);
+            if seed.sequence == self.len() {
+                let kind = usize::from(seed.kind);
+                self.push(seed, kinds.get(kind).copied().unwrap_or(u16::MAX));
+            }
+        }
+        self.fill(window.next.min(end).min(u64::from(NONE)));
+    }
+
+    /// Marks every number before `until` that did not come as missing; of a gap that would fill the memory
+    /// only the beginning.
+    fn fill(&mut self, until: u64) {
+        let until = until.min(self.len().saturating_add(MAX_GAP));
+        while self.len() < until {
+            let time_us = self.entries.last().map_or(0, |entry| entry.time_us);
+            self.put(Entry {
+                time_us,
+                parent: NONE,
+                last: self.place(),
+                kind: u16::MAX,
+                marks: Marks::MISSING,
+                depth: 0,
+            });
+        }
+    }
+
+    fn push(&mut self, seed: &Seed, kind: u16) {
+        let place = self.place();
+        let parent = self.openers.parent(seed, place);
+        let above = parent.and_then(|at| self.entries.get(at as usize)).copied();
+        let depth = above.map_or(0, |above| above.depth.saturating_add(1).min(MAX_DEPTH_U8));
+        let mut marks = seed.marks;
+        if above.is_some_and(|above| above.marks.any(Marks::FOLDED | Marks::HIDDEN)) {
+            marks |= Marks::HIDDEN;
+        }
+        if self.level.is_some_and(|level| depth >= level) {
+            marks |= Marks::FOLDED;
+        }
+        self.put(Entry {
+            time_us: seed.time_us,
+            parent: parent.unwrap_or(NONE),
+            last: place,
+            kind,
+            marks,
+            depth,
+        });
+        self.raise(parent, place);
+    }
+
+    fn put(&mut self, entry: Entry) {
+        if self.entries.len().is_multiple_of(BLOCK) {
+            self.blocks.push(Marks::NONE);
+        }
+        if let Some(block) = self.blocks.last_mut() {
+            *block |= entry.marks;
+        }
+        self.tally.add(entry.marks);
+        if let (Some(shown), false) = (&mut self.shown, entry.marks.any(Marks::HIDDEN)) {
+            shown.push(u32::try_from(self.entries.len()).unwrap_or(NONE));
+        }
+        self.entries.push(entry);
+    }
+
+    /// Lets what is above an event last until it.
+    fn raise(&mut self, parent: Option<u32>, place: u32) {
+        let mut above = parent;
+        for _ in 0..MAX_STEPS {
+            let Some(entry) = above.and_then(|at| self.entries.get_mut(at as usize)) else {
+                return;
+            };
+            entry.last = place;
+            entry.marks |= Marks::PARENT;
+            above = (entry.parent != NONE).then_some(entry.parent);
+        }
+    }
+
+    fn place(&self) -> u32 {
+        u32::try_from(self.entries.len()).unwrap_or(NONE)
+    }
+
+    /// How many events are in it.
+    #[must_use]
+    pub fn len(&self) -> u64 {
+        self.entries.len() as u64
+    }
+
+    /// Whether nothing was read yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// How often what matters most happened.
+    #[must_use]
+    pub fn tally(&self) -> Tally {
+        self.tally
+    }
+
+    /// What is kept of an event.
+    #[must_use]
+    pub fn get(&self, sequence: u64) -> Option<&Entry> {
+        self.entries.get(usize::try_from(sequence).ok()?)
+    }
+
+    /// The type of an event.
+    #[must_use]
+    pub fn kind(&self, entry: &Entry) -> Option<&str> {
+        self.kinds.get(usize::from(entry.kind)).map(String::as_str)
+    }
+
+    /// How long what an event began took: until the last event that hangs under it.
+    #[must_use]
+    pub fn lasts_us(&self, entry: &Entry) -> i64 {
+        let last = self.get(entry.last());
+        last.map_or(0, |last| last.time_us.saturating_sub(entry.time_us).max(0))
+    }
+
+    /// The rows that no fold hides, where something is folded.
+    #[must_use]
+    pub fn shown(&self) -> Option<&[u32]> {
+        self.shown.as_deref()
+    }
+
+    /// The depth from which on everything is folded.
+    #[must_use]
+    pub fn level(&self) -> Option<u8> {
+        self.level
+    }
+
+    /// Folds or unfolds what hangs under an event; tells whether anything changed.
+    pub fn set_folded(&mut self, sequence: u64, fold: Fold) -> bool {
+        let place = usize::try_from(sequence).unwrap_or(usize::MAX);
+        let Some(entry) = self.entries.get_mut(place) else {
+            return false;
+        };
+        let folded = entry.marks.any(Marks::FOLDED);
+        if !entry.marks.any(Marks::PARENT) || folded == (fold == Fold::Closed) {
+            return false;
+        }
+        entry.marks ^= Marks::FOLDED;
+        self.hide();
+        true
+    }
+
+    /// Folds everything from a depth on, or nothing at all.
+    pub fn fold_to(&mut self, level: Option<u8>) {
+        self.level = level;
+        for entry in &mut self.entries {
+            entry.marks = entry.marks.without(Marks::FOLDED);
+            if level.is_some_and(|level| entry.depth >= level) {
+                entry.marks |= Marks::FOLDED;
+            }
+        }
+        self.hide();
+    }
+
+    /// Unfolds what an event hangs under, so that it shows.
+    pub fn reveal(&mut self, sequence: u64) {
+        let mut above = self.get(sequence).and_then(Entry::parent);
+        let hidden = self
+            .get(sequence)
+            .is_some_and(|entry| entry.marks.any(Marks::HIDDEN));
+        if !hidden {
+            return;
+        }
+        for _ in 0..MAX_STEPS {
+            let place = above.and_then(|at| usize::try_from(at).ok());
+            let Some(entry) = place.and_then(|at| self.entries.get_mut(at)) else {
+                break;
+            };
+            entry.marks = entry.marks.without(Marks::FOLDED);
+            above = entry.parent();
+        }
+        self.hide();
+    }
+
+    /// Works out anew what is hidden: one pass, some milliseconds for a million events.
+    fn hide(&mut self) {
+        let mut shown = Vec::with_capacity(self.entries.len());
+        for place in 0..self.entries.len() {
+            let parent = self.entries.get(place).map_or(NONE, |entry| entry.parent);
+            let above = self.entries.get(parent as usize).map(|above| above.marks);
+            let hidden = above.is_some_and(|above| above.any(Marks::FOLDED | Marks::HIDDEN));
+            let Some(entry) = self.entries.get_mut(place) else {
+                break;
+            };
+            entry.marks = entry.marks.without(Marks::HIDDEN);
+            if hidden {
+                entry.marks |= Marks::HIDDEN;
+            } else {
+                shown.push(u32::try_from(place).unwrap_or(NONE));
+            }
+        }
+        self.shown = (shown.len() < self.entries.len()).then_some(shown);
+    }
+
+    /// The next event behind `sequence` that has one of these marks.
+    #[must_use]
+    pub fn next_with(&self, sequence: u64, marks: Marks) -> Option<u64> {
+        let mut at = usize::try_from(sequence).ok()?.saturating_add(1);
+        while at < self.entries.len() {
+            if at.is_multiple_of(BLOCK) && !self.block(at).any(marks) {
+                at += BLOCK;
+                continue;
+            }
+            if self.entries.get(at)?.marks.any(marks) {
+                return Some(at as u64);
+            }
+            at += 1;
+        }
+        None
+    }
+
+    /// The last event before `sequence` that has one of these marks.
+    #[must_use]
+    pub fn last_with(&self, sequence: u64, marks: Marks) -> Option<u64> {
+        let mut at = usize::try_from(sequence).ok()?.min(self.entries.len());
+        while at > 0 {
+            if at.is_multiple_of(BLOCK) && !self.block(at - 1).any(marks) {
+                at -= BLOCK;
+                continue;
+            }
+            at -= 1;
+            if self.entries.get(at)?.marks.any(marks) {
+                return Some(at as u64);
+            }
+        }
+        None
+    }
+
+    /// All marks of the events of a range: exactly for a short one, by whole blocks for a long one.
+    #[must_use]
+    pub fn marks_in(&self, from: u64, until: u64) -> Marks {
+        let place = |at: u64| {
+            usize::try_from(at)
+                .unwrap_or(usize::MAX)
+                .min(self.entries.len())
+        };
+        let (from, until) = (place(from), place(until));
+        let all = |marks: Marks, more: Marks| marks | more;
+        if until.saturating_sub(from) <= BLOCK {
+            let entries = self.entries.get(from..until).unwrap_or_default();
+            return entries
+                .iter()
+                .map(|entry| entry.marks)
+                .fold(Marks::NONE, all);
+        }
+        let blocks = self.blocks.get(from / BLOCK..until.div_ceil(BLOCK));
+        blocks
+            .unwrap_or_default()
+            .iter()
+            .copied()
+            .fold(Marks::NONE, all)
+    }
+
+    fn block(&self, place: usize) -> Marks {
+        self.blocks.get(place / BLOCK).copied().unwrap_or_default()
+    }
+}
+
+impl Tally {
+    fn add(&mut self, marks: Marks) {
+        self.waits += u64::from(marks.any(Marks::WAIT));
+        self.denied += u64::from(marks.any(Marks::DENY));
+        self.lapsed += u64::from(marks.any(Marks::LAPSED));
+        self.signed += u64::from(marks.any(Marks::SIGNED));
+        self.missing += u64::from(marks.any(Marks::MISSING));
+    }
+}
+
+/// Whether what hangs under an event shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fold {
+    /// It does.
+    Open,
+    /// It does not.
+    Closed,
+}
+
+const MAX_DEPTH_U8: u8 = {
+    assert!(MAX_DEPTH <= 255);
+    #[expect(clippy::cast_possible_truncation, reason = "held by the line above")]
+    {
+        MAX_DEPTH as u8
+    }
+};
+
+/// The first event of each span that is still in use.
+#[derive(Debug, Default)]
+struct Openers {
+    new: HashMap<u128, u32>,
+    old: HashMap<u128, u32>,
+    root: Option<(u128, u32)>,
+}
+
+impl Openers {
+    /// The event that another one hangs under: the first of its own span, or else of the span above, or
+    /// else the first of the session.
+    fn parent(&mut self, seed: &Seed, place: u32) -> Option<u32> {
+        if let Some(opener) = self.find(seed.span) {
+            return Some(opener);
+        }
+        let (_, root) = *self.root.get_or_insert((seed.span, place));
+        let above = seed.parent.and_then(|parent| self.find(parent));
+        if self.new.len() >= MAX_REMEMBERED {
+            self.old = std::mem::take(&mut self.new);
+        }
+        self.new.insert(seed.span, place);
+        above.or((root != place).then_some(root))
+    }
+
+    fn find(&mut self, span: u128) -> Option<u32> {
+        if let Some((_, place)) = self.root.filter(|(root, _)| *root == span) {
+            return Some(place);
+        }
+        if let Some(place) = self.new.get(&span) {
+            return Some(*place);
+        }
+        let place = self.old.remove(&span)?;
+        // It is in use, so it is remembered longer.
+        self.new.insert(span, place);
+        Some(place)
+    }
+}
+
+/// The number of a name, which it gets when it comes for the first time.
+fn intern(names: &mut Vec<String>, name: &str) -> u16 {
+    if let Some(at) = names.iter().position(|known| known == name) {
+        return u16::try_from(at).unwrap_or(u16::MAX);
+    }
+    // A record with more types than that is not one that this program wrote; the rest go unnamed.
+    if names.len() >= 1024 {
+        return u16::MAX;
+    }
+    names.push(name.to_owned());
+    u16::try_from(names.len() - 1).unwrap_or(u16::MAX)
+}
