@@ -201,14 +201,11 @@ fn verdict(app: &App) -> (String, Meaning) {
         }
         ChainVerdict::Unchecked => ("not verified".to_owned(), Meaning::Warning),
         ChainVerdict::Verified { events, unsealed } => {
-            let (words, meaning) = match unsealed {
+            // What was signed since was read back before.
+            let sealed = chain.head.covered.max(events.saturating_sub(unsealed));
+            match chain.events.saturating_sub(sealed) {
                 0 => ("SEALED".to_owned(), Meaning::Passed),
-                unsealed => (format!("UNSEALED {unsealed}"), Meaning::Waiting),
-            };
-            let newer = chain.events.saturating_sub(events);
-            match newer {
-                0 => (words, meaning),
-                newer => (format!("{words} +{newer} new"), meaning),
+                open => (format!("UNSEALED {open}"), Meaning::Waiting),
             }
         }
     }

@@ -215,6 +215,8 @@ pub struct ChainState {
 pub struct HeadState {
     /// Entries of the log that the newest signed head covers.
     pub signed: u64,
+    /// Events that it covers, where it was signed since the start: they were read back before.
+    pub covered: u64,
     /// The file elsewhere that keeps it.
     pub elsewhere: Elsewhere,
 }

@@ -603,3 +603,17 @@ async fn a_clock_that_is_set_back_does_not_put_off_the_next_seal() {
     sealed.expect("it was put off");
     assert!(verified(&store, 7).await.is_sound());
 }
+
+/// Whoever looks at the screen sees what was signed, without asking for a check.
+#[tokio::test]
+async fn the_picture_says_how_much_the_newest_head_covers() {
+    let clock = clock();
+    let bench = Bench::start(Arc::new(MemoryStore::default()), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    let open = bench.until(|s| s.held.len() == 1).await;
+    assert!(open.chain.events > open.chain.head.covered);
+    clock.advance(Duration::from_secs(2));
+    let signed = bench.until(|s| s.chain.head.covered > 0).await;
+    assert_eq!(signed.chain.head.covered, signed.chain.events);
+    bench.runtime.stop().await;
+}

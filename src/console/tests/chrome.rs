@@ -68,6 +68,7 @@ fn leaving_is_quick_when_nothing_is_held() {
 /// A picture whose last check found that many events behind the last signed head.
 fn unsealed(unsealed: u64) -> Snapshot {
     let mut picture = busy();
+    picture.chain.head.covered = 0;
     picture.chain.verdict = ChainVerdict::Verified {
         events: 225,
         unsealed,
@@ -78,24 +79,22 @@ fn unsealed(unsealed: u64) -> Snapshot {
 #[test]
 fn the_header_says_what_is_sealed_and_what_is_not() {
     for (size, sealed, open) in [
-        (
-            (120, 36),
-            "chains 7 SEALED +9 new ",
-            "chains 7 UNSEALED 4096 +9 new ",
-        ),
-        (
-            (80, 24),
-            "chain SEALED +9 new ",
-            "chain UNSEALED 4096 +9 new ",
-        ),
+        ((120, 36), "chains 7 SEALED ", "chains 7 UNSEALED 104 "),
+        ((80, 24), "chain SEALED ", "chain UNSEALED 104 "),
     ] {
-        Stage::new(unsealed(0), size).shows(sealed);
-        Stage::new(unsealed(4096), size).shows(open);
+        let mut picture = unsealed(0);
+        picture.chain.events = 225;
+        Stage::new(picture.clone(), size).shows(sealed);
+        // Nine have come since, and some had no signature when they were read.
+        picture = unsealed(95);
+        picture.chain.events = 234;
+        Stage::new(picture.clone(), size).shows(open);
+        // They were read back and signed.
+        picture.chain.head.covered = 234;
+        Stage::new(picture, size).shows(sealed);
     }
-    let mut picture = unsealed(0);
-    picture.chain.events = 225;
-    let mut stage = Stage::new(picture, (80, 24));
-    stage.shows("chain SEALED  ");
+    let mut stage = Stage::new(unsealed(0), (80, 24));
+    stage.shows("chain UNSEALED 9 ");
     let mut picture = busy();
     picture.chain.verdict = ChainVerdict::Unchecked;
     stage.snapshot(picture);

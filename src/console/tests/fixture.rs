@@ -266,7 +266,10 @@ pub(super) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
                 events: 225,
                 unsealed: 0,
             },
-            head: HeadState::default(),
+            head: HeadState {
+                covered: 234,
+                ..HeadState::default()
+            },
         },
         store: StoreState::Ready,
     }

@@ -23,6 +23,8 @@ use crate::trace::head::LogHead;
 pub(super) struct Entered {
     head: LogHead,
     hash: Digest,
+    /// Events of sessions that it covers.
+    events: u64,
 }
 
 type Reading = Boxed<'static, Result<ReadBack, LogError>>;
@@ -35,6 +37,8 @@ pub(in super::super) struct Sealing {
     /// The newest entry that is on disk and not read back yet.
     waiting: Option<Entered>,
     signed: u64,
+    /// Events of sessions that the newest head signed here covers.
+    covered: u64,
 }
 
 /// Copies of the newest head, where they are wanted.
@@ -54,6 +58,7 @@ impl Sealing {
             reading: None,
             waiting: None,
             signed,
+            covered: 0,
         }
     }
 
@@ -147,6 +152,7 @@ impl Actor {
     pub(super) fn head(&self) -> HeadState {
         HeadState {
             signed: self.sealing.signed,
+            covered: self.sealing.covered,
             elsewhere: self.copies.elsewhere.clone(),
         }
     }
@@ -161,7 +167,8 @@ impl Actor {
         let (record, head) = self.ledger.seal_all(now);
         let hash = record.hash;
         batch.records.push(record);
-        Entered { head, hash }
+        let events = self.ledger.chains().events();
+        Entered { head, hash, events }
     }
 
     /// Seals what there is, because it is time.
@@ -184,6 +191,7 @@ impl Actor {
         self.sealing.read_back = Some(read_back);
         let seal = self.ledger.sign(&entered.head);
         self.sealing.signed = seal.size;
+        self.sealing.covered = entered.events;
         self.copies.keep(seal.note.clone());
         let batch = Batch {
             seals: vec![seal],
@@ -191,6 +199,8 @@ impl Actor {
         };
         self.write_quietly(batch, None).await;
         self.sealing.entered(None, &self.store, &self.ledger);
+        self.changed = true;
+        self.show();
     }
 
     pub(super) fn head_kept(&mut self, kept: Result<(), String>) {
