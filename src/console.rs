@@ -21,6 +21,7 @@ mod driver;
 mod json;
 mod keymap;
 mod layer;
+mod linear;
 #[doc(hidden)]
 pub mod measured;
 mod request;
@@ -68,4 +69,12 @@ pub enum ConsoleError {
 /// When the terminal fails or the runtime stops.
 pub async fn run(desk: Desk, options: Options) -> Result<(), ConsoleError> {
     driver::drive(desk, options).await
+}
+
+/// Runs the console line by line, for screen readers: nothing is painted, every line is read once.
+///
+/// # Errors
+/// When the terminal fails or the runtime stops.
+pub async fn run_linear(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), ConsoleError> {
+    linear::drive(desk, clock).await
 }

@@ -62,6 +62,10 @@ pub(super) struct Common {
     /// Draw borders with plain characters
     #[arg(long, global = true)]
     pub(super) ascii: bool,
+
+    /// Open the console line by line, for screen readers: nothing is painted
+    #[arg(long, global = true)]
+    pub(super) linear: bool,
 }
 
 /// Which Atlases are in force.

@@ -9,7 +9,7 @@ use super::args::{AtlasFiles, Demo};
 use super::atlases::{files_in, load_all};
 use super::error::Failure;
 use super::exit;
-use super::settings::Settings;
+use super::settings::{Manner, Settings};
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
@@ -103,7 +103,10 @@ fn run(
             look: settings.look,
             clock: Arc::new(SystemClock),
         };
-        let shown = console::run(runtime.desk(), options).await;
+        let shown = match settings.manner {
+            Manner::Screen => console::run(runtime.desk(), options).await,
+            Manner::Linear => console::run_linear(runtime.desk(), options.clock).await,
+        };
         runtime.stop().await;
         shown?;
         Ok(exit::OK)

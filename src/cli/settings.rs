@@ -20,6 +20,16 @@ pub(super) struct Settings {
     pub(super) operator: String,
     pub(super) access: Access,
     pub(super) look: Look,
+    pub(super) manner: Manner,
+}
+
+/// How the console shows itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Manner {
+    /// On the whole screen.
+    Screen,
+    /// Line by line.
+    Linear,
 }
 
 impl Settings {
@@ -37,6 +47,11 @@ impl Settings {
                 Access::ReadOnly
             } else {
                 Access::Write
+            },
+            manner: if common.linear {
+                Manner::Linear
+            } else {
+                Manner::Screen
             },
             look: Look {
                 glyphs: if common.ascii {

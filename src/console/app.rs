@@ -27,7 +27,7 @@ use crate::runtime::snapshot::{Access, Snapshot};
 
 mod aside;
 mod drafts;
-mod record;
+pub(super) mod record;
 
 /// Two presses of Ctrl-C within this time leave the console.
 const TWICE: Duration = Duration::from_secs(1);

@@ -9,6 +9,7 @@ mod gate;
 mod gate_ends;
 mod inputs;
 mod ladder;
+mod linear;
 mod never;
 mod picture;
 mod queue;

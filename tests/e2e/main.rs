@@ -16,6 +16,7 @@ mod endings;
 mod hostile;
 mod keys;
 mod kills;
+mod linear;
 mod operator;
 mod place;
 mod size;

@@ -75,6 +75,16 @@ impl Place {
         self.start(command, size)
     }
 
+    /// The same, line by line.
+    pub(crate) fn linear_demo(&self, script: &Value, size: Size) -> Terminal {
+        let file = self.path("script.json");
+        fs::write(&file, script.to_string()).unwrap();
+        let mut command = self.builder();
+        command.args(["demo", "--linear", "--script"]);
+        command.arg(file);
+        self.start(command, size)
+    }
+
     /// The console without agents.
     pub(crate) fn console(&self, size: Size) -> Terminal {
         self.start(self.builder(), size)

@@ -3,7 +3,7 @@
 use super::App;
 use crate::console::dialog::gate::{Around, Trouble};
 use crate::console::theme::Meaning;
-use crate::runtime::snapshot::{ChainVerdict, Elsewhere, StoreState};
+use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
 use crate::trace::verify::Report;
 
 impl App {
@@ -27,19 +27,7 @@ impl App {
 
     /// What is wrong with the record, as far as anyone knows.
     pub(in crate::console) fn trouble(&self) -> Option<Trouble> {
-        if let StoreState::Poisoned { what } = &self.snapshot.store {
-            return Some(Trouble::Store(format!(
-                "NOTHING IS RECORDED ANY MORE: {what}"
-            )));
-        }
-        let chain = match &self.snapshot.chain.verdict {
-            ChainVerdict::Unchecked | ChainVerdict::Verified { .. } => self.found.clone(),
-            ChainVerdict::Broken { session, what } => {
-                Some(format!("CHAIN BROKEN in {session}: {what}"))
-            }
-            ChainVerdict::Unreadable { what } => Some(format!("RECORD UNREADABLE: {what}")),
-        };
-        chain.map(Trouble::Chain)
+        trouble_of(&self.snapshot, self.found.as_deref())
     }
 
     /// What every screen says over its whole width, the worst first.
@@ -58,8 +46,25 @@ impl App {
     }
 }
 
+/// What is wrong with the record, as the runtime knows it or an operator's own check `found`.
+pub(in crate::console) fn trouble_of(snapshot: &Snapshot, found: Option<&str>) -> Option<Trouble> {
+    if let StoreState::Poisoned { what } = &snapshot.store {
+        return Some(Trouble::Store(format!(
+            "NOTHING IS RECORDED ANY MORE: {what}"
+        )));
+    }
+    let chain = match &snapshot.chain.verdict {
+        ChainVerdict::Unchecked | ChainVerdict::Verified { .. } => found.map(str::to_owned),
+        ChainVerdict::Broken { session, what } => {
+            Some(format!("CHAIN BROKEN in {session}: {what}"))
+        }
+        ChainVerdict::Unreadable { what } => Some(format!("RECORD UNREADABLE: {what}")),
+    };
+    chain.map(Trouble::Chain)
+}
+
 /// What a check found wrong, if anything.
-pub(super) fn unsound(checked: &Result<Report, String>) -> Option<String> {
+pub(in crate::console) fn unsound(checked: &Result<Report, String>) -> Option<String> {
     match checked {
         Ok(report) => {
             let fault = report.first_fault();

@@ -43,6 +43,7 @@ mod outside;
 mod pace;
 mod pick;
 mod press;
+mod records;
 mod refusal;
 mod reply;
 mod skeleton;
@@ -50,10 +51,15 @@ mod step;
 mod text;
 mod view;
 
+pub(crate) use self::context::{hidden_words, request_text};
 pub(crate) use self::form::Form as Draft;
 pub(crate) use self::pace::Pass;
+pub(crate) use self::records::{HASHED, records_of};
 pub(crate) use self::reply::After;
-pub(crate) use self::step::{Around, Entry, Step, Trouble, Verb};
+pub(crate) use self::step::{
+    Around, CHALLENGE, Care, Entry, Proof, Step, Trouble, Verb, answers_challenge, care,
+    shown_action,
+};
 
 /// The dialog.
 #[derive(Debug)]

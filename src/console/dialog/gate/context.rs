@@ -24,7 +24,8 @@ mod remarks;
 mod request;
 
 pub(super) use self::find::{Found, Search};
-pub(super) use self::request::{describe, hidden_words};
+pub(super) use self::request::describe;
+pub(crate) use self::request::{hidden_words, request_text};
 
 /// The context pane.
 #[derive(Debug)]

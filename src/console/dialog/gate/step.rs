@@ -111,15 +111,9 @@ pub(crate) enum Proof {
 
 /// What has to be shown before this request can pass.
 fn proofs(held: &Held, form: &Form) -> Vec<Proof> {
-    let why = (!form.justifies()).then_some(Proof::Why);
-    match care(held) {
-        Care::Direct | Care::Reviewed => Vec::new(),
-        Care::Challenged => why.into_iter().chain([Proof::Hash]).collect(),
-        Care::Named | Care::Overruled => {
-            let typed = [Proof::Hash, Proof::Action];
-            why.into_iter().chain(typed).collect()
-        }
-    }
+    let mut proofs = care(held).proofs().to_vec();
+    proofs.retain(|proof| *proof != Proof::Why || !form.justifies());
+    proofs
 }
 
 /// The action's name as it is shown and typed.
@@ -236,6 +230,15 @@ pub(crate) enum Care {
 }
 
 impl Care {
+    /// What has to be shown, of which the reason only where no answer says it.
+    pub(crate) fn proofs(self) -> &'static [Proof] {
+        match self {
+            Self::Direct | Self::Reviewed => &[],
+            Self::Challenged => &[Proof::Why, Proof::Hash],
+            Self::Named | Self::Overruled => &[Proof::Why, Proof::Hash, Proof::Action],
+        }
+    }
+
     /// How a pass that was taken with it is recorded.
     pub(crate) fn method(self) -> &'static str {
         match self {

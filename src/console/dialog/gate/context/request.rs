@@ -19,7 +19,7 @@ pub(crate) fn hidden_words(count: usize) -> String {
 }
 
 /// The request as it will run, and how many hidden characters it has.
-pub(super) fn request_text(held: &Held) -> (String, usize) {
+pub(crate) fn request_text(held: &Held) -> (String, usize) {
     match &held.subject {
         Subject::SessionStart => ("session_start".to_owned(), 0),
         Subject::Moment(moment) => shown(&moment.label, &moment.data),

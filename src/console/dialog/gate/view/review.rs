@@ -7,6 +7,7 @@ use ratatui::widgets::Paragraph;
 use serde_json::{Map, Value};
 
 use super::super::GateDialog;
+use super::super::records::{HASHED, records_of};
 use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, care, shown_action};
 use super::form::{Piece, Spotlight, paint, rows_of};
 use super::question::labelled;
@@ -14,11 +15,8 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{coordinate, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Meaning};
-use crate::engine::approval::{self, Approver};
+use crate::engine::approval::Approver;
 use crate::trace::event::Payload;
-
-/// What the record has in the place of a sensitive answer.
-const HASHED: &str = "sha256, salted";
 
 /// Where the parts of it go: what will be written, and what has to be typed.
 fn parts(proofs: &[Piece<'_>], area: Rect) -> [Rect; 2] {
@@ -113,39 +111,13 @@ fn sheet_lines(
 
 /// Every record that passing it writes about its gates, as the engine makes them.
 fn records(dialog: &GateDialog) -> Vec<Payload> {
-    let held = &dialog.held;
     let why = dialog.form.why_text();
     let operator = Approver {
         name: &dialog.around.operator,
-        method: care(held).method(),
+        method: care(&dialog.held).method(),
         why: Some(why.as_str()).filter(|why| !why.is_empty() && !dialog.form.justifies()),
     };
-    let agent = format!("agent {}", held.agent);
-    let (mut approvals, mut passes, mut responses) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, gate) in held.gates.iter().enumerate() {
-        let answered = held.answered.contains_key(&at);
-        let answers = (!answered).then(|| answers(dialog, at));
-        let by = if answered {
-            Approver {
-                name: &agent,
-                method: "agent",
-                why: None,
-            }
-        } else {
-            operator
-        };
-        if let Some(answers) = &answers {
-            responses.push(approval::response(gate, answers.clone(), by).into());
-        }
-        approvals.extend(approval::approval(held, gate, answers.as_ref(), by));
-        passes.push(approval::passed(gate, gate.effects.inject.clone(), by).into());
-    }
-    // What is signed comes first on the sheet, whatever is written first.
-    approvals
-        .into_iter()
-        .chain(passes)
-        .chain(responses)
-        .collect()
+    records_of(&dialog.held, operator, |at| answers(dialog, at))
 }
 
 /// The answers to a gate as they are recorded.

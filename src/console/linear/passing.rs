@@ -1,0 +1,315 @@
+//! One request on its way to being passed: what was answered, and what is still to be typed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+
+use super::words;
+use crate::atlas::compiled::Question;
+use crate::atlas::document::ResponseType;
+use crate::base::clock::Timestamp;
+use crate::base::limits::MIN_OVERRIDE_REASON;
+use crate::base::text::one_line;
+use crate::console::dialog::gate::{
+    CHALLENGE, Care, HASHED, Proof, answers_challenge, care, records_of, shown_action,
+};
+use crate::engine::answer::{Judged, judge};
+use crate::engine::approval::{Approver, JUSTIFICATION};
+use crate::engine::command::{Decide, Ruling};
+use crate::engine::held::{Held, Origin};
+
+/// Lines of a request that are told at a time.
+pub(super) const PAGE: usize = 40;
+
+/// A request that may pass.
+#[derive(Debug)]
+pub(super) struct Passing {
+    pub(super) held: Arc<Held>,
+    /// Lines of the request that are not told yet.
+    untold: Vec<String>,
+    /// Every question, with the place of its gate.
+    questions: Vec<(usize, Question)>,
+    /// Answers that keep their rules, in the order of the questions.
+    answers: Vec<Value>,
+    proofs: Vec<Proof>,
+    shown: usize,
+    why: Option<String>,
+}
+
+/// What is wanted next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Wanted {
+    /// That the rest of the request is listened to.
+    Listening,
+    Answer,
+    Proof(Proof),
+    /// The word that passes it.
+    Word,
+}
+
+impl Passing {
+    pub(super) fn new(held: Arc<Held>, now: Timestamp) -> Self {
+        let gates = held.gates.iter().enumerate();
+        let open = gates.filter(|(at, _)| !held.answered.contains_key(at));
+        let questions = open.flat_map(|(at, gate)| {
+            let questions = gate.questions.iter().cloned();
+            questions.map(move |question| (at, question))
+        });
+        Self {
+            untold: words::whole(&held, now).into_iter().rev().collect(),
+            questions: questions.collect(),
+            answers: Vec::new(),
+            proofs: care(&held).proofs().to_vec(),
+            shown: 0,
+            why: None,
+            held,
+        }
+    }
+
+    pub(super) fn wanted(&self) -> Wanted {
+        if !self.untold.is_empty() {
+            return Wanted::Listening;
+        }
+        if self.answers.len() < self.questions.len() {
+            return Wanted::Answer;
+        }
+        match self.proofs.get(self.shown) {
+            Some(proof) => Wanted::Proof(*proof),
+            None => Wanted::Word,
+        }
+    }
+
+    /// The next lines of the request.
+    pub(super) fn tell(&mut self) -> String {
+        let mut text = String::new();
+        for _ in 0..PAGE {
+            let Some(line) = self.untold.pop() else { break };
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text
+    }
+
+    /// What is asked now.
+    pub(super) fn prompt(&self, now: Timestamp) -> String {
+        let left = words::left(&self.held, now);
+        match self.wanted() {
+            Wanted::Listening => {
+                let rest = self.untold.len();
+                format!("{rest} more lines. Press Enter to hear them, or type /back.\n")
+            }
+            Wanted::Answer => match self.questions.get(self.answers.len()) {
+                Some((_, question)) => self.ask(question, &left),
+                None => String::new(),
+            },
+            Wanted::Proof(Proof::Why) => format!("Why may it pass? ({left} left)\n"),
+            Wanted::Proof(Proof::Hash) => {
+                let hash = self.held.request_hash.short(CHALLENGE);
+                let spelt: Vec<_> = hash.chars().map(String::from).collect();
+                let spelt = spelt.join(" ");
+                format!("Type the first {CHALLENGE} characters of the request's hash: {spelt}\n")
+            }
+            Wanted::Proof(Proof::Action) => {
+                let action = shown_action(&self.held);
+                format!("Type the name of the action in full: {action}\n")
+            }
+            Wanted::Word => format!(
+                "Type pass to let {} pass. Anything else leaves it held. ({left} left)\n",
+                self.held.id
+            ),
+        }
+    }
+
+    fn ask(&self, question: &Question, left: &str) -> String {
+        let (number, count) = (self.answers.len() + 1, self.questions.len());
+        let kind = match question.response_type() {
+            ResponseType::Text => "a text",
+            ResponseType::Acknowledgment => "type understood",
+            ResponseType::Choice => "one of the options, by its number or as it is written",
+            ResponseType::Number => "a number",
+            ResponseType::Boolean => "yes or no",
+            ResponseType::Json => "JSON",
+        };
+        let must = if question.required() {
+            ""
+        } else {
+            ", or nothing"
+        };
+        let mut text = format!(
+            "Question {number} of {count}: {}\nWanted: {kind}{must}. ({left} left)\n",
+            one_line(question.text()).trim()
+        );
+        let mut add = |line: String| {
+            text.push_str(&line);
+            text.push('\n');
+        };
+        if let Some(hint) = question.hint() {
+            add(format!("Hint: {}", one_line(hint)));
+        }
+        for (number, option) in (1..).zip(question.options()) {
+            add(format!("Option {number}: {}", one_line(option)));
+        }
+        if question.sensitive() {
+            add("What you type is seen here, and kept only as a salted hash.".to_owned());
+        }
+        text
+    }
+
+    /// Takes an answer. Says what is wrong with one that is not taken.
+    pub(super) fn answer(&mut self, typed: &str) -> Result<(), String> {
+        let Some((gate, question)) = self.questions.get(self.answers.len()) else {
+            return Ok(());
+        };
+        let typed = chosen(question, typed);
+        let judged = judge(question, &typed);
+        if !judged.is_valid() {
+            return Err(rules(&judged));
+        }
+        let gate = self.held.gates.get(*gate);
+        let overrules = gate.is_some_and(|gate| matches!(gate.origin, Origin::Override { .. }));
+        let said = typed.as_str().unwrap_or_default().trim().chars().count();
+        if overrules && question.id() == JUSTIFICATION && said < MIN_OVERRIDE_REASON {
+            return Err(format!(
+                "Overruling needs {MIN_OVERRIDE_REASON} characters of reason.\n"
+            ));
+        }
+        self.answers.push(typed);
+        if self.answers.len() == self.questions.len() && self.justifies() {
+            self.proofs.retain(|proof| *proof != Proof::Why);
+        }
+        Ok(())
+    }
+
+    /// Whether an answer says in words why it passes.
+    fn justifies(&self) -> bool {
+        let answered = self.questions.iter().zip(&self.answers);
+        answered.into_iter().any(|((_, question), answer)| {
+            let text = question.response_type() == ResponseType::Text && !question.sensitive();
+            text && answer.as_str().is_some_and(|said| !said.trim().is_empty())
+        })
+    }
+
+    /// Takes what was typed as proof. Says what is wrong with it.
+    pub(super) fn prove(&mut self, proof: Proof, typed: &str) -> Result<(), String> {
+        let fits = match proof {
+            Proof::Why => !typed.trim().is_empty(),
+            Proof::Hash => {
+                let typed: String = typed.split_whitespace().collect();
+                answers_challenge(&typed, &self.held.request_hash)
+            }
+            Proof::Action => typed.trim() == shown_action(&self.held),
+        };
+        if !fits {
+            return Err("That is not it.\n".to_owned());
+        }
+        if proof == Proof::Why {
+            self.why = Some(typed.trim().to_owned());
+        }
+        self.shown += 1;
+        Ok(())
+    }
+
+    /// What passing it will write.
+    pub(super) fn review(&self, operator: &str) -> String {
+        let by = Approver {
+            name: operator,
+            method: care(&self.held).method(),
+            why: self.why.as_deref(),
+        };
+        let mut text = "Passing it writes:\n".to_owned();
+        for record in records_of(&self.held, by, |at| self.recorded(at)) {
+            text.push_str(&format_record(record.event_type(), &record.fields()));
+        }
+        text
+    }
+
+    fn recorded(&self, gate: usize) -> Map<String, Value> {
+        let answered = self.questions.iter().zip(&self.answers);
+        let own = answered.filter(|((at, _), _)| *at == gate);
+        let answers = own.filter_map(|((_, question), typed)| {
+            let answer = judge(question, typed).answer?;
+            let answer = if question.sensitive() {
+                Value::from(HASHED)
+            } else {
+                answer
+            };
+            Some((question.id().to_owned(), answer))
+        });
+        answers.collect()
+    }
+
+    /// The decision to pass it.
+    pub(super) fn decide(&self, operator: &str) -> Decide {
+        let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
+        for ((gate, question), typed) in self.questions.iter().zip(&self.answers) {
+            let blank = typed.as_str().is_some_and(|text| text.trim().is_empty());
+            if let (Some(map), false) = (answers.get_mut(*gate), blank) {
+                map.insert(question.id().to_owned(), typed.clone());
+            }
+        }
+        decide(
+            &self.held,
+            operator,
+            care(&self.held),
+            self.why.clone(),
+            Ruling::Pass { answers },
+        )
+    }
+}
+
+/// A decision about exactly this request.
+pub(super) fn decide(
+    held: &Held,
+    operator: &str,
+    care: Care,
+    justification: Option<String>,
+    ruling: Ruling,
+) -> Decide {
+    Decide {
+        gate: held.id.clone(),
+        operator: operator.to_owned(),
+        method: care.method().to_owned(),
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+        justification,
+        ruling,
+    }
+}
+
+/// What was typed, as it is sent: an option by its number, yes and no, or the text.
+fn chosen(question: &Question, typed: &str) -> Value {
+    let typed = typed.trim_end_matches(['\n', '\r']);
+    if question.response_type() == ResponseType::Choice && !typed.trim().is_empty() {
+        let options = question.options();
+        let exact = options.iter().any(|option| option == typed.trim());
+        let number = typed.trim().parse::<usize>().ok();
+        let option = number.and_then(|number| options.get(number.checked_sub(1)?));
+        if let (false, Some(option)) = (exact, option) {
+            return Value::from(option.as_str());
+        }
+    }
+    Value::from(typed)
+}
+
+/// Every rule, and whether it is kept.
+fn rules(judged: &Judged) -> String {
+    let mut text = "Not taken.\n".to_owned();
+    for rule in &judged.rules {
+        let word = if rule.kept { "Kept" } else { "Not kept" };
+        text.push_str(word);
+        text.push_str(": ");
+        text.push_str(&one_line(&rule.text));
+        text.push('\n');
+    }
+    text
+}
+
+fn format_record(event_type: &str, fields: &Map<String, Value>) -> String {
+    let fields = fields.iter().map(|(name, value)| {
+        let value = one_line(&value.to_string());
+        format!("  {name}: {value}\n")
+    });
+    let fields: String = fields.collect();
+    format!("{event_type}\n{fields}")
+}

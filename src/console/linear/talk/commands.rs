@@ -1,0 +1,139 @@
+//! What can be typed when nothing is asked.
+
+use std::sync::Arc;
+
+use super::super::passing::Passing;
+use super::super::words;
+use super::{Deed, Doing, Talk, Wish};
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::app::record::trouble_of;
+use crate::console::dialog::gate::{Care, care};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::Access;
+
+impl Talk {
+    pub(super) fn command(&mut self, text: &str, now: Timestamp) -> Vec<Deed> {
+        let (word, gate) = match text.split_once(char::is_whitespace) {
+            Some((word, gate)) => (word, gate.trim()),
+            None => (text, ""),
+        };
+        match word {
+            "" => {}
+            "help" | "?" => self.out.push_str(words::HELP),
+            "list" => self.list(now),
+            "recent" => self.recent(),
+            "quit" => return vec![Deed::Leave],
+            "verify" => {
+                self.say("The record is being checked.");
+                return vec![Deed::Verify];
+            }
+            "show" => {
+                if let Some(held) = self.find(gate) {
+                    for line in words::whole(&held, now) {
+                        self.say(&line);
+                    }
+                }
+            }
+            "pass" | "override" => self.begin_pass(word, gate, now),
+            "deny" => {
+                if let (Some(held), true) = (self.find(gate), self.may_decide(Wish::Deny)) {
+                    let told = words::line(&held, now);
+                    self.say(&told);
+                    self.doing = Doing::Denying(held, None);
+                }
+            }
+            other => {
+                let told = format!(
+                    "{} is nothing that can be typed. Type help.",
+                    one_line(other)
+                );
+                self.say(&told);
+            }
+        }
+        Vec::new()
+    }
+
+    fn begin_pass(&mut self, word: &str, gate: &str, now: Timestamp) {
+        let Some(held) = self.find(gate) else { return };
+        let overrules = care(&held) == Care::Overruled;
+        match (word, overrules) {
+            ("pass", true) => {
+                let told = format!("A policy denies {gate}. To overrule it, type override {gate}.");
+                return self.say(&told);
+            }
+            ("override", false) => {
+                let told = format!("No policy denies {gate}. Type pass {gate}.");
+                return self.say(&told);
+            }
+            (_, _) => {}
+        }
+        if self.may_decide(Wish::Pass) {
+            self.doing = Doing::Passing(Box::new(Passing::new(held, now)));
+        }
+    }
+
+    /// Whether this console decides now; it is said why not.
+    pub(super) fn may_decide(&mut self, wish: Wish) -> bool {
+        let trouble = trouble_of(&self.snapshot, self.found.as_deref());
+        let why = match (self.snapshot.access, trouble, wish) {
+            (Access::ReadOnly, _, _) => {
+                Some("This console only looks: it was opened read-only.".to_owned())
+            }
+            (Access::Write, Some(trouble), Wish::Pass) => Some(format!(
+                "Nothing can pass now. {}",
+                one_line(trouble.text())
+            )),
+            (Access::Write, _, _) => None,
+        };
+        match why {
+            Some(why) => {
+                self.say(&why);
+                false
+            }
+            None => true,
+        }
+    }
+
+    fn find(&mut self, gate: &str) -> Option<Arc<Held>> {
+        let held = self.snapshot.held.iter();
+        let found = held
+            .into_iter()
+            .find(|held| held.id.as_str() == gate)
+            .cloned();
+        if found.is_none() {
+            let gate = one_line(gate);
+            let told = match gate.as_str() {
+                "" => "Name a request, like c-1. Type list to hear what is held.".to_owned(),
+                gate => format!("{gate} is not held. Type list to hear what is."),
+            };
+            self.say(&told);
+        }
+        found
+    }
+
+    pub(super) fn list(&mut self, now: Timestamp) {
+        let mut held = self.snapshot.held.clone();
+        held.sort_by_key(|held| (std::cmp::Reverse(held.tier()), held.deadline));
+        match held.len() {
+            0 => self.say("Nothing is held."),
+            1 => self.say("1 request is held."),
+            more => self.say(&format!("{more} requests are held.")),
+        }
+        for held in &held {
+            self.say(&words::line(held, now));
+        }
+        self.known = held.iter().map(|held| held.id.clone()).collect();
+        self.arrived = 0;
+    }
+
+    fn recent(&mut self) {
+        let decided: Vec<_> = self.snapshot.decided.iter().take(10).cloned().collect();
+        if decided.is_empty() {
+            self.say("Nothing was decided yet.");
+        }
+        for it in decided {
+            self.say(&words::decided(&it));
+        }
+    }
+}

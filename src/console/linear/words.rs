@@ -1,0 +1,112 @@
+//! What is told, in lines that make sense when they are read aloud one by one.
+
+use crate::base::clock::Timestamp;
+use crate::base::text::{Lines, one_line, visible};
+use crate::console::dialog::gate::{hidden_words, request_text};
+use crate::engine::command::Decided;
+use crate::engine::held::Held;
+
+/// What can be typed when nothing is asked.
+pub(super) const HELP: &str = "\
+list          tells what is held, the riskiest first
+show c-1      tells one request whole
+pass c-1      tells it whole, asks its questions, and then whether it may pass
+override c-1  the same, for a request that a policy denies
+deny c-1      asks for a reason, and then whether to deny it
+recent        tells what was decided lately
+verify        checks the record
+help          tells this
+quit          leaves; what is held stays held
+While something is asked: /back leaves it undecided, /again tells the question again, and << begins an
+answer of several lines that ends with a line that is only a dot.
+";
+
+/// `4 minutes 5 seconds`.
+pub(super) fn left(held: &Held, now: Timestamp) -> String {
+    let seconds = held.deadline.since(now).as_secs();
+    let counted = |count: u64, noun: &str| match count {
+        0 => None,
+        1 => Some(format!("1 {noun}")),
+        more => Some(format!("{more} {noun}s")),
+    };
+    let parts = [
+        counted(seconds / 60, "minute"),
+        counted(seconds % 60, "second"),
+    ];
+    let parts: Vec<_> = parts.into_iter().flatten().collect();
+    if parts.is_empty() {
+        return "no time".to_owned();
+    }
+    parts.join(" ")
+}
+
+/// A request in one line.
+pub(super) fn line(held: &Held, now: Timestamp) -> String {
+    let gates: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
+    let asked = match held.joined {
+        0 => String::new(),
+        more => format!(", asked {} times", more + 1),
+    };
+    format!(
+        "{}: {} risk, {} for {}, at {}{asked}, {} left, then it is denied.",
+        held.id,
+        held.tier(),
+        one_line(held.action()),
+        one_line(&held.agent),
+        one_line(&gates.join(" and ")),
+        left(held, now),
+    )
+}
+
+/// A request, whole, line by line.
+pub(super) fn whole(held: &Held, now: Timestamp) -> Vec<String> {
+    let mut lines = vec![line(held, now)];
+    let mut add = |text: String| {
+        let text = visible(&text, Lines::Keep).text;
+        lines.extend(text.split('\n').map(str::to_owned));
+    };
+    let intent = held.intent.as_deref().unwrap_or("not said");
+    add(format!(
+        "Session {}, for: {}.",
+        held.session,
+        one_line(intent)
+    ));
+    for gate in &held.gates {
+        add(format!(
+            "Gate {}: {}.",
+            gate.origin.id(),
+            gate.why.trim_end_matches('.')
+        ));
+        if let Some(guidance) = &gate.guidance {
+            add(format!("The steward says: {}", guidance.content));
+        }
+    }
+    let (request, hidden) = request_text(held);
+    add("The request, exactly as it will run:".to_owned());
+    // It is escaped already.
+    lines.extend(request.split('\n').map(str::to_owned));
+    if hidden > 0 {
+        lines.push(hidden_words(hidden));
+    }
+    lines.push("End of the request.".to_owned());
+    lines
+}
+
+/// What became of a request.
+pub(super) fn decided(decided: &Decided) -> String {
+    let by = match &decided.by {
+        Some(by) => format!(" by {}", one_line(by)),
+        None => String::new(),
+    };
+    let why = match one_line(&decided.detail) {
+        empty if empty.is_empty() => String::new(),
+        detail => format!(", because: {detail}"),
+    };
+    format!(
+        "{} at {}: {} was {}{by}{why}.",
+        decided.gate,
+        decided.at.time_of_day(),
+        one_line(&decided.action),
+        decided.outcome.as_str(),
+    )
+}

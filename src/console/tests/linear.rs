@@ -1,0 +1,320 @@
+//! The console line by line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::fixture::{busy, decided, now, snapshot, ticket_delete, user_ban, with_params};
+use crate::base::clock::Timestamp;
+use crate::console::linear::talk::{Deed, Talk};
+use crate::engine::command::{Outcome, Refused, Reply, Ruling};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
+
+/// A conversation in which a second passes before every line.
+struct Listener {
+    talk: Talk,
+    now: Timestamp,
+}
+
+impl Listener {
+    fn new(snapshot: Snapshot) -> Self {
+        Self {
+            talk: Talk::new(Arc::new(snapshot), now()),
+            now: now(),
+        }
+    }
+
+    /// Types lines, and says what was told after the last of them.
+    fn types(&mut self, lines: &[&str]) -> (String, Vec<Deed>) {
+        let mut last = (self.talk.take(), Vec::new());
+        for line in lines {
+            self.now = self.now.plus(Duration::from_secs(1));
+            let before = self.talk.on_tick(self.now);
+            assert_eq!(before, []);
+            let deeds = self.talk.on_line(&format!("{line}\n"), self.now);
+            last = (self.talk.take(), deeds);
+        }
+        // And then listens for a while.
+        self.now = self.now.plus(Duration::from_secs(1));
+        self.talk.on_tick(self.now);
+        last.0 += &self.talk.take();
+        last
+    }
+
+    #[track_caller]
+    fn hears(&mut self, lines: &[&str], expected: &[&str]) {
+        let (told, deeds) = self.types(lines);
+        assert_eq!(deeds, [], "{told}");
+        for part in expected {
+            assert!(told.contains(part), "`{part}` is not in:\n{told}");
+        }
+    }
+}
+
+/// What has to be typed until the word that passes `ticket_delete` is asked for.
+fn answers(held: &Held) -> Vec<String> {
+    let hash = held.request_hash.short(4);
+    let lines = [
+        "pass c-121",
+        "Dup of 4398, customer confirmed by mail, reason: merge.",
+        "understood",
+        "yes",
+        &hash,
+    ];
+    lines.map(str::to_owned).to_vec()
+}
+
+#[test]
+fn what_is_held_is_told_at_once_the_riskiest_first() {
+    let mut listener = Listener::new(busy());
+    let told = listener.talk.take();
+    assert!(told.contains("5 requests are held."), "{told}");
+    let place = |id: &str| told.find(&format!("{id}: ")).unwrap();
+    assert!(place("c-118") < place("c-121") && place("c-121") < place("c-119"));
+    assert!(
+        told.contains("2 minutes 50 seconds left, then it is denied."),
+        "{told}"
+    );
+    assert!(told.ends_with("> "));
+    listener.hears(&["help"], &["pass c-1", "/back"]);
+    listener.hears(&["recent"], &["c-117", "was denied by op-1"]);
+    listener.hears(&["sing"], &["sing is nothing that can be typed"]);
+    listener.hears(&["pass c-9"], &["c-9 is not held"]);
+    listener.hears(&["deny"], &["Name a request"]);
+    assert_eq!(listener.types(&["quit"]).1, [Deed::Leave]);
+    assert_eq!(listener.types(&["verify"]).1, [Deed::Verify]);
+}
+
+#[test]
+fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() {
+    let held = ticket_delete();
+    let mut listener = Listener::new(busy());
+    listener.hears(
+        &["pass c-121"],
+        &["End of the request.", "Question 1 of", "ticket_ids"],
+    );
+    listener.hears(
+        &["too short"],
+        &["Not taken.", "Not kept: ", "Question 1 of"],
+    );
+    listener.hears(
+        &["Dup of 4398, customer confirmed by mail, reason: merge."],
+        &["Question 2 of"],
+    );
+    listener.hears(&["not understood"], &["Not taken."]);
+    listener.hears(&["understood"], &["Question 3 of", "yes or no"]);
+    listener.hears(
+        &["yes"],
+        &["Type the first 4 characters of the request's hash"],
+    );
+    listener.hears(&["nope"], &["That is not it."]);
+    let hash = held.request_hash.short(4);
+    listener.hears(
+        &[&hash],
+        &[
+            "Passing it writes:",
+            "risk_verified",
+            "verified_by: \"op-1@ops\"",
+            "Type pass to let",
+        ],
+    );
+    let (told, deeds) = listener.types(&["pass"]);
+    let [Deed::Decide(decide)] = deeds.as_slice() else {
+        panic!("{told}");
+    };
+    assert_eq!(
+        (decide.request_hash, decide.atlas_hash),
+        (held.request_hash, held.atlas_hash)
+    );
+    assert_eq!(decide.method, "console+challenge");
+    assert!(matches!(decide.ruling, Ruling::Pass { .. }));
+    // While it is written nothing else is taken.
+    listener.hears(&["pass"], &["is being written. Wait"]);
+    let done = decided("c-121", "14:02:40", Outcome::Passed, Some("op-1@ops"));
+    listener
+        .talk
+        .on_reply(&held.id, &Reply::Decided(done), listener.now);
+    assert!(listener.talk.take().contains("Recorded. c-121 at 14:02:40"));
+}
+
+#[test]
+fn any_other_word_and_a_word_typed_too_early_decide_nothing() {
+    for word in ["", "yes", "y", "PASS", "pass c-121", "deny", "/back"] {
+        let mut listener = Listener::new(busy());
+        let lines = answers(&ticket_delete());
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        listener.hears(&lines, &["Type pass to let"]);
+        listener.hears(&[word], &["It stays held."]);
+        // It has to begin anew.
+        listener.hears(&["pass"], &["Name a request"]);
+    }
+    let mut listener = Listener::new(busy());
+    let lines = answers(&ticket_delete());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    listener.hears(&lines, &["Type pass to let"]);
+    // Right after it was told, before the word was asked for.
+    let mut listener = Listener::new(busy());
+    let (last, first) = lines.split_last().unwrap();
+    listener.types(first);
+    listener.talk.on_line(last, listener.now);
+    assert!(!listener.talk.take().contains("Type pass to let"));
+    let early = listener.now.plus(Duration::from_millis(600));
+    assert_eq!(listener.talk.on_line("pass", early), []);
+    assert!(listener.talk.take().contains("does not count"));
+    let (_, deeds) = listener.types(&["pass"]);
+    assert_eq!(deeds.len(), 1);
+}
+
+#[test]
+fn critical_requests_want_the_action_named_and_a_reason_where_none_was_asked() {
+    let held = user_ban();
+    let mut listener = Listener::new(busy());
+    let mut heard = listener.types(&["pass c-118"]).0;
+    let mut steps = 0;
+    while !heard.contains("Type the name of the action in full: user.ban") {
+        let answer = if heard.contains("hash: ") {
+            held.request_hash.short(4)
+        } else if heard.contains("Why may it pass?") {
+            "the desk asked for it".to_owned()
+        } else if heard.contains("yes or no") {
+            "yes".to_owned()
+        } else if heard.contains("type understood") {
+            "understood".to_owned()
+        } else {
+            "a long enough justification, reason: abuse, confirmed.".to_owned()
+        };
+        heard = listener.types(&[&answer]).0;
+        steps += 1;
+        assert!(steps < 12, "{heard}");
+    }
+    listener.hears(&["user.bann"], &["That is not it."]);
+    listener.hears(&["user.ban"], &["Type pass to let"]);
+    let (_, deeds) = listener.types(&["pass"]);
+    let [Deed::Decide(decide)] = deeds.as_slice() else {
+        panic!("{deeds:?}");
+    };
+    assert_eq!(decide.method, "console+challenge+action");
+}
+
+#[test]
+fn a_denial_wants_a_reason_and_the_word() {
+    let mut listener = Listener::new(busy());
+    listener.hears(&["deny c-121"], &["Why is c-121 denied?"]);
+    listener.hears(&[""], &["A reason is needed."]);
+    listener.hears(
+        &["<<", "wrong tenant,", "twice", "."],
+        &["Type deny to deny c-121"],
+    );
+    listener.hears(&["no"], &["It stays held."]);
+    listener.hears(&["deny c-121", "wrong tenant"], &["Type deny to deny"]);
+    let (_, deeds) = listener.types(&["deny"]);
+    let [Deed::Decide(decide)] = deeds.as_slice() else {
+        panic!("{deeds:?}");
+    };
+    let reason = "wrong tenant".to_owned();
+    assert_eq!(decide.ruling, Ruling::Deny { reason });
+    let refused = Reply::Refused(Refused::RequestChanged);
+    listener.talk.on_reply(&decide.gate, &refused, listener.now);
+    assert!(listener.talk.take().contains("c-121 was not decided"));
+}
+
+#[test]
+fn what_changes_or_ends_voids_what_was_typed_and_arrivals_do_not_interrupt() {
+    let mut listener = Listener::new(snapshot([ticket_delete()]));
+    listener.types(&["pass c-121"]);
+    // Another one arrives: it is not told while a question is open.
+    listener.talk.on_snapshot(
+        Arc::new(snapshot([ticket_delete(), user_ban()])),
+        listener.now,
+    );
+    assert_eq!(listener.talk.take(), "");
+    listener.hears(&["/back"], &["It stays held.", "1 more came meanwhile."]);
+    listener.types(&["pass c-121"]);
+    let mut changed = with_params(ticket_delete(), json!({"ticket_ids": [1]}));
+    changed.request_hash = crate::base::digest::Digest::of("other");
+    listener
+        .talk
+        .on_snapshot(Arc::new(snapshot([changed])), listener.now);
+    assert!(
+        listener
+            .talk
+            .take()
+            .contains("c-121 has changed. What was typed does not count.")
+    );
+    listener
+        .talk
+        .on_snapshot(Arc::new(snapshot([ticket_delete()])), listener.now);
+    listener.types(&["deny c-121", "because"]);
+    let mut over = snapshot([]);
+    over.decided = vec![Arc::new(decided(
+        "c-121",
+        "14:05:21",
+        Outcome::Expired,
+        None,
+    ))];
+    listener.talk.on_snapshot(Arc::new(over), listener.now);
+    let told = listener.talk.take();
+    assert!(
+        told.contains("c-121 is no longer held. c-121 at 14:05:21"),
+        "{told}"
+    );
+    listener.hears(&["deny"], &["Name a request"]);
+    // At rest an arrival is told, with the bell.
+    listener
+        .talk
+        .on_snapshot(Arc::new(snapshot([user_ban()])), listener.now);
+    let told = listener.talk.take();
+    assert!(
+        told.starts_with("\u{7}\nNew: c-118: critical risk"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
+    let mut picture = busy();
+    picture.access = Access::ReadOnly;
+    let mut listener = Listener::new(picture);
+    for line in ["pass c-121", "deny c-121"] {
+        listener.hears(&[line], &["This console only looks"]);
+    }
+    let mut picture = busy();
+    picture.chain.verdict = ChainVerdict::Broken {
+        session: "s-1".parse().unwrap(),
+        what: "BROKEN at 3".to_owned(),
+    };
+    Listener::new(picture.clone()).hears(&["pass c-121"], &["Nothing can pass now. CHAIN BROKEN"]);
+    picture.store = StoreState::Poisoned {
+        what: "disk full".to_owned(),
+    };
+    Listener::new(picture.clone()).hears(&["pass c-121"], &["NOTHING IS RECORDED"]);
+    // Also when it breaks while somebody answers.
+    let mut listener = Listener::new(busy());
+    let lines = answers(&ticket_delete());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    listener.hears(&lines, &["Type pass to let"]);
+    listener.talk.on_snapshot(Arc::new(picture), listener.now);
+    listener.hears(&["pass"], &["Nothing can pass now."]);
+}
+
+#[test]
+fn hostile_and_long_requests_are_told_whole_and_escaped() {
+    let lines: Vec<_> = (0..100).map(|n| format!("line {n}\u{202e}")).collect();
+    let params = json!({"text": "a\u{1b}[2Jb", "lines": lines});
+    let mut listener = Listener::new(snapshot([with_params(ticket_delete(), params)]));
+    let (told, _) = listener.types(&["pass c-121"]);
+    assert!(
+        told.contains("more lines. Press Enter to hear them"),
+        "{told}"
+    );
+    let mut all = told;
+    // An answer that is typed too soon is none.
+    while !all.contains("Question 1 of") {
+        all += &listener.types(&["understood"]).0;
+    }
+    assert!(all.contains("line 99\\u{202e}"));
+    assert!(!all.contains(['\u{1b}', '\u{202e}']));
+    assert!(all.contains("hidden"), "{all}");
+}
