@@ -15,6 +15,7 @@ mod picture;
 mod queue;
 mod stage;
 mod states;
+mod svg;
 mod trace;
 mod trace_looks;
 mod trace_reads;
