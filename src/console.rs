@@ -21,6 +21,7 @@ mod driver;
 mod json;
 mod keymap;
 mod layer;
+mod line;
 mod request;
 mod screen;
 mod terminal;
@@ -29,6 +30,7 @@ mod tests;
 mod theme;
 
 pub use keymap::markdown as key_table;
+pub use terminal::Toasts;
 pub use theme::{Colour, Glyphs, Look};
 
 /// How the console is run.
@@ -36,6 +38,8 @@ pub use theme::{Colour, Glyphs, Look};
 pub struct Options {
     /// How it looks.
     pub look: Look,
+    /// How the desktop is told that something arrived.
+    pub toasts: Toasts,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
 }

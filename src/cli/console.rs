@@ -13,7 +13,7 @@ use super::settings::Settings;
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
-use crate::console::{self, Options};
+use crate::console::{self, Options, Toasts};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::simulated::Script;
 use crate::runtime::{Parts, Runtime};
@@ -101,6 +101,7 @@ fn run(
         }
         let options = Options {
             look: settings.look,
+            toasts: Toasts::default(),
             clock: Arc::new(SystemClock),
         };
         let shown = console::run(runtime.desk(), options).await;

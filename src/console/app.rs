@@ -17,8 +17,8 @@ use super::dialog::help::HelpDialog;
 use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::layer::{Change, Handled, Layer, Repaint};
-use super::request::{Bell, Message, Notice, Request};
-use super::screen::queue::Queue;
+use super::request::{Message, Purpose, Request};
+use super::screen::queue::{Place, Queue, place_of};
 use super::screen::trace::Trace;
 use super::theme::{Look, Meaning};
 use crate::base::clock::Timestamp;
@@ -27,6 +27,7 @@ use crate::runtime::snapshot::{Access, Snapshot};
 
 mod aside;
 mod drafts;
+mod queue;
 mod record;
 
 /// Two presses of Ctrl-C within this time leave the console.
@@ -73,8 +74,8 @@ impl App {
     /// A console that shows `snapshot` in a terminal of that size.
     pub(crate) fn new(look: Look, snapshot: Arc<Snapshot>, size: Rect) -> Self {
         let mut queue = Queue::default();
-        queue.sync(&snapshot.held);
-        Self {
+        queue.sync(&[], &snapshot.held);
+        let mut app = Self {
             look,
             snapshot,
             tab: Tab::Queue,
@@ -87,7 +88,9 @@ impl App {
             found: None,
             cancelled: None,
             size,
-        }
+        };
+        app.lay_out();
+        app
     }
 
     /// Something happened at the terminal.
@@ -96,8 +99,10 @@ impl App {
             // Some terminals also report releases and repeats: only a press was meant.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
             Event::Paste(text) => {
-                if let (false, Some(layer)) = (self.is_small(), self.layers.last_mut()) {
-                    layer.on_paste(text, now);
+                match (self.is_small(), self.layers.last_mut()) {
+                    (true, _) => {}
+                    (false, Some(layer)) => layer.on_paste(text, now),
+                    (false, None) => self.queue.paste(text),
                 }
                 Vec::new()
             }
@@ -124,6 +129,8 @@ impl App {
             | Request::LoadTrail { .. }
             | Request::Verify
             | Request::Notify(_)
+            | Request::Copy(_)
+            | Request::Mouse(_)
             | Request::Redraw
             | Request::Suspend
             | Request::Quit => true,
@@ -141,6 +148,9 @@ impl App {
                 Handled::Consumed(changes) => return self.apply(changes),
                 Handled::Ignored => {}
             }
+        } else if self.is_typing(global) {
+            self.queue.type_key(key);
+            return self.ask_last();
         }
         match global.or_else(|| lookup(self.tab.scope(), key)) {
             Some(action) => self.act(action, now),
@@ -196,7 +206,10 @@ impl App {
             Action::Cancel => return self.cancel(now),
             Action::Redraw => return vec![Request::Redraw],
             Action::Suspend => return vec![Request::Suspend],
-            Action::Merge => self.queue.merge(&self.snapshot.held),
+            Action::Merge => self.queue.merge(),
+            Action::Queue(key) => return self.act_queue(key),
+            Action::Palette | Action::Mouse => {}
+            Action::Back if self.tab == Tab::Queue => self.queue.back(),
             Action::Up
             | Action::Down
             | Action::First
@@ -208,6 +221,7 @@ impl App {
                 if let Some(motion) = action.motion() {
                     self.queue.go(motion);
                 }
+                return self.ask_last();
             }
             Action::Back
             | Action::Up
@@ -241,10 +255,10 @@ impl App {
     }
 
     fn open(&mut self, entry: Entry) -> Vec<Request> {
-        let Some(held) = self.queue.selected(&self.snapshot.held) else {
+        let Some(held) = self.queue.selected().cloned() else {
             return Vec::new();
         };
-        let held = Arc::clone(held);
+        self.queue.looked_at(&held.id);
         if self.is_aside(&held.id) {
             self.bring_back();
             return Vec::new();
@@ -285,37 +299,33 @@ impl App {
     pub(crate) fn on_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Request> {
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         let snapshot = Arc::clone(&self.snapshot);
-        self.queue.sync(&snapshot.held);
-        self.drafts
-            .retain(|gate, _| snapshot.held.iter().any(|held| held.id == *gate));
+        let arrivals = self.queue.sync(&before.held, &snapshot.held);
+        let queue = &self.queue;
+        self.drafts.retain(|gate, _| queue.get(gate).is_some());
         for dialog in self.dialogs() {
             dialog.on_snapshot(&snapshot);
         }
         self.tell_around();
         self.lay_out();
         let mut requests = Vec::new();
-        let is_new = |id: &GateId| !before.held.iter().any(|held| held.id == *id);
-        let arrived = snapshot.held.iter().any(|held| is_new(&held.id));
-        if arrived || before.held.len() != snapshot.held.len() {
-            let bell = if arrived { Bell::Ring } else { Bell::Silent };
-            requests.push(self.title(bell));
+        if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
+            requests.push(self.tell_arrivals(&arrivals));
         }
+        requests.extend(self.ask_last());
         if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
             requests.extend(self.trace.reload());
         }
         requests
     }
 
-    /// The window's title for what is held now.
-    pub(crate) fn title(&self, bell: Bell) -> Request {
-        let title = format!("cra: {} held", self.snapshot.held.len());
-        Request::Notify(Notice { bell, title })
-    }
-
     /// What came of a request.
     pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
         let requests = match message {
             Message::Decided(gate, reply) => self.on_reply(&gate, reply),
+            Message::Trail(gate, Purpose::Glance, events) => {
+                self.queue.on_last(&gate, &events);
+                self.ask_last()
+            }
             Message::Trail(gate, purpose, events) => {
                 let look = self.look;
                 for dialog in self.dialogs().filter(|dialog| *dialog.gate() == gate) {
@@ -349,6 +359,9 @@ impl App {
         }
         let content = chrome::content(self, area);
         self.trace.on_drawn(content);
+        if let Some(Place::Rows(height)) = place_of(&self.queue, content, None) {
+            self.queue.on_drawn(height);
+        }
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.on_drawn(content, self.look, now),
             Some(Layer::Help(_) | Layer::Quit(_)) | None => Repaint::No,
@@ -357,6 +370,8 @@ impl App {
 
     /// Prepares what is long for the place it will be painted in.
     fn lay_out(&mut self) {
+        let drafted = self.drafted();
+        self.queue.set_drafts(drafted);
         let content = chrome::content(self, self.size);
         let look = self.look;
         for dialog in self.dialogs() {

@@ -96,17 +96,7 @@ impl App {
     fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
         match self.tab {
             Tab::Queue => {
-                let drafts = self.drafted();
-                let marks = queue::Marks { drafts: &drafts };
-                queue::draw(
-                    &self.queue,
-                    &self.snapshot,
-                    marks,
-                    frame,
-                    area,
-                    self.look,
-                    now,
-                );
+                queue::draw(&self.queue, &self.snapshot, frame, area, self.look, now);
             }
             Tab::Trace => trace::draw(&self.trace, frame, area, self.look),
         }
@@ -244,7 +234,7 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
 }
 
 fn due(app: &App, now: Timestamp) -> Option<String> {
-    let first = app.snapshot.held.iter().map(|held| held.deadline).min()?;
+    let first = app.queue.earliest()?;
     let mut text = format!("next due in {}", span(first.since(now)));
     if app.queue.has_waiting() {
         text = format!("+{} held back (u)   {text}", app.queue.waiting());
@@ -254,11 +244,15 @@ fn due(app: &App, now: Timestamp) -> Option<String> {
 
 fn footer_line(app: &App, cells: usize) -> Line<'static> {
     let look = app.look;
-    let scope = app.layers.last().map_or(app.tab.scope(), Layer::scope);
+    let screen = match app.tab {
+        Tab::Queue if app.queue.is_typing() => Scope::Prompt,
+        Tab::Queue | Tab::Trace => app.tab.scope(),
+    };
+    let scope = app.layers.last().map_or(screen, Layer::scope);
     let inner = app.layers.last().and_then(Layer::inner_scope);
     let inner = inner.into_iter().flat_map(footer);
     let own: Vec<&Binding> = inner.chain(footer(scope)).collect();
-    let global: Vec<&Binding> = if app.layers.is_empty() {
+    let global: Vec<&Binding> = if app.layers.is_empty() && scope != Scope::Prompt {
         footer(Scope::Global).collect()
     } else {
         Vec::new()

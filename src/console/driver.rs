@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use self::outbox::Outbox;
 use super::app::App;
 use super::layer::Repaint;
-use super::request::{Bell, Edit, Message, Request};
+use super::request::{Edit, Message, Mouse, Request};
 use super::terminal::Screen;
 use super::{ConsoleError, Options};
 use crate::runtime::Desk;
@@ -50,13 +50,13 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     let mut signals = Signals::new()?;
     let mut snapshots = desk.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
-    let mut screen = Screen::take()?;
+    let mut screen = Screen::take(options.toasts, Mouse::default())?;
     let mut app = App::new(options.look, first, screen.size()?);
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
     let errands = Errands { desk, sender };
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
-    errands.run(vec![app.title(Bell::Silent)], &mut screen, outbox)?;
+    errands.run(app.begin(), &mut screen, outbox)?;
     loop {
         let now = options.clock.now();
         let requests = tokio::select! {
@@ -167,6 +167,8 @@ impl Errands {
                 Request::Redraw => screen.clear()?,
                 Request::Suspend => screen.suspend()?,
                 Request::Notify(notice) => screen.notify(&notice)?,
+                Request::Copy(text) => screen.copy(&text)?,
+                Request::Mouse(mouse) => screen.set_mouse(mouse)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
                 Request::Edit(edit) => return Ok(Flow::Edit(edit)),
                 Request::Decide(_)
@@ -225,6 +227,8 @@ async fn answer(desk: &Desk, request: Request) -> Option<Message> {
         Request::Edit(_)
         | Request::KeepDraft(..)
         | Request::Notify(_)
+        | Request::Copy(_)
+        | Request::Mouse(_)
         | Request::Redraw
         | Request::Suspend
         | Request::Quit => None,

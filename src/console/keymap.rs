@@ -32,6 +32,10 @@ pub(crate) enum Scope {
     Choice,
     /// The request that the dialog shows.
     Request,
+    /// A line that is typed: a filter, or what is looked for.
+    Prompt,
+    /// The palette.
+    Palette,
     /// The help.
     Help,
     /// The question whether to leave.
@@ -40,7 +44,7 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 11] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
@@ -50,6 +54,8 @@ impl Scope {
         Self::Pick,
         Self::Choice,
         Self::Trace,
+        Self::Prompt,
+        Self::Palette,
         Self::Help,
         Self::Quit,
     ];
@@ -66,6 +72,8 @@ impl Scope {
             Self::Pick => "Choice question",
             Self::Choice => "Yes/no question",
             Self::Request => "Request pane",
+            Self::Prompt => "Filter and search",
+            Self::Palette => "Palette",
             Self::Help => "Help",
             Self::Quit => "Leaving",
         }
@@ -114,6 +122,28 @@ pub(crate) enum Action {
     PreviousMatch,
     /// Presses the focused button.
     Press,
+    /// Of the queue.
+    Queue(QueueKey),
+    /// Opens the palette.
+    Palette,
+    /// Takes the mouse, or gives it back.
+    Mouse,
+}
+
+/// What a key of the queue does, beside what keys do in other lists too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueueKey {
+    Mark,
+    Batch,
+    InTrace,
+    Sort,
+    NextDue,
+    Filter,
+    Search,
+    NextMatch,
+    PreviousMatch,
+    Copy,
+    CopyHash,
 }
 
 impl Action {
@@ -153,6 +183,9 @@ impl Action {
             | Self::SearchRequest
             | Self::NextMatch
             | Self::PreviousMatch
+            | Self::Queue(_)
+            | Self::Palette
+            | Self::Mouse
             | Self::Press => None,
         }
     }

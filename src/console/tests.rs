@@ -3,7 +3,7 @@
 mod beside;
 mod chrome;
 mod drafts;
-mod fixture;
+pub(super) mod fixture;
 mod gate;
 mod gate_ends;
 mod inputs;
@@ -11,6 +11,7 @@ mod ladder;
 mod never;
 mod picture;
 mod queue;
+mod queue_keys;
 mod stage;
 mod states;
 mod trace;

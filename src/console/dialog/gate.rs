@@ -267,6 +267,9 @@ impl GateDialog {
             | Action::SearchRequest
             | Action::NextMatch
             | Action::PreviousMatch
+            | Action::Queue(_)
+            | Action::Palette
+            | Action::Mouse
             | Action::Choose => {}
         }
         Handled::quietly()

@@ -16,6 +16,7 @@ use crate::trace::event::Event;
 use crate::trace::verify::{Checked, Report};
 
 mod pages;
+mod show;
 mod view;
 
 pub(crate) use view::draw;
@@ -206,6 +207,9 @@ impl Trace {
             | Action::SearchRequest
             | Action::NextMatch
             | Action::PreviousMatch
+            | Action::Queue(_)
+            | Action::Palette
+            | Action::Mouse
             | Action::Press => {}
         }
         self.wanted()

@@ -13,7 +13,7 @@ const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 
 fn selected(stage: &Stage) -> String {
-    let held = stage.app.queue.selected(&stage.app.snapshot.held);
+    let held = stage.app.queue.selected();
     held.map(|held| held.id.to_string()).unwrap_or_default()
 }
 
@@ -82,6 +82,7 @@ fn an_arrival_that_would_push_the_selected_row_waits_below() {
         [Request::Notify(Notice {
             bell: Bell::Ring,
             title: "cra: 3 held".to_owned(),
+            toast: Some("cra: c-118 CRIT! user.ban by billing-bot".to_owned()),
         })]
     );
     stage.shows("CRITICAL 1 arrival held back so that no row moves: press u to merge");
@@ -119,6 +120,7 @@ fn a_settled_row_hands_the_selection_to_its_neighbour() {
         [Request::Notify(Notice {
             bell: Bell::Silent,
             title: "cra: 4 held".to_owned(),
+            toast: None,
         })]
     );
 }
