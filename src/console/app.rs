@@ -11,22 +11,27 @@ use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
 
 use self::aside::Aside;
+use self::command::Known;
 use super::chrome;
 use super::dialog::gate::{Draft, Entry, GateDialog};
 use super::dialog::help::HelpDialog;
+use super::dialog::palette::PaletteDialog;
 use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::layer::{Change, Handled, Layer, Repaint};
-use super::request::{Message, Purpose, Request};
+use super::request::{Message, Mouse, Purpose, Request};
 use super::screen::queue::{Place, Queue, place_of};
 use super::screen::trace::Trace;
 use super::theme::{Look, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
+use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, Snapshot};
 
 mod aside;
+mod command;
 mod drafts;
+mod mouse;
 mod queue;
 mod record;
 
@@ -47,9 +52,12 @@ pub(crate) struct App {
     /// What dialogs leave behind: one that was put aside, what was typed too late, time spent.
     pub(super) aside: Aside,
     pub(super) notice: Option<(Meaning, String)>,
+    /// What the operator said they know.
+    known: Known,
     /// What the operator's own check found wrong.
     found: Option<String>,
     cancelled: Option<Timestamp>,
+    mouse: Mouse,
     size: Rect,
 }
 
@@ -85,8 +93,10 @@ impl App {
             drafts: BTreeMap::new(),
             aside: Aside::default(),
             notice: None,
+            known: Known::default(),
             found: None,
             cancelled: None,
+            mouse: Mouse::default(),
             size,
         };
         app.lay_out();
@@ -110,7 +120,8 @@ impl App {
                 self.size = Rect::new(0, 0, *width, *height);
                 Vec::new()
             }
-            Event::Key(_) | Event::Mouse(_) | Event::FocusGained | Event::FocusLost => Vec::new(),
+            Event::Mouse(event) => self.on_mouse(*event, now),
+            Event::Key(_) | Event::FocusGained | Event::FocusLost => Vec::new(),
         };
         self.lay_out();
         requests.extend(self.keep_typed());
@@ -119,9 +130,12 @@ impl App {
 
     /// The last gate before anything leaves: whatever a dialog did, a console that only looks, or
     /// that cannot show what it asks, decides nothing.
-    fn permits(&self, request: &Request) -> bool {
+    pub(super) fn permits(&self, request: &Request) -> bool {
         match request {
-            Request::Decide(_) => self.snapshot.access == Access::Write && !self.is_small(),
+            Request::Decide(_) => {
+                let sound = self.around().trouble.is_none();
+                self.snapshot.access == Access::Write && sound && !self.is_small()
+            }
             Request::Edit(_) => !self.is_small(),
             Request::KeepDraft(..) => self.snapshot.access == Access::Write,
             Request::LoadSessions
@@ -145,7 +159,7 @@ impl App {
         self.notice = None;
         if let Some(layer) = self.layers.last_mut() {
             match layer.on_key(key, now) {
-                Handled::Consumed(changes) => return self.apply(changes),
+                Handled::Consumed(changes) => return self.apply(changes, now),
                 Handled::Ignored => {}
             }
         } else if self.is_typing(global) {
@@ -169,7 +183,7 @@ impl App {
         }
     }
 
-    fn apply(&mut self, changes: Vec<Change>) -> Vec<Request> {
+    fn apply(&mut self, changes: Vec<Change>, now: Timestamp) -> Vec<Request> {
         let mut requests = Vec::new();
         for change in changes {
             match change {
@@ -177,6 +191,7 @@ impl App {
                 Change::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
                 Change::Ask(request) => requests.push(request),
                 Change::Minimise => self.put_aside(),
+                Change::Run(command) => requests.extend(self.run(command, now)),
             }
         }
         requests
@@ -208,7 +223,11 @@ impl App {
             Action::Suspend => return vec![Request::Suspend],
             Action::Merge => self.queue.merge(),
             Action::Queue(key) => return self.act_queue(key),
-            Action::Palette | Action::Mouse => {}
+            Action::Palette => {
+                let palette = PaletteDialog::new(self.tab.scope());
+                self.layers.push(Layer::Palette(palette));
+            }
+            Action::Mouse => return self.toggle_mouse(),
             Action::Back if self.tab == Tab::Queue => self.queue.back(),
             Action::Up
             | Action::Down
@@ -255,19 +274,27 @@ impl App {
     }
 
     fn open(&mut self, entry: Entry) -> Vec<Request> {
-        let Some(held) = self.queue.selected().cloned() else {
-            return Vec::new();
-        };
+        match self.queue.selected().cloned() {
+            Some(held) => self.open_held(&held, entry),
+            None => Vec::new(),
+        }
+    }
+
+    /// Opens the dialog of a request, or brings it back.
+    fn open_held(&mut self, held: &Arc<Held>, entry: Entry) -> Vec<Request> {
         self.queue.looked_at(&held.id);
         if self.is_aside(&held.id) {
             self.bring_back();
+            if let Some(Layer::Gate(dialog)) = self.layers.last_mut() {
+                dialog.enter_by(entry);
+            }
             return Vec::new();
         }
         let mut requests: Vec<Request> = self.dismiss().into_iter().collect();
-        let draft = self.draft_of(&held);
+        let draft = self.draft_of(held);
         let mut sessions = self.snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == held.session);
-        let mut dialog = GateDialog::new(held, session, draft, entry, self.around());
+        let mut dialog = GateDialog::new(Arc::clone(held), session, draft, entry, self.around());
         dialog.on_snapshot(&self.snapshot);
         requests.push(dialog.ask_trail());
         self.layers.push(Layer::Gate(Box::new(dialog)));
@@ -286,7 +313,7 @@ impl App {
         ));
         let closes = match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
-            Some(Layer::Help(_) | Layer::Quit(_)) => true,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) => true,
             None => false,
         };
         if closes {
@@ -364,7 +391,7 @@ impl App {
         }
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.on_drawn(content, self.look, now),
-            Some(Layer::Help(_) | Layer::Quit(_)) | None => Repaint::No,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => Repaint::No,
         }
     }
 
@@ -390,7 +417,7 @@ impl App {
         let next = Timestamp::from_micros((now.micros() / step + 1) * step);
         match self.layers.last() {
             Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
-            Some(Layer::Help(_) | Layer::Quit(_)) | None => next,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => next,
         }
     }
 

@@ -253,6 +253,12 @@ impl Key {
         matches!(self.code, KeyCode::Char(_)) && self.modifiers.is_empty()
     }
 
+    /// The press of it.
+    #[cfg(test)]
+    pub(crate) fn event(self) -> KeyEvent {
+        KeyEvent::new(self.code, self.modifiers)
+    }
+
     fn matches(self, event: KeyEvent) -> bool {
         // Shift is part of the character, or of BackTab, and says nothing more.
         let held = event.modifiers.difference(KeyModifiers::SHIFT);

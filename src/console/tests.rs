@@ -12,6 +12,7 @@ mod never;
 mod picture;
 mod queue;
 mod queue_keys;
+mod rules;
 mod stage;
 mod states;
 mod trace;

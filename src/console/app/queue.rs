@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::{App, Tab};
 use crate::base::text::one_line;
 use crate::console::cells::clip;
+use crate::console::dialog::gate::GateDialog;
 use crate::console::keymap::{Action, QueueKey};
+use crate::console::layer::Layer;
 use crate::console::request::{Bell, Notice, Request};
 use crate::console::screen::queue::{Purpose, Way, risk_word};
 use crate::console::theme::Meaning;
@@ -39,7 +41,7 @@ impl App {
                     self.notice = Some((Meaning::Warning, why));
                 }
             }
-            QueueKey::Batch => {}
+            QueueKey::Batch => return self.open_batch(),
             QueueKey::InTrace => {
                 if let Some(session) = self.queue.selected().map(|held| held.session.clone()) {
                     self.tab = Tab::Trace;
@@ -56,6 +58,23 @@ impl App {
             QueueKey::CopyHash => return self.copy(|held| held.request_hash.to_string()),
         }
         self.ask_last()
+    }
+
+    /// Opens the marked requests together.
+    fn open_batch(&mut self) -> Vec<Request> {
+        match self.queue.marked() {
+            Ok(members) => {
+                let requests = self.dismiss().into_iter().collect();
+                let dialog = GateDialog::batch(members, self.around());
+                let layer = dialog.map(|dialog| Layer::Gate(Box::new(dialog)));
+                self.layers.extend(layer);
+                requests
+            }
+            Err(why) => {
+                self.notice = Some((Meaning::Warning, why));
+                Vec::new()
+            }
+        }
     }
 
     fn copy(&mut self, part: impl Fn(&Held) -> String) -> Vec<Request> {

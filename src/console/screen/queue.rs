@@ -32,7 +32,6 @@ mod order;
 mod roll;
 mod view;
 
-pub(crate) use marks::{Batch, batch};
 pub(crate) use narrow::{Purpose, Way};
 pub(crate) use view::{Place, draw, highlighted, place_of};
 
@@ -110,15 +109,6 @@ impl Queue {
         }
     }
 
-    /// Chooses a request by its name; tells whether it is in the list.
-    pub(crate) fn choose_gate(&mut self, id: &GateId) -> bool {
-        let at = self.rows.iter().position(|held| held.id == *id);
-        if let Some(at) = at {
-            self.choose(at);
-        }
-        at.is_some()
-    }
-
     /// Chooses the row that is due next after the chosen one, and from the last one the first.
     pub(crate) fn next_due(&mut self) {
         let key = |held: &Held| (held.deadline, held.id.clone());
@@ -172,17 +162,17 @@ impl Queue {
 
     /// Whether an action has anything to act on.
     pub(crate) fn can(&self, action: Action) -> bool {
-        match action {
+        let needs_row = matches!(
+            action,
             Action::Open
-            | Action::Deny
-            | Action::Queue(
-                QueueKey::Mark | QueueKey::InTrace | QueueKey::Copy | QueueKey::NextDue,
-            ) => self.selected.is_some(),
-            Action::Merge => self.has_waiting(),
-            Action::Queue(QueueKey::Batch) => !self.marked.is_empty(),
-            Action::Queue(QueueKey::NextMatch | QueueKey::PreviousMatch) => !self.search.is_empty(),
-            _ => true,
-        }
+                | Action::Deny
+                | Action::Queue(QueueKey::Mark | QueueKey::InTrace | QueueKey::Copy)
+        );
+        let needs_arrival = action == Action::Merge;
+        let needs_mark = action == Action::Queue(QueueKey::Batch);
+        (!needs_row || self.selected.is_some())
+            && (!needs_arrival || self.has_waiting())
+            && (!needs_mark || !self.marked.is_empty())
     }
 
     /// Whether arrivals wait below the list.
@@ -211,9 +201,8 @@ impl Queue {
     fn top_for(&self, height: usize) -> usize {
         // No line stays empty while there are rows.
         let last = self.rows.len().saturating_sub(height);
-        let most = self.at.min(last);
-        let least = (self.at + 1).saturating_sub(height.max(1));
-        self.top.min(most).max(least)
+        let lowest = (self.at + 1).saturating_sub(height.max(1));
+        self.top.min(self.at).min(last).max(lowest)
     }
 
     /// Finds the chosen request again after rows moved, and keeps it on its line of the screen.

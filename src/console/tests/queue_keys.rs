@@ -27,8 +27,8 @@ fn selected(stage: &Stage) -> String {
 /// The identifiers in the list, from the top on.
 fn listed(stage: &Stage) -> Vec<String> {
     let text = stage.text();
-    let end = text.find("WHY").unwrap_or(text.len());
-    let rows = text[..end].lines().filter(|row| row.starts_with('│'));
+    let list = text.split("WHY").next().unwrap();
+    let rows = list.lines().filter(|row| row.starts_with('│'));
     let id = |row: &str| {
         let word = row.split([' ', '*']).find(|word| word.starts_with("c-"));
         word.map(str::to_owned)

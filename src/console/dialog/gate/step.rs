@@ -12,9 +12,9 @@ use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
-use crate::console::screen::queue::is_detected;
+use crate::console::screen::queue::{is_detected, overrules};
 use crate::engine::command::Decided;
-use crate::engine::held::{Gate, Held, Origin};
+use crate::engine::held::Held;
 use crate::runtime::snapshot::Access;
 
 /// How far a decision has come.
@@ -113,7 +113,7 @@ pub(crate) enum Proof {
 fn proofs(held: &Held, form: &Form) -> Vec<Proof> {
     let why = (!form.justifies()).then_some(Proof::Why);
     match care(held) {
-        Care::Direct | Care::Reviewed => Vec::new(),
+        Care::Direct | Care::Reviewed | Care::Together => Vec::new(),
         Care::Challenged => why.into_iter().chain([Proof::Hash]).collect(),
         Care::Named | Care::Overruled => {
             let typed = [Proof::Hash, Proof::Action];
@@ -156,6 +156,8 @@ pub(crate) enum Entry {
     Answer,
     /// To deny.
     Deny,
+    /// To overrule the denial behind it, as the palette was asked for.
+    Override,
 }
 
 /// Which pane has the keys.
@@ -201,17 +203,10 @@ pub(crate) enum Trouble {
 }
 
 impl Trouble {
-    /// It, in full.
-    pub(crate) fn text(&self) -> &str {
-        match self {
-            Self::Chain(text) | Self::Store(text) => text,
-        }
-    }
-
     /// It, in two words.
     pub(crate) fn short(&self) -> &'static str {
         match self {
-            Self::Chain(_) => "chain broken",
+            Self::Chain(_) => "chain broken (:ack-broken-chain)",
             Self::Store(_) => "nothing can be recorded",
         }
     }
@@ -227,6 +222,8 @@ pub(crate) enum Care {
     Direct,
     /// A review in between.
     Reviewed,
+    /// The same, for several at once.
+    Together,
     /// A review, a justification, and the hash typed.
     Challenged,
     /// And the action's name typed.
@@ -240,6 +237,7 @@ impl Care {
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Direct | Self::Reviewed => "console",
+            Self::Together => "console+batch",
             Self::Challenged => "console+challenge",
             Self::Named | Self::Overruled => "console+challenge+action",
         }
@@ -248,8 +246,7 @@ impl Care {
 
 /// How carefully this request is passed. A tier that was only detected is never passed directly.
 pub(crate) fn care(held: &Held) -> Care {
-    let overrules = |gate: &Gate| matches!(gate.origin, Origin::Override { .. });
-    if held.gates.iter().any(overrules) {
+    if overrules(held) {
         return Care::Overruled;
     }
     match held.tier() {

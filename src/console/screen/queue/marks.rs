@@ -11,6 +11,9 @@ use crate::engine::held::Held;
 /// Requests that are answered together, in the order of the list.
 pub(crate) type Batch = Vec<Arc<Held>>;
 
+/// Most requests in a batch: more cannot be looked through with care.
+const MOST_TOGETHER: usize = 50;
+
 impl Queue {
     /// Marks the chosen request, or takes its mark away.
     ///
@@ -24,6 +27,9 @@ impl Queue {
             return Ok(());
         }
         let first = self.marked.iter().next().and_then(|id| self.roll.get(id));
+        if self.marked.len() >= MOST_TOGETHER {
+            return Err(format!("a batch has at most {MOST_TOGETHER} requests"));
+        }
         if let Some(why) = unfit(&held, first.map(AsRef::as_ref)) {
             return Err(format!("{} cannot be marked: {why}", held.id));
         }
@@ -53,7 +59,7 @@ impl Queue {
 ///
 /// # Errors
 /// When they cannot, in words.
-pub(crate) fn batch(requests: Batch) -> Result<Batch, String> {
+fn batch(requests: Batch) -> Result<Batch, String> {
     let first = requests.first().cloned();
     let Some(first) = first else {
         return Err("no request is marked: Space marks one".to_owned());
@@ -67,7 +73,7 @@ pub(crate) fn batch(requests: Batch) -> Result<Batch, String> {
 }
 
 /// Why a request cannot be decided together with another one, if so.
-pub(crate) fn unfit(held: &Held, with: Option<&Held>) -> Option<String> {
+fn unfit(held: &Held, with: Option<&Held>) -> Option<String> {
     if overrules(held) {
         return Some("a denial is never overruled in a batch".to_owned());
     }

@@ -1,6 +1,6 @@
 //! The record as other screens point at it.
 
-use super::{Pane, Trace};
+use super::{Follow, Pane, Trace};
 use crate::base::id::SessionId;
 use crate::console::request::Request;
 
@@ -13,6 +13,17 @@ impl Trace {
             self.selected = Some(session.clone());
         }
         self.pane = Pane::Events;
+        let mut requests = self.reload();
+        requests.extend(self.wanted());
+        requests
+    }
+
+    /// Goes to an event of the chosen session by its number, or to the last one.
+    pub(crate) fn seek(&mut self, number: u64) -> Vec<Request> {
+        self.pane = Pane::Events;
+        self.follow = Follow::Still;
+        self.top = 0;
+        self.place = number.min(self.total().saturating_sub(1));
         let mut requests = self.reload();
         requests.extend(self.wanted());
         requests
