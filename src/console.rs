@@ -22,6 +22,7 @@ mod json;
 mod keymap;
 mod layer;
 mod line;
+mod measured;
 mod request;
 mod screen;
 mod terminal;
@@ -30,16 +31,22 @@ mod tests;
 mod theme;
 
 pub use keymap::markdown as key_table;
+#[doc(hidden)]
+pub use measured::Measured;
 pub use terminal::Toasts;
-pub use theme::{Colour, Glyphs, Look};
+pub use theme::{Colour, Glyphs, Ground, Look, Theme};
 
 /// How the console is run.
 #[derive(Clone)]
 pub struct Options {
     /// How it looks.
     pub look: Look,
+    /// Colours for which background.
+    pub theme: Theme,
     /// How the desktop is told that something arrived.
     pub toasts: Toasts,
+    /// Whether the mouse is taken from the start.
+    pub mouse: bool,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
 }

@@ -13,7 +13,7 @@ use super::settings::Settings;
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
-use crate::console::{self, Options, Toasts};
+use crate::console::{self, Options};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::simulated::Script;
 use crate::runtime::{Parts, Runtime};
@@ -74,6 +74,7 @@ fn run(
     if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
         return Err(Failure::NoTerminal);
     }
+    let (look, config) = settings.config()?;
     let extensions = settings.extensions()?;
     let store = SqliteStore::open(folder)?;
     let _log = start_log(folder);
@@ -100,8 +101,10 @@ fn run(
             script.start(&runtime.agents());
         }
         let options = Options {
-            look: settings.look,
-            toasts: Toasts::default(),
+            look,
+            theme: config.theme,
+            toasts: config.toasts,
+            mouse: config.mouse,
             clock: Arc::new(SystemClock),
         };
         let shown = console::run(runtime.desk(), options).await;

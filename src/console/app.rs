@@ -22,7 +22,7 @@ use super::layer::{Change, Handled, Layer, Repaint};
 use super::request::{Message, Mouse, Purpose, Request};
 use super::screen::queue::{Place, Queue, place_of};
 use super::screen::trace::Trace;
-use super::theme::{Look, Meaning};
+use super::theme::{Ground, Look, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::engine::held::Held;
@@ -101,6 +101,12 @@ impl App {
         };
         app.lay_out();
         app
+    }
+
+    /// Several things happened at the terminal, one after the other.
+    pub(crate) fn on_events(&mut self, events: &[Event], now: Timestamp) -> Vec<Request> {
+        let each = events.iter().flat_map(|event| self.on_event(event, now));
+        each.collect()
     }
 
     /// Something happened at the terminal.
@@ -205,16 +211,10 @@ impl App {
                 return self.trace.reload();
             }
             Action::Help => {
-                let scope = self.tab.scope();
-                self.layers.push(Layer::Help(HelpDialog::new(scope)));
+                let help = HelpDialog::new(self.tab.scope());
+                self.layers.push(Layer::Help(help));
             }
-            Action::Quit => {
-                let held = self.snapshot.held.len();
-                if held == 0 {
-                    return vec![Request::Quit];
-                }
-                self.layers.push(Layer::Quit(QuitDialog::new(held)));
-            }
+            Action::Quit => return self.quit(),
             Action::Open if self.tab == Tab::Queue => return self.open(Entry::Answer),
             Action::Deny => return self.open(Entry::Deny),
             Action::Restore => self.bring_back(),
@@ -270,6 +270,16 @@ impl App {
                 Tab::Trace => return self.trace.act(action),
             },
         }
+        Vec::new()
+    }
+
+    /// Leaves, or asks first.
+    fn quit(&mut self) -> Vec<Request> {
+        let held = self.snapshot.held.len();
+        if held == 0 {
+            return vec![Request::Quit];
+        }
+        self.layers.push(Layer::Quit(QuitDialog::new(held)));
         Vec::new()
     }
 
@@ -376,6 +386,12 @@ impl App {
         };
         self.lay_out();
         requests
+    }
+
+    /// The terminal told what colours are painted on.
+    pub(crate) fn on_ground(&mut self, ground: Ground) -> Vec<Request> {
+        self.look.ground = ground;
+        Vec::new()
     }
 
     /// It was painted: what is on screen now was seen.

@@ -107,6 +107,11 @@ impl Screen {
         execute!(out, SetTitle(&notice.title))
     }
 
+    /// Sends what is no part of the picture.
+    pub(crate) fn send(&mut self, text: &str) -> io::Result<()> {
+        execute!(self.terminal.backend_mut(), Print(text))
+    }
+
     /// Puts a text where other programs paste from. What is too long for terminals is not sent.
     pub(crate) fn copy(&mut self, text: &str) -> io::Result<()> {
         if text.len() > MOST_COPIED {

@@ -1,5 +1,6 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
+mod batch;
 mod beside;
 mod chrome;
 mod drafts;

@@ -18,6 +18,11 @@ use crate::console::theme::Meaning;
 const NOTCH: usize = 3;
 
 impl App {
+    /// Who has the mouse from the start.
+    pub(crate) fn set_mouse(&mut self, mouse: Mouse) {
+        self.mouse = mouse;
+    }
+
     /// Takes the mouse, or gives it back.
     pub(super) fn toggle_mouse(&mut self) -> Vec<Request> {
         let (mouse, words) = match self.mouse {

@@ -51,6 +51,7 @@ fn plain_characters_without_colour() {
     let look = Look {
         glyphs: Glyphs::Ascii,
         colour: Colour::Plain,
+        ..Look::default()
     };
     let stage = Stage::with_look(busy(), SMALL, look);
     assert!(stage.text().is_ascii(), "{}", stage.text());
