@@ -95,7 +95,10 @@ impl Context {
             hidden += more;
         }
         let remarks = all.first().map(|held| remarks::remarks(held, None));
-        Self::of(text, hidden, remarks.unwrap_or_default())
+        let mut remarks = remarks.unwrap_or_default();
+        // Who asks differs, and stands above each request.
+        remarks.retain(|remark| remark.heading != "WHO");
+        Self::of(text, hidden, remarks)
     }
 
     fn of(request: String, hidden: usize, remarks: Vec<Remark>) -> Self {
