@@ -204,7 +204,7 @@ fn console(folder: &Path) -> (Duration, Duration, Duration, u64) {
     let begin = Instant::now();
     terminal.keys("/");
     terminal.keys(&format!("{NEEDLE}\r"));
-    terminal.wait_for("999999");
+    terminal.wait_for("result_summary");
     let found = begin.elapsed();
     // What goes on in the background comes to rest first.
     let (mut before, mut quiet) = (terminal.ticks(), 0);

@@ -12,6 +12,7 @@ use clap::Parser;
 mod args;
 mod atlas;
 mod atlases;
+mod config;
 mod console;
 #[cfg(test)]
 mod corpus;

@@ -21,6 +21,7 @@ mod driver;
 mod json;
 mod keymap;
 mod layer;
+mod line;
 mod linear;
 #[doc(hidden)]
 pub mod measured;
@@ -32,13 +33,21 @@ mod tests;
 mod theme;
 
 pub use keymap::markdown as key_table;
-pub use theme::{Colour, Glyphs, Look};
+#[doc(hidden)]
+pub use terminal::Toasts;
+pub use theme::{Colour, Glyphs, Ground, Look, Theme};
 
 /// How the console is run.
 #[derive(Clone)]
 pub struct Options {
     /// How it looks.
     pub look: Look,
+    /// Colours for which background.
+    pub theme: Theme,
+    /// How the desktop is told that something arrived.
+    pub toasts: Toasts,
+    /// Whether the mouse is taken from the start.
+    pub mouse: bool,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
 }

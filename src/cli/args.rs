@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand};
+use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
+
+use crate::console::Theme;
 
 mod trace;
 
@@ -66,6 +68,32 @@ pub(super) struct Common {
     /// Open the console line by line, for screen readers: nothing is painted
     #[arg(long, global = true)]
     pub(super) linear: bool,
+
+    /// Colours for a dark or a light background (default: what config.yaml says, or what the terminal
+    /// says about itself)
+    #[arg(long, global = true, value_name = "THEME")]
+    pub(super) theme: Option<ThemeArg>,
+}
+
+/// Colours for which background.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(super) enum ThemeArg {
+    /// What the terminal says about itself
+    Auto,
+    /// A dark one
+    Dark,
+    /// A light one
+    Light,
+}
+
+impl From<ThemeArg> for Theme {
+    fn from(theme: ThemeArg) -> Self {
+        match theme {
+            ThemeArg::Auto => Self::Auto,
+            ThemeArg::Dark => Self::Dark,
+            ThemeArg::Light => Self::Light,
+        }
+    }
 }
 
 /// Which Atlases are in force.

@@ -74,6 +74,7 @@ fn run(
     if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
         return Err(Failure::NoTerminal);
     }
+    let (look, config) = settings.config()?;
     let extensions = settings.extensions()?;
     let store = SqliteStore::open(folder)?;
     let _log = start_log(folder);
@@ -100,7 +101,10 @@ fn run(
             script.start(&runtime.agents());
         }
         let options = Options {
-            look: settings.look,
+            look,
+            theme: config.theme,
+            toasts: config.toasts,
+            mouse: config.mouse,
             clock: Arc::new(SystemClock),
         };
         let shown = match settings.manner {

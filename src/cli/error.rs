@@ -100,6 +100,8 @@ pub(super) enum Failure {
     #[error(transparent)]
     Extensions(LoadError),
     #[error(transparent)]
+    Config(LoadError),
+    #[error(transparent)]
     Store(#[from] StoreError),
     #[error(transparent)]
     Start(#[from] StartError),
@@ -121,7 +123,11 @@ const LIST_OF_EXTENSIONS: &str = "the list of extensions is what --extensions or
 impl Failure {
     /// The failure and the way out, for people.
     pub(super) fn report(&self) -> String {
-        if let Self::Atlas(error) | Self::Scenario(error) | Self::Extensions(error) = self {
+        if let Self::Atlas(error)
+        | Self::Scenario(error)
+        | Self::Extensions(error)
+        | Self::Config(error) = self
+        {
             let report = error.report(Colour::None);
             let report = report.trim_end();
             return match self.help() {
@@ -173,6 +179,7 @@ impl Failure {
             | Self::NoAtlas(_)
             | Self::Scenario(_)
             | Self::Extensions(_)
+            | Self::Config(_)
             | Self::Store(_)
             | Self::Start(_)
             | Self::Console(_)
@@ -182,6 +189,7 @@ impl Failure {
 
     fn help(&self) -> Option<&str> {
         match self {
+            Self::Config(_) => Some("it is the file that cra paths calls config"),
             Self::NoTerminal => Some(WITHOUT_A_TERMINAL),
             Self::Params(_) => Some("write it as an object: --params '{\"id\": 1}'"),
             Self::Session(_) => {

@@ -35,6 +35,11 @@ pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
             Settings::atlas_dir()?,
         ),
         (
+            "config",
+            "how the console looks and behaves",
+            Settings::config_file()?,
+        ),
+        (
             "extensions",
             "extensions that may be asked",
             settings.extensions_file()?,

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 
 use super::args::Common;
+use super::config::Config;
 use super::error::Failure;
-use crate::console::{Colour, Glyphs, Look};
+use crate::console::{Colour, Glyphs, Look, Theme};
 use crate::runtime::extension::Registry;
 use crate::runtime::snapshot::Access;
 
@@ -19,7 +20,8 @@ pub(super) struct Settings {
     pub(super) head_file: Option<PathBuf>,
     pub(super) operator: String,
     pub(super) access: Access,
-    pub(super) look: Look,
+    look: Look,
+    theme: Option<Theme>,
     pub(super) manner: Manner,
 }
 
@@ -64,8 +66,35 @@ impl Settings {
                 } else {
                     Colour::Ansi
                 },
+                ..Look::default()
             },
+            theme: common.theme.map(Theme::from),
         }
+    }
+
+    /// How the console looks and behaves: what was typed, and the user's own file.
+    pub(super) fn config(&self) -> Result<(Look, Config), Failure> {
+        let file = Self::config_file();
+        // Without a home there is no file to read.
+        let mut config = match file {
+            Ok(file) => Config::load(&file).map_err(Failure::Config)?,
+            Err(_) => Config::default(),
+        };
+        config.theme = self.theme.unwrap_or(config.theme);
+        let glyphs = match self.look.glyphs {
+            Glyphs::Ascii => Glyphs::Ascii,
+            Glyphs::Rounded => config.glyphs,
+        };
+        let look = Look {
+            glyphs,
+            ..self.look
+        };
+        Ok((look, config))
+    }
+
+    /// The user's own file.
+    pub(super) fn config_file() -> Result<PathBuf, Failure> {
+        Ok(folders()?.in_config_dir("config.yaml"))
     }
 
     /// The folder of the store.

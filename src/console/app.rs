@@ -11,22 +11,28 @@ use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
 
 use self::aside::Aside;
+use self::command::Known;
 use super::chrome;
 use super::dialog::gate::{Draft, Entry, GateDialog};
 use super::dialog::help::HelpDialog;
+use super::dialog::palette::PaletteDialog;
 use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::layer::{Change, Handled, Layer, Repaint};
-use super::request::{Bell, Message, Notice, Request};
-use super::screen::queue::Queue;
+use super::request::{Message, Mouse, Purpose, Request};
+use super::screen::queue::{Place, Queue, place_of};
 use super::screen::trace::Trace;
-use super::theme::{Look, Meaning};
+use super::theme::{Ground, Look, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
+use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, Snapshot};
 
 mod aside;
+mod command;
 mod drafts;
+mod mouse;
+mod queue;
 pub(super) mod record;
 
 /// Two presses of Ctrl-C within this time leave the console.
@@ -46,9 +52,12 @@ pub(crate) struct App {
     /// What dialogs leave behind: one that was put aside, what was typed too late, time spent.
     pub(super) aside: Aside,
     pub(super) notice: Option<(Meaning, String)>,
+    /// What the operator said they know.
+    known: Known,
     /// What the operator's own check found wrong.
     found: Option<String>,
     cancelled: Option<Timestamp>,
+    mouse: Mouse,
     size: Rect,
 }
 
@@ -73,8 +82,8 @@ impl App {
     /// A console that shows `snapshot` in a terminal of that size.
     pub(crate) fn new(look: Look, snapshot: Arc<Snapshot>, size: Rect) -> Self {
         let mut queue = Queue::default();
-        queue.sync(&snapshot.held);
-        Self {
+        queue.sync(&[], &snapshot.held);
+        let mut app = Self {
             look,
             snapshot,
             tab: Tab::Queue,
@@ -84,10 +93,20 @@ impl App {
             drafts: BTreeMap::new(),
             aside: Aside::default(),
             notice: None,
+            known: Known::default(),
             found: None,
             cancelled: None,
+            mouse: Mouse::default(),
             size,
-        }
+        };
+        app.lay_out();
+        app
+    }
+
+    /// Several things happened at the terminal, one after the other.
+    pub(crate) fn on_events(&mut self, events: &[Event], now: Timestamp) -> Vec<Request> {
+        let each = events.iter().flat_map(|event| self.on_event(event, now));
+        each.collect()
     }
 
     /// Something happened at the terminal.
@@ -99,11 +118,10 @@ impl App {
                 match (self.is_small(), self.layers.last_mut()) {
                     (true, _) => {}
                     (false, Some(layer)) => layer.on_paste(text, now),
-                    (false, None) => {
-                        if self.tab == Tab::Trace {
-                            self.trace.on_paste(text);
-                        }
-                    }
+                    (false, None) => match self.tab {
+                        Tab::Queue => self.queue.paste(text),
+                        Tab::Trace => self.trace.on_paste(text),
+                    },
                 }
                 Vec::new()
             }
@@ -111,7 +129,8 @@ impl App {
                 self.size = Rect::new(0, 0, *width, *height);
                 Vec::new()
             }
-            Event::Key(_) | Event::Mouse(_) | Event::FocusGained | Event::FocusLost => Vec::new(),
+            Event::Mouse(event) => self.on_mouse(*event, now),
+            Event::Key(_) | Event::FocusGained | Event::FocusLost => Vec::new(),
         };
         self.lay_out();
         requests.extend(self.keep_typed());
@@ -120,17 +139,21 @@ impl App {
 
     /// The last gate before anything leaves: whatever a dialog did, a console that only looks, or
     /// that cannot show what it asks, decides nothing.
-    fn permits(&self, request: &Request) -> bool {
+    pub(super) fn permits(&self, request: &Request) -> bool {
         match request {
-            Request::Decide(_) => self.snapshot.access == Access::Write && !self.is_small(),
+            Request::Decide(_) => {
+                let sound = self.around().trouble.is_none();
+                self.snapshot.access == Access::Write && sound && !self.is_small()
+            }
             Request::Edit(_) => !self.is_small(),
             Request::KeepDraft(..) => self.snapshot.access == Access::Write,
             Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Read(_)
-            | Request::Copy(_)
             | Request::Verify
             | Request::Notify(_)
+            | Request::Copy(_)
+            | Request::Mouse(_)
             | Request::Redraw
             | Request::Suspend
             | Request::Quit => true,
@@ -145,9 +168,12 @@ impl App {
         self.notice = None;
         if let Some(layer) = self.layers.last_mut() {
             match layer.on_key(key, now) {
-                Handled::Consumed(changes) => return self.apply(changes),
+                Handled::Consumed(changes) => return self.apply(changes, now),
                 Handled::Ignored => {}
             }
+        } else if self.is_typing(global) {
+            self.queue.type_key(key);
+            return self.ask_last();
         }
         // A line in which something is typed takes every key but those that mean the same everywhere.
         let everywhere = matches!(
@@ -178,7 +204,7 @@ impl App {
         }
     }
 
-    fn apply(&mut self, changes: Vec<Change>) -> Vec<Request> {
+    fn apply(&mut self, changes: Vec<Change>, now: Timestamp) -> Vec<Request> {
         let mut requests = Vec::new();
         for change in changes {
             match change {
@@ -186,6 +212,7 @@ impl App {
                 Change::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
                 Change::Ask(request) => requests.push(request),
                 Change::Minimise => self.put_aside(),
+                Change::Run(command) => requests.extend(self.run(command, now)),
             }
         }
         requests
@@ -199,23 +226,24 @@ impl App {
                 return self.trace.reload();
             }
             Action::Help => {
-                let scope = self.tab.scope();
-                self.layers.push(Layer::Help(HelpDialog::new(scope)));
+                let help = HelpDialog::new(self.tab.scope());
+                self.layers.push(Layer::Help(help));
             }
-            Action::Quit => {
-                let held = self.snapshot.held.len();
-                if held == 0 {
-                    return vec![Request::Quit];
-                }
-                self.layers.push(Layer::Quit(QuitDialog::new(held)));
-            }
+            Action::Quit => return self.quit(),
             Action::Open if self.tab == Tab::Queue => return self.open(Entry::Answer),
             Action::Deny => return self.open(Entry::Deny),
             Action::Restore => self.bring_back(),
             Action::Cancel => return self.cancel(now),
             Action::Redraw => return vec![Request::Redraw],
             Action::Suspend => return vec![Request::Suspend],
-            Action::Merge => self.queue.merge(&self.snapshot.held),
+            Action::Merge => self.queue.merge(),
+            Action::Queue(key) => return self.act_queue(key),
+            Action::Palette => {
+                let palette = PaletteDialog::new(self.tab.scope());
+                self.layers.push(Layer::Palette(palette));
+            }
+            Action::Mouse => return self.toggle_mouse(),
+            Action::Back if self.tab == Tab::Queue => self.queue.back(),
             Action::Up
             | Action::Down
             | Action::First
@@ -227,6 +255,7 @@ impl App {
                 if let Some(motion) = action.motion() {
                     self.queue.go(motion);
                 }
+                return self.ask_last();
             }
             Action::Back
             | Action::Up
@@ -260,20 +289,38 @@ impl App {
         Vec::new()
     }
 
+    /// Leaves, or asks first.
+    fn quit(&mut self) -> Vec<Request> {
+        let held = self.snapshot.held.len();
+        if held == 0 {
+            return vec![Request::Quit];
+        }
+        self.layers.push(Layer::Quit(QuitDialog::new(held)));
+        Vec::new()
+    }
+
     fn open(&mut self, entry: Entry) -> Vec<Request> {
-        let Some(held) = self.queue.selected(&self.snapshot.held) else {
-            return Vec::new();
-        };
-        let held = Arc::clone(held);
+        match self.queue.selected().cloned() {
+            Some(held) => self.open_held(&held, entry),
+            None => Vec::new(),
+        }
+    }
+
+    /// Opens the dialog of a request, or brings it back.
+    fn open_held(&mut self, held: &Arc<Held>, entry: Entry) -> Vec<Request> {
+        self.queue.looked_at(&held.id);
         if self.is_aside(&held.id) {
             self.bring_back();
+            if let Some(Layer::Gate(dialog)) = self.layers.last_mut() {
+                dialog.enter_by(entry);
+            }
             return Vec::new();
         }
         let mut requests: Vec<Request> = self.dismiss().into_iter().collect();
-        let draft = self.draft_of(&held);
+        let draft = self.draft_of(held);
         let mut sessions = self.snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == held.session);
-        let mut dialog = GateDialog::new(held, session, draft, entry, self.around());
+        let mut dialog = GateDialog::new(Arc::clone(held), session, draft, entry, self.around());
         dialog.on_snapshot(&self.snapshot);
         requests.push(dialog.ask_trail());
         self.layers.push(Layer::Gate(Box::new(dialog)));
@@ -292,7 +339,7 @@ impl App {
         ));
         let closes = match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
-            Some(Layer::Help(_) | Layer::Quit(_)) => true,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) => true,
             None if self.tab == Tab::Trace => return self.trace.cancel(now),
             None => false,
         };
@@ -306,37 +353,33 @@ impl App {
     pub(crate) fn on_snapshot(&mut self, snapshot: Arc<Snapshot>) -> Vec<Request> {
         let before = std::mem::replace(&mut self.snapshot, snapshot);
         let snapshot = Arc::clone(&self.snapshot);
-        self.queue.sync(&snapshot.held);
-        self.drafts
-            .retain(|gate, _| snapshot.held.iter().any(|held| held.id == *gate));
+        let arrivals = self.queue.sync(&before.held, &snapshot.held);
+        let queue = &self.queue;
+        self.drafts.retain(|gate, _| queue.get(gate).is_some());
         for dialog in self.dialogs() {
             dialog.on_snapshot(&snapshot);
         }
         self.tell_around();
         self.lay_out();
         let mut requests = Vec::new();
-        let is_new = |id: &GateId| !before.held.iter().any(|held| held.id == *id);
-        let arrived = snapshot.held.iter().any(|held| is_new(&held.id));
-        if arrived || before.held.len() != snapshot.held.len() {
-            let bell = if arrived { Bell::Ring } else { Bell::Silent };
-            requests.push(self.title(bell));
+        if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
+            requests.push(self.tell_arrivals(&arrivals));
         }
+        requests.extend(self.ask_last());
         if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
             requests.extend(self.trace.reload());
         }
         requests
     }
 
-    /// The window's title for what is held now.
-    pub(crate) fn title(&self, bell: Bell) -> Request {
-        let title = format!("cra: {} held", self.snapshot.held.len());
-        Request::Notify(Notice { bell, title })
-    }
-
     /// What came of a request.
     pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
         let requests = match message {
             Message::Decided(gate, reply) => self.on_reply(&gate, reply),
+            Message::Trail(gate, Purpose::Glance, events) => {
+                self.queue.on_last(&gate, &events);
+                self.ask_last()
+            }
             Message::Trail(gate, purpose, events) => {
                 let look = self.look;
                 for dialog in self.dialogs().filter(|dialog| *dialog.gate() == gate) {
@@ -366,6 +409,12 @@ impl App {
         }
     }
 
+    /// The terminal told what colours are painted on.
+    pub(crate) fn on_ground(&mut self, ground: Ground) -> Vec<Request> {
+        self.look.ground = ground;
+        Vec::new()
+    }
+
     /// It was painted: what is on screen now was seen.
     pub(crate) fn on_drawn(&mut self, area: Rect, now: Timestamp) -> Repaint {
         self.size = area;
@@ -374,14 +423,19 @@ impl App {
         }
         let content = chrome::content(self, area);
         self.trace.on_drawn(content);
+        if let Some(Place::Rows(height)) = place_of(&self.queue, content, None) {
+            self.queue.on_drawn(height);
+        }
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.on_drawn(content, self.look, now),
-            Some(Layer::Help(_) | Layer::Quit(_)) | None => Repaint::No,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => Repaint::No,
         }
     }
 
     /// Prepares what is long for the place it will be painted in.
     fn lay_out(&mut self) {
+        let drafted = self.drafted();
+        self.queue.set_drafts(drafted);
         let content = chrome::content(self, self.size);
         let look = self.look;
         for dialog in self.dialogs() {
@@ -404,7 +458,7 @@ impl App {
         };
         match self.layers.last() {
             Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
-            Some(Layer::Help(_) | Layer::Quit(_)) | None => next,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => next,
         }
     }
 

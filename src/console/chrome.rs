@@ -1,12 +1,12 @@
 //! What every screen has: the header, the tabs, the banner and the footer.
 
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::app::{App, Tab};
-use super::cells::{clip, counted, fit, span, width};
+use super::cells::{clip, coordinate, counted, fit, span, width};
 use super::dialog::gate::Trouble;
 use super::keymap::{Binding, Scope, footer};
 use super::layer::Layer;
@@ -34,7 +34,7 @@ struct Parts {
 }
 
 fn parts(app: &App, area: Rect) -> Parts {
-    let banner = u16::from(app.banner().is_some());
+    let banner = coordinate(app.banners().len());
     let aside = u16::from(app.aside.dialog.is_some());
     let [header, tabs, banner, content, aside, footer] = Layout::vertical([
         Constraint::Length(1),
@@ -72,10 +72,10 @@ impl App {
         let cells = usize::from(area.width);
         frame.render_widget(header(self, cells, now), parts.header);
         frame.render_widget(tabs(self, cells, now), parts.tabs);
-        if let Some((text, meaning)) = self.banner() {
+        for ((text, meaning), row) in self.banners().into_iter().zip(parts.banner.rows()) {
             let text = format!(" ! {}", one_line(&text));
             let text = fit(&text, cells, self.look);
-            frame.render_widget(Line::styled(text, self.look.style(meaning)), parts.banner);
+            frame.render_widget(Line::styled(text, self.look.style(meaning)), row);
         }
         let covered = self
             .layers
@@ -96,17 +96,7 @@ impl App {
     fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
         match self.tab {
             Tab::Queue => {
-                let drafts = self.drafted();
-                let marks = queue::Marks { drafts: &drafts };
-                queue::draw(
-                    &self.queue,
-                    &self.snapshot,
-                    marks,
-                    frame,
-                    area,
-                    self.look,
-                    now,
-                );
+                queue::draw(&self.queue, &self.snapshot, frame, area, self.look, now);
             }
             Tab::Trace => trace::draw(&self.trace, &self.snapshot, frame, area, self.look),
         }
@@ -211,6 +201,29 @@ fn verdict(app: &App) -> (String, Meaning) {
     }
 }
 
+fn tab_labels(app: &App) -> [(Tab, String); 2] {
+    [
+        (Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
+        (Tab::Trace, "2 Trace".to_owned()),
+    ]
+}
+
+/// The tab at a place of the screen.
+pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<Tab> {
+    if !parts(app, area).tabs.contains(at) {
+        return None;
+    }
+    let mut from = 1;
+    for (tab, label) in tab_labels(app) {
+        let cells = width(&label) + 2;
+        if (from..from + cells).contains(&usize::from(at.x)) {
+            return Some(tab);
+        }
+        from += cells + 2;
+    }
+    None
+}
+
 fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let look = app.look;
     let tab = |tab: Tab, text: String| {
@@ -221,12 +234,13 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         };
         Span::styled(format!(" {text} "), look.style(meaning))
     };
-    let mut spans = vec![
-        Span::raw(" "),
-        tab(Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
-        Span::raw("  "),
-        tab(Tab::Trace, "2 Trace".to_owned()),
-    ];
+    let mut spans = vec![Span::raw(" ")];
+    for (at, (name, label)) in tab_labels(app).into_iter().enumerate() {
+        if at > 0 {
+            spans.push(Span::raw("  "));
+        }
+        spans.push(tab(name, label));
+    }
     let used: usize = spans.iter().map(|it| width(&it.content)).sum();
     let room = cells.saturating_sub(used + 3);
     let (text, meaning) = match (&app.notice, due(app, now)) {
@@ -241,7 +255,7 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
 }
 
 fn due(app: &App, now: Timestamp) -> Option<String> {
-    let first = app.snapshot.held.iter().map(|held| held.deadline).min()?;
+    let first = app.queue.earliest()?;
     let mut text = format!("next due in {}", span(first.since(now)));
     if app.queue.has_waiting() {
         text = format!("+{} held back (u)   {text}", app.queue.waiting());
@@ -251,11 +265,16 @@ fn due(app: &App, now: Timestamp) -> Option<String> {
 
 fn footer_line(app: &App, cells: usize) -> Line<'static> {
     let look = app.look;
-    let scope = app.layers.last().map_or(app.scope(), Layer::scope);
+    let screen = match app.tab {
+        Tab::Queue if app.queue.is_typing() => Scope::Prompt,
+        Tab::Queue | Tab::Trace => app.scope(),
+    };
+    let scope = app.layers.last().map_or(screen, Layer::scope);
     let inner = app.layers.last().and_then(Layer::inner_scope);
     let inner = inner.into_iter().flat_map(footer);
     let own: Vec<&Binding> = inner.chain(footer(scope)).collect();
-    let global: Vec<&Binding> = if app.layers.is_empty() && scope != Scope::Line {
+    let typing = matches!(scope, Scope::Prompt | Scope::Line);
+    let global: Vec<&Binding> = if app.layers.is_empty() && !typing {
         footer(Scope::Global).collect()
     } else {
         Vec::new()

@@ -2,4 +2,5 @@
 
 pub(crate) mod gate;
 pub(crate) mod help;
+pub(crate) mod palette;
 pub(crate) mod quit;

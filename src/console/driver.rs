@@ -7,16 +7,20 @@ use ratatui::crossterm::event::EventStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use self::ground::{Answer, Taken};
 use self::outbox::Outbox;
 use self::record::Left;
 use super::app::App;
 use super::layer::Repaint;
-use super::request::{Bell, Edit, Message, Request};
+use super::request::{Edit, Message, Mouse, Request};
 use super::terminal::Screen;
+use super::theme::{Colour, Look, Theme};
 use super::{ConsoleError, Options};
 use crate::runtime::Desk;
+use crate::runtime::snapshot::Snapshot;
 
 mod editor;
+mod ground;
 mod outbox;
 pub(super) mod record;
 
@@ -52,8 +56,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     let mut signals = Signals::new()?;
     let mut snapshots = desk.snapshots();
     let first = Arc::clone(&snapshots.borrow_and_update());
-    let mut screen = Screen::take()?;
-    let mut app = App::new(options.look, first, screen.size()?);
+    let (mut screen, mut app, mut answer) = open(&options, first)?;
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
     let errands = Errands {
         desk,
@@ -62,7 +65,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     };
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
-    errands.run(vec![app.title(Bell::Silent)], &mut screen, outbox)?;
+    errands.run(app.begin(), &mut screen, outbox)?;
     loop {
         let now = options.clock.now();
         let requests = tokio::select! {
@@ -79,7 +82,10 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
                 app.on_snapshot(snapshot)
             }
             event = events.next() => match event {
-                Some(event) => app.on_event(&event?, options.clock.now()),
+                Some(event) => match answer.take(event?, now) {
+                    Taken::Events(events) => app.on_events(&events, options.clock.now()),
+                    Taken::Ground(ground) => app.on_ground(ground),
+                },
                 // The terminal is gone; what is held stays held.
                 None => return Ok(()),
             },
@@ -115,6 +121,30 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
             }
         }
     }
+}
+
+/// Takes the terminal, and makes the app that is shown in it.
+fn open(options: &Options, first: Arc<Snapshot>) -> Result<(Screen, App, Answer), ConsoleError> {
+    let mouse = if options.mouse {
+        Mouse::Console
+    } else {
+        Mouse::Terminal
+    };
+    let mut screen = Screen::take(options.toasts, mouse)?;
+    let colorfgbg = std::env::var("COLORFGBG").ok();
+    let look = Look {
+        ground: options.theme.ground(None, colorfgbg.as_deref()),
+        ..options.look
+    };
+    let answer = if options.theme == Theme::Auto && look.colour == Colour::Ansi {
+        screen.send(ground::ASK)?;
+        Answer::asked(options.clock.now())
+    } else {
+        Answer::unasked()
+    };
+    let mut app = App::new(look, first, screen.size()?);
+    app.set_mouse(mouse);
+    Ok((screen, app, answer))
 }
 
 /// The signals that end the console.
@@ -181,6 +211,7 @@ impl Errands {
                 Request::Suspend => screen.suspend()?,
                 Request::Notify(notice) => screen.notify(&notice)?,
                 Request::Copy(text) => screen.copy(&text)?,
+                Request::Mouse(mouse) => screen.set_mouse(mouse)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
                 Request::Edit(edit) => return Ok(Flow::Edit(edit)),
                 Request::Decide(_)
@@ -228,8 +259,9 @@ async fn answer(desk: &Desk, request: Request, left: Left) -> Option<Message> {
         Request::Verify => Some(Message::Verified(desk.verify().await)),
         Request::Edit(_)
         | Request::KeepDraft(..)
-        | Request::Copy(_)
         | Request::Notify(_)
+        | Request::Copy(_)
+        | Request::Mouse(_)
         | Request::Redraw
         | Request::Suspend
         | Request::Quit => None,

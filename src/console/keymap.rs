@@ -32,6 +32,10 @@ pub(crate) enum Scope {
     Choice,
     /// The request that the dialog shows.
     Request,
+    /// A line that is typed: a filter, or what is looked for.
+    Prompt,
+    /// The palette.
+    Palette,
     /// The help.
     Help,
     /// The line at the top of the record in which something is typed.
@@ -42,7 +46,7 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 14] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
@@ -53,6 +57,8 @@ impl Scope {
         Self::Choice,
         Self::Trace,
         Self::Line,
+        Self::Prompt,
+        Self::Palette,
         Self::Help,
         Self::Quit,
     ];
@@ -70,6 +76,8 @@ impl Scope {
             Self::Pick => "Choice question",
             Self::Choice => "Yes/no question",
             Self::Request => "Request pane",
+            Self::Prompt => "Filter and search",
+            Self::Palette => "Palette",
             Self::Help => "Help",
             Self::Quit => "Leaving",
         }
@@ -120,6 +128,28 @@ pub(crate) enum Action {
     Browse(Browse),
     /// Presses the focused button.
     Press,
+    /// Of the queue.
+    Queue(QueueKey),
+    /// Opens the palette.
+    Palette,
+    /// Takes the mouse, or gives it back.
+    Mouse,
+}
+
+/// What a key of the queue does, beside what keys do in other lists too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum QueueKey {
+    Mark,
+    Batch,
+    InTrace,
+    Sort,
+    NextDue,
+    Filter,
+    Search,
+    NextMatch,
+    PreviousMatch,
+    Copy,
+    CopyHash,
 }
 
 impl Action {
@@ -160,6 +190,9 @@ impl Action {
             | Self::NextMatch
             | Self::PreviousMatch
             | Self::Browse(_)
+            | Self::Queue(_)
+            | Self::Palette
+            | Self::Mouse
             | Self::Press => None,
         }
     }
@@ -179,7 +212,6 @@ pub(crate) enum Browse {
     SearchPrevious,
     Filter,
     Copy,
-    Command,
     Fold,
     Unfold,
     FoldLevel,
@@ -250,6 +282,12 @@ impl Key {
     #[cfg(test)]
     pub(crate) fn is_printable(self) -> bool {
         matches!(self.code, KeyCode::Char(_)) && self.modifiers.is_empty()
+    }
+
+    /// The press of it.
+    #[cfg(test)]
+    pub(crate) fn event(self) -> KeyEvent {
+        KeyEvent::new(self.code, self.modifiers)
     }
 
     fn matches(self, event: KeyEvent) -> bool {

@@ -6,6 +6,7 @@ use ratatui::layout::Rect;
 
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
+use super::dialog::palette::{Command, PaletteDialog};
 use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::request::Request;
@@ -21,6 +22,8 @@ pub(crate) enum Layer {
     Help(HelpDialog),
     /// Whether to leave.
     Quit(QuitDialog),
+    /// The palette.
+    Palette(PaletteDialog),
 }
 
 /// What a layer made of a key.
@@ -65,6 +68,8 @@ pub(crate) enum Change {
     Ask(Request),
     /// Put this layer aside.
     Minimise,
+    /// Do what the palette was asked for.
+    Run(Command),
 }
 
 impl Layer {
@@ -74,6 +79,7 @@ impl Layer {
             Self::Gate(_) => Scope::Gate,
             Self::Help(_) => Scope::Help,
             Self::Quit(_) => Scope::Quit,
+            Self::Palette(_) => Scope::Palette,
         }
     }
 
@@ -81,7 +87,7 @@ impl Layer {
     pub(crate) fn inner_scope(&self) -> Option<Scope> {
         match self {
             Self::Gate(dialog) => dialog.inner_scope(),
-            Self::Help(_) | Self::Quit(_) => None,
+            Self::Help(_) | Self::Quit(_) | Self::Palette(_) => None,
         }
     }
 
@@ -99,6 +105,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.on_key(key, now),
             Self::Help(dialog) => dialog.on_key(key),
             Self::Quit(dialog) => dialog.on_key(key),
+            Self::Palette(dialog) => dialog.on_key(key),
         }
     }
 
@@ -106,7 +113,7 @@ impl Layer {
     pub(crate) fn can(&self, action: Action) -> bool {
         match self {
             Self::Gate(dialog) => dialog.can(action),
-            Self::Help(_) | Self::Quit(_) => true,
+            Self::Help(_) | Self::Quit(_) | Self::Palette(_) => true,
         }
     }
 
@@ -115,6 +122,7 @@ impl Layer {
         match self {
             Self::Gate(dialog) => dialog.on_paste(text, now),
             Self::Help(dialog) => dialog.on_paste(text),
+            Self::Palette(dialog) => dialog.on_paste(text),
             Self::Quit(_) => {}
         }
     }
@@ -125,6 +133,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.draw(frame, area, look, now),
             Self::Help(dialog) => dialog.draw(frame, area, look),
             Self::Quit(dialog) => dialog.draw(frame, area, look),
+            Self::Palette(dialog) => dialog.draw(frame, area, look),
         }
     }
 }

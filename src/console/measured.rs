@@ -1,4 +1,4 @@
-//! The screen of the record without a terminal and without a runtime: for measurements alone.
+//! The screens without a terminal and without a runtime: for measurements alone.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use ratatui::layout::Rect;
 
 use super::app::App;
 use super::driver::record::read;
+use super::layer::Repaint;
 use super::request::{Message, Request};
 use super::screen::trace::Ask;
 use super::theme::Look;
@@ -107,6 +108,7 @@ impl Measured {
             | Request::LoadTrail { .. }
             | Request::Edit(_)
             | Request::Copy(_)
+            | Request::Mouse(_)
             | Request::Verify
             | Request::Notify(_)
             | Request::Redraw
@@ -114,5 +116,44 @@ impl Measured {
             | Request::Quit => None,
         };
         self.waiting.extend(requests.into_iter().filter_map(ask));
+    }
+}
+
+/// A console that shows the queue, painted into memory.
+#[derive(Debug)]
+pub struct MeasuredQueue {
+    app: App,
+    terminal: Terminal<TestBackend>,
+    now: Timestamp,
+}
+
+impl MeasuredQueue {
+    /// A console of 120 by 36 cells.
+    #[must_use]
+    pub fn new(snapshot: Arc<Snapshot>, now: Timestamp) -> Option<Self> {
+        let area = Rect::new(0, 0, 120, 36);
+        let terminal = Terminal::new(TestBackend::new(area.width, area.height)).ok()?;
+        let app = App::new(Look::default(), snapshot, area);
+        Some(Self { app, terminal, now })
+    }
+
+    /// Paints one frame.
+    pub fn paint(&mut self) {
+        let (app, now) = (&self.app, self.now);
+        // Memory does not fail.
+        let Ok(painted) = self.terminal.draw(|frame| app.draw(frame, now));
+        let area = painted.area;
+        let _: Repaint = self.app.on_drawn(area, self.now);
+    }
+
+    /// Presses a key.
+    pub fn press(&mut self, code: KeyCode) {
+        let key = KeyEvent::new(code, KeyModifiers::NONE);
+        self.app.on_event(&Event::Key(key), self.now);
+    }
+
+    /// Takes in a newer picture.
+    pub fn replace(&mut self, snapshot: Arc<Snapshot>) {
+        self.app.on_snapshot(snapshot);
     }
 }

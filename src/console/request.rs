@@ -41,6 +41,8 @@ pub(crate) enum Request {
     Verify,
     /// Tell the operator, who may be looking elsewhere.
     Notify(Notice),
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(Mouse),
     /// Paint everything anew.
     Redraw,
     /// Stop until the shell brings it back.
@@ -56,6 +58,8 @@ pub(crate) enum Purpose {
     Context,
     /// To tell what is on disk of a decision that could not be recorded.
     ReadBack,
+    /// To tell in the queue what happened last.
+    Glance,
 }
 
 /// A text for an editor.
@@ -85,6 +89,18 @@ pub(crate) struct Notice {
     pub(crate) bell: Bell,
     /// The window's title.
     pub(crate) title: String,
+    /// What the desktop shows, in words that are safe to show.
+    pub(crate) toast: Option<String>,
+}
+
+/// Who has the mouse.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mouse {
+    /// The terminal: it selects text.
+    #[default]
+    Terminal,
+    /// The console.
+    Console,
 }
 
 /// Whether the bell rings.

@@ -1,10 +1,11 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
 mod archive;
+mod batch;
 mod beside;
 mod chrome;
 mod drafts;
-mod fixture;
+pub(super) mod fixture;
 mod gate;
 mod gate_ends;
 mod inputs;
@@ -13,6 +14,8 @@ mod linear;
 mod never;
 mod picture;
 mod queue;
+mod queue_keys;
+mod rules;
 mod stage;
 mod states;
 mod svg;

@@ -18,6 +18,53 @@ pub struct Look {
     pub glyphs: Glyphs,
     /// Whether colours are used.
     pub colour: Colour,
+    /// What they are painted on.
+    pub ground: Ground,
+}
+
+/// What colours are painted on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Ground {
+    /// Something dark.
+    #[default]
+    Dark,
+    /// Something light, on which yellow and cyan cannot be read.
+    Light,
+}
+
+/// Colours for which background.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Theme {
+    /// What the terminal says about itself.
+    #[default]
+    Auto,
+    /// A dark one.
+    Dark,
+    /// A light one.
+    Light,
+}
+
+impl Theme {
+    /// The background: what was asked for, what the terminal answered, or what `COLORFGBG` says.
+    pub(crate) fn ground(self, answered: Option<Ground>, colorfgbg: Option<&str>) -> Ground {
+        match self {
+            Self::Dark => Ground::Dark,
+            Self::Light => Ground::Light,
+            Self::Auto => answered
+                .or_else(|| of_colorfgbg(colorfgbg?))
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// The background that `COLORFGBG` tells: `15;0`, `0;default;15`.
+fn of_colorfgbg(value: &str) -> Option<Ground> {
+    let background: u8 = value.rsplit(';').next()?.parse().ok()?;
+    match background {
+        7 | 15 => Some(Ground::Light),
+        0..=15 => Some(Ground::Dark),
+        _ => None,
+    }
 }
 
 /// Which characters borders and marks are made of.
@@ -103,7 +150,10 @@ impl Look {
     /// The style of a meaning.
     pub(crate) fn style(self, meaning: Meaning) -> Style {
         match self.colour {
-            Colour::Ansi => coloured(meaning),
+            Colour::Ansi => match self.ground {
+                Ground::Dark => coloured(meaning),
+                Ground::Light => on_light(meaning),
+            },
             Colour::Plain => plain(meaning),
         }
     }
@@ -241,6 +291,17 @@ fn coloured(meaning: Meaning) -> Style {
     }
 }
 
+/// The same on something light. Yellow, cyan and light blue cannot be read there.
+fn on_light(meaning: Meaning) -> Style {
+    let style = coloured(meaning);
+    match style.fg {
+        Some(Color::Cyan | Color::LightBlue) => style.fg(Color::Blue),
+        // What waits is told from what warns by its words; both want to be looked at.
+        Some(Color::Yellow) => style.fg(Color::Magenta),
+        Some(_) | None => style,
+    }
+}
+
 fn plain(meaning: Meaning) -> Style {
     let style = Style::new();
     match meaning {
@@ -270,5 +331,47 @@ fn plain(meaning: Meaning) -> Style {
             style.add_modifier(Modifier::BOLD | Modifier::REVERSED)
         }
         Meaning::ButtonBarred => style.add_modifier(Modifier::REVERSED),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_background_is_what_was_asked_for_then_what_was_answered_then_what_is_set() {
+        let light = Some(Ground::Light);
+        assert_eq!(Theme::Dark.ground(light, Some("0;15")), Ground::Dark);
+        assert_eq!(Theme::Light.ground(None, None), Ground::Light);
+        assert_eq!(Theme::Auto.ground(light, Some("15;0")), Ground::Light);
+        assert_eq!(
+            Theme::Auto.ground(None, Some("0;default;15")),
+            Ground::Light
+        );
+        assert_eq!(Theme::Auto.ground(None, Some("15;0")), Ground::Dark);
+        assert_eq!(Theme::Auto.ground(None, Some("x")), Ground::Dark);
+    }
+
+    #[test]
+    fn nothing_pale_is_painted_on_something_light() {
+        let look = Look {
+            ground: Ground::Light,
+            ..Look::default()
+        };
+        let pale = [Color::Yellow, Color::Cyan, Color::LightBlue, Color::White];
+        for meaning in [
+            Meaning::Title,
+            Meaning::Label,
+            Meaning::Key,
+            Meaning::High,
+            Meaning::Warning,
+            Meaning::Lapsed,
+            Meaning::Medium,
+            Meaning::Waiting,
+            Meaning::BorderFocused,
+        ] {
+            let colour = look.style(meaning).fg;
+            assert!(!colour.is_some_and(|it| pale.contains(&it)), "{meaning:?}");
+        }
     }
 }

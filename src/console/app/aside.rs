@@ -50,7 +50,7 @@ impl App {
     pub(super) fn dialogs(&mut self) -> impl Iterator<Item = &mut GateDialog> {
         let open = self.layers.iter_mut().filter_map(|layer| match layer {
             Layer::Gate(dialog) => Some(&mut **dialog),
-            Layer::Help(_) | Layer::Quit(_) => None,
+            Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => None,
         });
         open.chain(self.aside.dialog.as_deref_mut())
     }
@@ -105,10 +105,16 @@ impl App {
             let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
             self.notice = Some((of_outcome(decided.outcome), text));
             self.note_spent(gate, decided.at);
+            let overruled = self
+                .dialogs()
+                .any(|dialog| dialog.gate() == gate && dialog.overrules());
+            if overruled && decided.outcome == Outcome::Passed {
+                self.note_overruled(gate);
+            }
         }
         let is_its = |layer: &Layer| match layer {
-            Layer::Gate(dialog) => dialog.gate() == gate,
-            Layer::Help(_) | Layer::Quit(_) => false,
+            Layer::Gate(dialog) => dialog.is_about(gate),
+            Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => false,
         };
         let Some(at) = self.layers.iter().position(is_its) else {
             return Vec::new();
@@ -116,10 +122,16 @@ impl App {
         let Some(Layer::Gate(dialog)) = self.layers.get_mut(at) else {
             return Vec::new();
         };
-        match dialog.on_reply(reply) {
+        match dialog.on_reply(gate, reply) {
             After::Stays => Vec::new(),
             After::Asks(request) => vec![request],
             After::Closes => {
+                let decided = dialog.decided().to_vec();
+                if decided.len() > 1 {
+                    let text = format!("{} requests decided and recorded", decided.len());
+                    self.notice = Some((Meaning::Passed, text));
+                }
+                self.queue.unmark(&decided);
                 self.layers.truncate(at);
                 self.drafts.remove(gate);
                 Vec::new()

@@ -7,7 +7,6 @@ use crate::base::id::GateId;
 use crate::console::dialog::gate::{Draft, GateDialog};
 use crate::console::layer::Layer;
 use crate::console::request::Request;
-use crate::console::screen::queue::find;
 use crate::engine::held::Held;
 
 impl App {
@@ -15,7 +14,7 @@ impl App {
     pub(super) fn keep_typed(&mut self) -> Option<Request> {
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.keep_typed(),
-            Some(Layer::Help(_) | Layer::Quit(_)) | None => None,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => None,
         }
     }
 
@@ -30,7 +29,7 @@ impl App {
     /// Takes what was typed out of a dialog that is over.
     pub(super) fn keep_draft(&mut self, dialog: GateDialog) -> Option<Request> {
         let gate = dialog.gate().clone();
-        if find(&self.snapshot.held, &gate).is_none() {
+        if self.queue.get(&gate).is_none() {
             self.drafts.remove(&gate);
             self.aside.keep_late(dialog);
             return None;
@@ -56,7 +55,7 @@ impl App {
     pub(in crate::console) fn drafted(&self) -> BTreeSet<GateId> {
         let here = self.drafts.iter().filter(|(_, draft)| draft.is_some());
         let kept = self.snapshot.drafts.keys().filter(|gate| {
-            let held = find(&self.snapshot.held, gate);
+            let held = self.queue.get(gate);
             held.is_some_and(|held| self.draft_of(held).is_some())
         });
         let aside = self.aside.dialog.iter().map(|dialog| dialog.gate());

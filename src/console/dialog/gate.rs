@@ -15,12 +15,14 @@ use ratatui::crossterm::event::{KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 use serde_json::Value;
 
+use self::batch::Together;
 use self::context::Context;
 use self::form::{Form, Spot, Towards};
 use self::refusal::Refusal;
 use self::step::{Arming, DenySpot, Pane, ReviewSpot};
 use super::super::keymap::{Action, Scope, lookup};
 use super::super::layer::{Change, Handled, Repaint};
+use super::super::screen::queue::overrules;
 use super::super::theme::Look;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
@@ -32,6 +34,7 @@ use crate::runtime::snapshot::SessionSummary;
 
 mod bar;
 mod bars;
+mod batch;
 mod changed;
 mod context;
 mod draft;
@@ -70,6 +73,8 @@ pub(crate) struct GateDialog {
     context: Context,
     pane: Pane,
     step: Step,
+    /// How it was opened.
+    entry: Entry,
     arming: Arming,
     around: Around,
     /// Why the last decision was not taken, or a key had no effect.
@@ -96,6 +101,8 @@ pub(crate) struct GateDialog {
     told: Option<Value>,
     /// What is kept on disk.
     kept: Option<Value>,
+    /// What is decided together with it.
+    together: Together,
 }
 
 impl GateDialog {
@@ -111,13 +118,14 @@ impl GateDialog {
             .filter(|draft| draft.is_for(&held))
             .unwrap_or_else(|| Form::new(&held));
         let step = match entry {
-            Entry::Answer => Step::Editing,
+            Entry::Answer | Entry::Override => Step::Editing,
             Entry::Deny => Step::Denying(DenySpot::Reason),
         };
         Self {
             context: Context::new(&held, session),
             pane: Pane::Form,
             step,
+            entry,
             arming: Arming::Undrawn,
             around,
             notice: None,
@@ -132,6 +140,7 @@ impl GateDialog {
             height: 0,
             told: form.kept(),
             kept: None,
+            together: Together::default(),
             form,
             held,
         }
@@ -140,6 +149,19 @@ impl GateDialog {
     /// The request it is about.
     pub(crate) fn gate(&self) -> &GateId {
         &self.held.id
+    }
+
+    /// It is opened again, in that way.
+    pub(crate) fn enter_by(&mut self, entry: Entry) {
+        self.entry = entry;
+        if entry == Entry::Deny && matches!(self.step, Step::Editing) {
+            self.step = Step::Denying(DenySpot::Reason);
+        }
+    }
+
+    /// Whether passing it overrules a denial.
+    pub(crate) fn overrules(&self) -> bool {
+        overrules(&self.held)
     }
 
     /// It was painted: from now on the arming time runs, and these rows were on screen.
@@ -274,6 +296,9 @@ impl GateDialog {
             | Action::NextMatch
             | Action::PreviousMatch
             | Action::Browse(_)
+            | Action::Queue(_)
+            | Action::Palette
+            | Action::Mouse
             | Action::Choose => {}
         }
         Handled::quietly()
@@ -286,6 +311,9 @@ impl GateDialog {
 
     /// A heading for people: identifier and action.
     fn heading(&self) -> String {
+        if self.is_batch() {
+            return format!("batch of {}: {}", self.members().len(), self.ids());
+        }
         format!("{}  {}", self.held.id, one_line(self.held.action()))
     }
 }

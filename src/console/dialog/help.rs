@@ -12,6 +12,10 @@ use super::super::layer::{Change, Handled};
 use super::super::theme::{Focus, Look, Meaning};
 use crate::base::text::is_deceptive;
 
+/// What people look for in vain.
+const NEVER: &str = "\"allow always\" does not exist: every request is decided by itself, and no decision \
+    outlives the one it was made for";
+
 /// Longest text to search for.
 const MOST_CHARS: usize = 40;
 
@@ -120,6 +124,17 @@ impl HelpDialog {
             for binding in hits {
                 rows.extend(binding_rows(binding, look, cells));
             }
+        }
+        if NEVER.to_lowercase().contains(&self.filter.to_lowercase()) {
+            if !rows.is_empty() {
+                rows.push(Line::default());
+            }
+            rows.push(Line::styled(
+                "What there is no key for",
+                look.style(Meaning::Title),
+            ));
+            let told = wrap(NEVER, cells.saturating_sub(2));
+            rows.extend(told.into_iter().map(|row| Line::from(format!("  {row}"))));
         }
         if rows.is_empty() {
             let text = format!("No key matches `{}`. Backspace shows more.", self.filter);

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::KeyCode;
 
-use super::{Action, Binding, Browse, Footer, Key, Scope};
+use super::{Action, Binding, Footer, Key, Scope};
 
 const UP: &[Key] = &[Key::plain(KeyCode::Up), Key::plain(KeyCode::Char('k'))];
 const DOWN: &[Key] = &[Key::plain(KeyCode::Down), Key::plain(KeyCode::Char('j'))];
@@ -15,12 +15,18 @@ const PREVIOUS: &[Key] = &[Key::plain(KeyCode::BackTab)];
 const ENTER: &[Key] = &[Key::plain(KeyCode::Enter)];
 const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
 
+/// What an action is one of, by its name.
+mod inner {
+    pub(super) use super::super::Browse;
+    pub(super) use super::super::QueueKey as Queue;
+}
+
 macro_rules! bindings {
-    ($($scope:ident { $( $keys:expr => $action:ident $(( $browse:ident ))?, $footer:ident, $label:literal, $help:literal; )* })*) => {
+    ($($scope:ident { $( $keys:expr => $action:ident $(( $inner:ident ))?, $footer:ident, $label:literal, $help:literal; )* })*) => {
         &[$($( Binding {
             scope: Scope::$scope,
             keys: $keys,
-            action: Action::$action $(( Browse::$browse ))?,
+            action: Action::$action $(( inner::$action::$inner ))?,
             label: $label,
             help: $help,
             footer: Footer::$footer,
@@ -36,6 +42,20 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
             "opens the selected request at the step that asks for the reason to deny it";
         &[Key::plain(KeyCode::Char('u'))] => Merge, Shown, "merge",
             "puts the arrivals that wait below the list into their places";
+        &[Key::plain(KeyCode::Char(' '))] => Queue(Mark), Shown, "mark",
+            "marks the selected request for a batch; only low and medium ones that ask the same can be";
+        &[Key::plain(KeyCode::Char('B'))] => Queue(Batch), Shown, "batch",
+            "opens the marked requests to answer them once; each gets its own decision and its own record";
+        &[Key::plain(KeyCode::Char('f'))] => Queue(Filter), Shown, "filter",
+            "narrows the list: words, risk>=high, agent:x, action:x, session:x, checkpoint:x, state:x, each also with - before it";
+        &[Key::plain(KeyCode::Char('t'))] => Queue(InTrace), Shown, "trace", "shows the session of the selected request in the record";
+        &[Key::plain(KeyCode::Char('o'))] => Queue(Sort), Shown, "sort", "sorts by risk, deadline, age or agent";
+        &[Key::plain(KeyCode::Char('J'))] => Queue(NextDue), Hidden, "next due", "to the request that is due next";
+        &[Key::plain(KeyCode::Char('/'))] => Queue(Search), Hidden, "search", "looks for a row, with the words of a filter";
+        &[Key::plain(KeyCode::Char('n'))] => Queue(NextMatch), Hidden, "next match", "the next row that matches";
+        &[Key::plain(KeyCode::Char('N'))] => Queue(PreviousMatch), Hidden, "previous match", "the row before that matches";
+        &[Key::plain(KeyCode::Char('y'))] => Queue(Copy), Hidden, "copy", "copies the identifier of the selected request";
+        &[Key::plain(KeyCode::Char('Y'))] => Queue(CopyHash), Hidden, "copy hash", "copies its hash";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row";
@@ -66,7 +86,6 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('D'))] => Browse(Compare), Shown, "diff", "holds the session against another one";
         &[Key::plain(KeyCode::Char('y'))] => Browse(Copy), Shown, "copy", "copies the event, the chosen value, or the session's name";
         &[Key::plain(KeyCode::Char('E'))] => Browse(Export), Shown, "export", "writes the session to a file: jsonl, csv, html or otlp";
-        &[Key::plain(KeyCode::Char(':'))] => Browse(Command), Hidden, "command", "`seek N` goes to event N";
         NEXT => Next, Hidden, "next pane", "next pane: events, event";
         PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
         &[Key::plain(KeyCode::Char('r'))] => Reload, Hidden, "reload", "reads the record again, and reads on where it was stopped";
@@ -86,6 +105,8 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
     Global {
         &[Key::plain(KeyCode::Char('1'))] => ShowQueue, Hidden, "queue", "the queue: requests that wait for an answer";
         &[Key::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "the record: sessions and their events";
+        &[Key::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "finds a command by its name; nothing is decided by it";
+        &[Key::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "takes the mouse, or gives it back to the terminal; a click selects and never decides";
         &[Key::plain(KeyCode::Char('?')), Key::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
         &[Key::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "leaves the console; asks first while requests are held";
         ESC => Back, Hidden, "back", "one level back; never leaves the console";
@@ -137,6 +158,16 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
     Choice {
         &[Key::plain(KeyCode::Left), Key::plain(KeyCode::Right), Key::plain(KeyCode::Char(' '))]
             => Choose, Hidden, "choose", "moves the answer between yes and no";
+    }
+    Prompt {
+        ENTER => Press, Shown, "keep", "keeps what was typed";
+        ESC => Back, Shown, "as before", "as it was before";
+    }
+    Palette {
+        &[Key::plain(KeyCode::Up)] => Up, Hidden, "up", "one command up";
+        &[Key::plain(KeyCode::Down), Key::plain(KeyCode::Tab)] => Down, Shown, "next", "one command down";
+        ENTER => Open, Shown, "run", "does what the chosen command says; a decision never";
+        ESC => Back, Shown, "close", "closes the palette";
     }
     Help {
         &[Key::plain(KeyCode::Up)] => Up, Hidden, "up", "one row up";

@@ -43,6 +43,8 @@ pub(crate) struct Trace {
     listing: Listing,
     verifying: Verifying,
     problem: Option<String>,
+    /// What another screen wants to see, as soon as it is listed.
+    awaited: Option<SessionId>,
     selected: Option<SessionId>,
     pane: Pane,
     opened: Option<Opened>,
@@ -143,6 +145,9 @@ impl Trace {
             if let Some(known) = sessions.find(|it| it.session == *opened.id()) {
                 opened.grew(known);
             }
+        }
+        if let Some(awaited) = self.awaited.take() {
+            self.show(&awaited, 0);
         }
         let mut requests = self.settle();
         if outdated {
@@ -308,6 +313,9 @@ impl Trace {
             | Action::SearchRequest
             | Action::NextMatch
             | Action::PreviousMatch
+            | Action::Queue(_)
+            | Action::Palette
+            | Action::Mouse
             | Action::Press => {}
         }
         self.settle()
@@ -347,7 +355,18 @@ impl Trace {
         self.settle()
     }
 
-    /// Shows a session at an event of it: what other screens call.
+    /// Shows a session from its first event, once the list of sessions has it: what other screens call.
+    pub(crate) fn show_session(&mut self, session: &SessionId) -> Vec<Request> {
+        self.show(session, 0);
+        if self.opened.as_ref().is_none_or(|it| it.id() != session) {
+            self.awaited = Some(session.clone());
+        }
+        let mut requests = self.reload();
+        requests.extend(self.settle());
+        requests
+    }
+
+    /// Shows a session at an event of it.
     fn show(&mut self, session: &SessionId, at: u64) {
         let mut sessions = self.sessions.iter();
         let Some(known) = sessions.find(|it| it.session == *session) else {

@@ -15,20 +15,21 @@ use crate::engine::command::{Decided, Outcome};
 use crate::engine::held::{
     ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource, request_hash,
 };
+use crate::runtime::RecordedSession;
 use crate::runtime::snapshot::{
     Access, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot, StoreState,
 };
 use crate::trace::event::Event;
 
-pub(super) fn now() -> Timestamp {
+pub(in crate::console) fn now() -> Timestamp {
     "2026-09-23T14:02:31.000000Z".parse().unwrap()
 }
 
-pub(super) fn question(fields: Value) -> Question {
+pub(in crate::console) fn question(fields: Value) -> Question {
     serde_json::from_value(fields).unwrap()
 }
 
-pub(super) fn justification() -> Question {
+pub(in crate::console) fn justification() -> Question {
     question(json!({
         "question_id": "justify-risk",
         "question": "Provide justification for this high-risk action",
@@ -38,7 +39,7 @@ pub(super) fn justification() -> Question {
     }))
 }
 
-pub(super) fn acknowledgment() -> Question {
+pub(in crate::console) fn acknowledgment() -> Question {
     question(json!({
         "question_id": "irreversible",
         "question": "I understand this deletion cannot be undone",
@@ -46,7 +47,7 @@ pub(super) fn acknowledgment() -> Question {
     }))
 }
 
-pub(super) fn confirmation() -> Question {
+pub(in crate::console) fn confirmation() -> Question {
     question(json!({
         "question_id": "confirm",
         "question": "Was the customer asked?",
@@ -54,7 +55,7 @@ pub(super) fn confirmation() -> Question {
     }))
 }
 
-pub(super) fn gate(id: &str, kind: &str, why: &str, questions: Vec<Question>) -> Gate {
+pub(in crate::console) fn gate(id: &str, kind: &str, why: &str, questions: Vec<Question>) -> Gate {
     Gate {
         origin: Origin::Checkpoint {
             atlas_id: "com.acme.support".to_owned(),
@@ -74,7 +75,13 @@ pub(super) fn gate(id: &str, kind: &str, why: &str, questions: Vec<Question>) ->
 }
 
 /// A held action, asked `age` seconds ago, with `left` seconds left.
-pub(super) fn held(id: &str, action: &str, tier: RiskTier, age: u64, left: u64) -> Held {
+pub(in crate::console) fn held(
+    id: &str,
+    action: &str,
+    tier: RiskTier,
+    age: u64,
+    left: u64,
+) -> Held {
     let session: SessionId = "s-12".parse().unwrap();
     let params = json!({ "ticket_ids": [4411, 4412], "cascade": true });
     Held {
@@ -108,7 +115,7 @@ pub(super) fn held(id: &str, action: &str, tier: RiskTier, age: u64, left: u64) 
 }
 
 /// The same with other parameters.
-pub(super) fn with_params(mut held: Held, params: Value) -> Held {
+pub(in crate::console) fn with_params(mut held: Held, params: Value) -> Held {
     held.request_hash = request_hash(&held.session, held.action(), &params);
     if let Subject::Action(call) = &mut held.subject {
         call.params = params;
@@ -116,7 +123,7 @@ pub(super) fn with_params(mut held: Held, params: Value) -> Held {
     held
 }
 
-pub(super) fn detected(mut held: Held) -> Held {
+pub(in crate::console) fn detected(mut held: Held) -> Held {
     if let Subject::Action(call) = &mut held.subject {
         call.tier_source = TierSource::Detected;
     }
@@ -124,7 +131,7 @@ pub(super) fn detected(mut held: Held) -> Held {
 }
 
 /// `c-121`: high risk, two gates, three questions, one hidden character.
-pub(super) fn ticket_delete() -> Held {
+pub(in crate::console) fn ticket_delete() -> Held {
     let mut item = with_params(
         held("c-121", "ticket.delete", RiskTier::High, 130, 170),
         json!({
@@ -147,7 +154,7 @@ pub(super) fn ticket_delete() -> Held {
 }
 
 /// `c-119`: to begin working, one acknowledgment.
-pub(super) fn onboarding() -> Held {
+pub(in crate::console) fn onboarding() -> Held {
     let mut item = held("c-119", "session_start", RiskTier::Low, 390, 540);
     item.subject = Subject::SessionStart;
     item.agent = "docs-bot".to_owned();
@@ -164,7 +171,7 @@ pub(super) fn onboarding() -> Held {
 }
 
 /// `c-118`: critical, wanted by a policy.
-pub(super) fn user_ban() -> Held {
+pub(in crate::console) fn user_ban() -> Held {
     let mut item = with_params(
         held("c-118", "user.ban", RiskTier::Critical, 41, 559),
         json!({ "user": "mallory" }),
@@ -185,7 +192,7 @@ pub(super) fn user_ban() -> Held {
 }
 
 /// A medium request whose tier was only detected, asked three times, and one answered wrongly.
-pub(super) fn others() -> [Held; 2] {
+pub(in crate::console) fn others() -> [Held; 2] {
     let mut refund = detected(held("c-122", "payment.refund", RiskTier::High, 132, 468));
     refund.joined = 2;
     let mut update = held("c-124", "ticket.update", RiskTier::Medium, 185, 715);
@@ -193,7 +200,12 @@ pub(super) fn others() -> [Held; 2] {
     [refund, update]
 }
 
-pub(super) fn decided(id: &str, time: &str, outcome: Outcome, by: Option<&str>) -> Decided {
+pub(in crate::console) fn decided(
+    id: &str,
+    time: &str,
+    outcome: Outcome,
+    by: Option<&str>,
+) -> Decided {
     Decided {
         gate: id.parse().unwrap(),
         at: format!("2026-09-23T{time}.000000Z").parse().unwrap(),
@@ -212,7 +224,7 @@ pub(super) fn decided(id: &str, time: &str, outcome: Outcome, by: Option<&str>) 
 }
 
 /// A picture with these held requests.
-pub(super) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
+pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
     let session = |id: &str, agent: &str| SessionSummary {
         id: id.parse().unwrap(),
         agent: agent.to_owned(),
@@ -276,18 +288,34 @@ pub(super) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snapshot {
 }
 
 /// A picture with five held requests of every kind.
-pub(super) fn busy() -> Snapshot {
+pub(in crate::console) fn busy() -> Snapshot {
     let [refund, update] = others();
     snapshot([onboarding(), user_ban(), ticket_delete(), refund, update])
 }
 
 /// A picture with nothing held.
-pub(super) fn idle() -> Snapshot {
+pub(in crate::console) fn idle() -> Snapshot {
     snapshot([])
 }
 
+pub(in crate::console) fn sessions() -> Vec<RecordedSession> {
+    let of = |session: &str, agent: &str, events, ended| RecordedSession {
+        session: session.parse().unwrap(),
+        agent: agent.to_owned(),
+        started_at: now(),
+        last_at: now(),
+        events,
+        ended,
+    };
+    vec![
+        of("s-15", "docs-bot", 4, false),
+        of("s-12", "triage-bot", 6, false),
+        of("s-09", "returns-bot", 12_345, true),
+    ]
+}
+
 /// Events of a session, from a sequence number on.
-pub(super) fn events(session: &str, from: u64, count: u64) -> Vec<Event> {
+pub(in crate::console) fn events(session: &str, from: u64, count: u64) -> Vec<Event> {
     let kinds = [
         (
             "session_started",

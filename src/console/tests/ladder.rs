@@ -6,6 +6,7 @@ use serde_json::json;
 use super::fixture::{confirmation, gate, held, question, snapshot, user_ban};
 use super::stage::{Stage, decisions};
 use crate::atlas::document::RiskTier;
+use crate::base::limits::ARMING;
 use crate::console::request::Request;
 use crate::engine::held::{Origin, Subject};
 
@@ -78,7 +79,10 @@ fn overruling_a_denial_needs_more_words_and_the_steps_of_a_critical_one() {
         "question_id": "justification", "question": "Why may this go ahead?", "response_type": "text",
     }))];
     let mut stage = Stage::new(snapshot([item]), WIDE);
-    stage.open();
+    stage.press(KeyCode::Char(':'));
+    stage.type_text("override c-118");
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.wait(ARMING);
     stage.type_text("because I say so");
     stage.shows("overruling needs 20 characters of reason");
     stage.type_text(", as agreed");

@@ -13,7 +13,7 @@ const WIDE: (u16, u16) = (120, 36);
 const SMALL: (u16, u16) = (80, 24);
 
 fn selected(stage: &Stage) -> String {
-    let held = stage.app.queue.selected(&stage.app.snapshot.held);
+    let held = stage.app.queue.selected();
     held.map(|held| held.id.to_string()).unwrap_or_default()
 }
 
@@ -51,6 +51,7 @@ fn plain_characters_without_colour() {
     let look = Look {
         glyphs: Glyphs::Ascii,
         colour: Colour::Plain,
+        ..Look::default()
     };
     let stage = Stage::with_look(busy(), SMALL, look);
     assert!(stage.text().is_ascii(), "{}", stage.text());
@@ -82,6 +83,7 @@ fn an_arrival_that_would_push_the_selected_row_waits_below() {
         [Request::Notify(Notice {
             bell: Bell::Ring,
             title: "cra: 3 held".to_owned(),
+            toast: Some("cra: c-118 CRIT! user.ban by billing-bot".to_owned()),
         })]
     );
     stage.shows("CRITICAL 1 arrival held back so that no row moves: press u to merge");
@@ -119,6 +121,7 @@ fn a_settled_row_hands_the_selection_to_its_neighbour() {
         [Request::Notify(Notice {
             bell: Bell::Silent,
             title: "cra: 4 held".to_owned(),
+            toast: None,
         })]
     );
 }

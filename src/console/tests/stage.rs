@@ -39,6 +39,7 @@ impl Stage {
             now: super::fixture::now(),
             terminal: Terminal::new(TestBackend::new(size.0, size.1)).unwrap(),
         };
+        stage.app.begin();
         stage.paint();
         stage
     }
@@ -111,7 +112,7 @@ impl Stage {
     pub(super) fn open_gate(&mut self, id: &str) {
         self.press(KeyCode::Home);
         for _ in 0..100 {
-            let held = self.app.queue.selected(&self.app.snapshot.held);
+            let held = self.app.queue.selected();
             if held.is_some_and(|held| held.id.as_str() == id) {
                 self.open();
                 return;

@@ -133,6 +133,7 @@ fn plain_characters_without_colour() {
     let look = Look {
         glyphs: Glyphs::Ascii,
         colour: Colour::Plain,
+        ..Look::default()
     };
     let mut stage = Stage::with_look(busy(), SIZES[1], look);
     stage.open_gate("c-121");

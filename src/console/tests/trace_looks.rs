@@ -173,6 +173,7 @@ fn plain_characters_and_no_colour() {
     let look = Look {
         glyphs: Glyphs::Ascii,
         colour: Colour::Plain,
+        ..Look::default()
     };
     for size in SIZES {
         let mut stage = Stage::with_look(busy(), size, look);

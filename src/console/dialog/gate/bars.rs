@@ -2,7 +2,7 @@
 //! words are shown beside it and checked when it is pressed.
 
 use super::GateDialog;
-use super::step::{Care, Step, Trouble, care};
+use super::step::{Care, Entry, Step};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_OVERRIDE_REASON;
 use crate::engine::approval::JUSTIFICATION;
@@ -15,7 +15,7 @@ impl GateDialog {
         if self.around.access == Access::ReadOnly {
             return Some("read-only".to_owned());
         }
-        if let Some(trouble @ Trouble::Store(_)) = &self.around.trouble {
+        if let Some(trouble) = &self.around.trouble {
             return Some(trouble.short().to_owned());
         }
         if self.held.deadline <= now {
@@ -26,13 +26,17 @@ impl GateDialog {
 
     /// Why it cannot be passed, if so.
     pub(super) fn bars_pass(&self, now: Timestamp) -> Option<String> {
-        let trouble = || self.around.trouble.as_ref().map(|it| it.short().to_owned());
+        // Overruling is asked for by name, never by the key that opens everything else.
+        let unasked = || {
+            let asked = self.entry == Entry::Override || !self.overrules();
+            (!asked).then(|| format!("use :override {}", self.held.id))
+        };
         let unseen = || {
             let why = "request not fully seen (PgDn)".to_owned();
             (!self.context.is_seen()).then_some(why)
         };
         self.bars_all(now)
-            .or_else(trouble)
+            .or_else(unasked)
             .or_else(|| self.stale.clone())
             .or_else(|| self.form.lacks())
             .or_else(|| self.thin_override())
@@ -65,7 +69,7 @@ impl GateDialog {
 
     /// Why it cannot be denied, if so.
     pub(super) fn bars_deny(&self, now: Timestamp) -> Option<String> {
-        let needed = care(&self.held) != Care::Direct && self.form.reason_text().is_empty();
+        let needed = self.care() != Care::Direct && self.form.reason_text().is_empty();
         let missing = || needed.then(|| "a reason is needed".to_owned());
         self.bars_all(now).or_else(missing)
     }

@@ -50,6 +50,10 @@ pub(crate) enum Side {
 impl GateDialog {
     /// Takes in what is true now: the request may be settled, or another one.
     pub(crate) fn on_snapshot(&mut self, snapshot: &Snapshot) {
+        if self.is_batch() {
+            self.sort_out(snapshot);
+            return;
+        }
         self.kept = snapshot.drafts.get(&self.held.id).cloned();
         let mut sessions = snapshot.sessions.iter();
         let session = sessions.find(|session| session.id == self.held.session);

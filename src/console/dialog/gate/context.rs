@@ -6,6 +6,9 @@
 //! A request can be megabytes long. It is broken into rows once for a width, a row is a place in the
 //! text, and only the rows on screen are looked at again.
 
+use std::fmt::Write as _;
+use std::sync::Arc;
+
 use memchr::memchr_iter;
 
 use self::find::Finder;
@@ -75,6 +78,28 @@ impl Context {
     pub(crate) fn new(held: &Held, session: Option<&SessionSummary>) -> Self {
         let (request, hidden) = request::request_text(held);
         Self::of(request, hidden, remarks::remarks(held, session))
+    }
+
+    /// The context of several requests that ask the same.
+    pub(crate) fn of_all(all: &[Arc<Held>]) -> Self {
+        let mut text = String::new();
+        let mut hidden = 0;
+        for held in all {
+            if !text.is_empty() {
+                text.push_str("\n\n");
+            }
+            let (request, more) = request::request_text(held);
+            let who = format!("{}/{}", one_line(&held.agent), held.session);
+            let hash = held.request_hash.short(4);
+            // Writing to a String cannot fail.
+            let _ = write!(text, "{}  {who}  hash {hash}\n{request}", held.id);
+            hidden += more;
+        }
+        let remarks = all.first().map(|held| remarks::remarks(held, None));
+        let mut remarks = remarks.unwrap_or_default();
+        // Who asks differs, and stands above each request.
+        remarks.retain(|remark| remark.heading != "WHO");
+        Self::of(text, hidden, remarks)
     }
 
     fn of(request: String, hidden: usize, remarks: Vec<Remark>) -> Self {

@@ -100,11 +100,16 @@ impl GateDialog {
     /// What was typed, if there is anything worth keeping.
     pub(crate) fn into_draft(mut self) -> Option<Form> {
         self.form.focus = Form::new(&self.held).focus;
-        self.form.is_touched().then_some(self.form)
+        let alone = !self.is_batch();
+        (alone && self.form.is_touched()).then_some(self.form)
     }
 
     /// Has what was typed kept, when it is no longer what was last told.
     pub(crate) fn keep_typed(&mut self) -> Option<Request> {
+        // What is typed for several is no draft of one of them.
+        if self.is_batch() {
+            return None;
+        }
         let typed = self.form.kept();
         if typed == self.told {
             return None;
@@ -115,7 +120,7 @@ impl GateDialog {
 
     /// Whether something is kept on disk that nobody can take up here any more.
     pub(crate) fn outlived_draft(&self) -> bool {
-        self.told.is_none() && self.kept.is_some()
+        !self.is_batch() && self.told.is_none() && self.kept.is_some()
     }
 
     /// Whether what was typed is on disk, in words. Only what is there is said to be.

@@ -9,7 +9,7 @@ use super::pick::Widened;
 use super::step::{DenySpot, Pane, Proof, Review, ReviewSpot, Step};
 use super::text::{edit, edit_line, paste, paste_line};
 use crate::base::clock::Timestamp;
-use crate::console::keymap::{Action, Scope, lookup};
+use crate::console::keymap::{Action, Motion, Scope, lookup};
 use crate::console::layer::{Change, Handled};
 
 impl GateDialog {
@@ -50,6 +50,22 @@ impl GateDialog {
                 *spot = next(&spots, *spot, towards);
             }
             Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => {}
+        }
+    }
+
+    /// The wheel: the request moves, or the sheet of the review, and nothing that has the focus.
+    pub(crate) fn wheel(&mut self, motion: Motion) {
+        let rows = if motion == Motion::Up { -1 } else { 1 };
+        match &mut self.step {
+            Step::Reviewing(review) if self.pane == Pane::Form => {
+                review.top = review.top.saturating_add_signed(rows).min(review.most);
+            }
+            Step::Editing
+            | Step::Reviewing(_)
+            | Step::Denying(_)
+            | Step::Writing(_)
+            | Step::Changed(_)
+            | Step::Settled(_) => self.context.scroll(rows, self.height),
         }
     }
 

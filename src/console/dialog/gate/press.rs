@@ -4,7 +4,7 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::GateDialog;
 use super::form::Spot;
-use super::step::{Care, DenySpot, Pane, Proof, Review, ReviewSpot, Step, Verb, care};
+use super::step::{Care, DenySpot, Pane, Proof, Review, ReviewSpot, Step, Verb};
 use crate::base::clock::Timestamp;
 use crate::console::layer::{Change, Handled};
 use crate::console::request::Request;
@@ -64,9 +64,9 @@ impl GateDialog {
             self.notice = Some(format!("cannot pass: {why}"));
             return Handled::quietly();
         }
-        match care(&self.held) {
+        match self.care() {
             Care::Direct => self.decide(Verb::Pass, Care::Direct),
-            Care::Reviewed | Care::Challenged | Care::Named | Care::Overruled => {
+            Care::Reviewed | Care::Together | Care::Challenged | Care::Named | Care::Overruled => {
                 self.step = Step::Reviewing(Review::new(&self.held, &self.form));
                 Handled::quietly()
             }
@@ -78,7 +78,7 @@ impl GateDialog {
             self.notice = Some(format!("cannot pass: {why}"));
             return Handled::quietly();
         }
-        self.decide(Verb::Pass, care(&self.held))
+        self.decide(Verb::Pass, self.care())
     }
 
     fn deny_now(&mut self, now: Timestamp) -> Handled {
@@ -86,7 +86,12 @@ impl GateDialog {
             self.notice = Some(format!("cannot deny: {why}"));
             return Handled::quietly();
         }
-        self.decide(Verb::Deny, Care::Direct)
+        let care = if self.is_batch() {
+            Care::Together
+        } else {
+            Care::Direct
+        };
+        self.decide(Verb::Deny, care)
     }
 
     fn decide(&mut self, verb: Verb, care: Care) -> Handled {
@@ -120,6 +125,11 @@ impl GateDialog {
         self.refusal = None;
         self.written_from = self.events;
         self.step = Step::Writing(verb);
+        if self.is_batch() {
+            let each = self.decide_each(&decide).into_iter();
+            let asks = each.map(|decide| Change::Ask(Request::Decide(decide)));
+            return Handled::Consumed(asks.collect());
+        }
         Handled::with(Change::Ask(Request::Decide(decide)))
     }
 }

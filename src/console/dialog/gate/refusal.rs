@@ -104,6 +104,8 @@ impl GateDialog {
                 self.context.on_trail(events, look);
             }
             Purpose::ReadBack => self.on_read_back(events),
+            // That is the queue's.
+            Purpose::Glance => {}
         }
     }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::form::Spot;
 use super::step::Step;
 use super::{GateDialog, Verb};
+use crate::base::id::GateId;
 use crate::console::request::Request;
 use crate::engine::command::{InvalidAnswers, Refused, Reply};
 
@@ -21,10 +22,13 @@ pub(crate) enum After {
 
 impl GateDialog {
     /// The runtime answered. Only now it is known what became of the decision.
-    pub(crate) fn on_reply(&mut self, reply: Reply) -> After {
+    pub(crate) fn on_reply(&mut self, gate: &GateId, reply: Reply) -> After {
         let Step::Writing(verb) = self.step else {
             return After::Stays;
         };
+        if self.is_batch() {
+            return self.on_reply_of(verb, gate, reply);
+        }
         match reply {
             Reply::Decided(_) => return After::Closes,
             Reply::Invalid(invalid) => self.on_invalid(invalid),

@@ -12,9 +12,9 @@ use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
-use crate::console::screen::queue::is_detected;
+use crate::console::screen::queue::{is_detected, overrules};
 use crate::engine::command::Decided;
-use crate::engine::held::{Gate, Held, Origin};
+use crate::engine::held::Held;
 use crate::runtime::snapshot::Access;
 
 /// How far a decision has come.
@@ -150,6 +150,8 @@ pub(crate) enum Entry {
     Answer,
     /// To deny.
     Deny,
+    /// To overrule the denial behind it, as the palette was asked for.
+    Override,
 }
 
 /// Which pane has the keys.
@@ -205,7 +207,7 @@ impl Trouble {
     /// It, in two words.
     pub(crate) fn short(&self) -> &'static str {
         match self {
-            Self::Chain(_) => "chain broken",
+            Self::Chain(_) => "chain broken (:ack-broken-chain)",
             Self::Store(_) => "nothing can be recorded",
         }
     }
@@ -221,6 +223,8 @@ pub(crate) enum Care {
     Direct,
     /// A review in between.
     Reviewed,
+    /// The same, for several at once.
+    Together,
     /// A review, a justification, and the hash typed.
     Challenged,
     /// And the action's name typed.
@@ -233,7 +237,7 @@ impl Care {
     /// What has to be shown, of which the reason only where no answer says it.
     pub(crate) fn proofs(self) -> &'static [Proof] {
         match self {
-            Self::Direct | Self::Reviewed => &[],
+            Self::Direct | Self::Reviewed | Self::Together => &[],
             Self::Challenged => &[Proof::Why, Proof::Hash],
             Self::Named | Self::Overruled => &[Proof::Why, Proof::Hash, Proof::Action],
         }
@@ -243,6 +247,7 @@ impl Care {
     pub(crate) fn method(self) -> &'static str {
         match self {
             Self::Direct | Self::Reviewed => "console",
+            Self::Together => "console+batch",
             Self::Challenged => "console+challenge",
             Self::Named | Self::Overruled => "console+challenge+action",
         }
@@ -251,8 +256,7 @@ impl Care {
 
 /// How carefully this request is passed. A tier that was only detected is never passed directly.
 pub(crate) fn care(held: &Held) -> Care {
-    let overrules = |gate: &Gate| matches!(gate.origin, Origin::Override { .. });
-    if held.gates.iter().any(overrules) {
+    if overrules(held) {
         return Care::Overruled;
     }
     match held.tier() {

@@ -113,7 +113,7 @@ impl GateDialog {
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
         for more in [hash, who] {
-            if width(&heading) + 2 + width(&more) <= room {
+            if !self.is_batch() && width(&heading) + 2 + width(&more) <= room {
                 heading = format!("{heading}  {more}");
             }
         }

@@ -1,7 +1,6 @@
 //! The selected request in short: why it is held, who asks, and what each answer does.
 
 use std::io::{self, Write};
-use std::sync::Arc;
 
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -9,21 +8,27 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
-use super::{is_detected, risk_word};
+use super::{Queue, decided, is_detected, overrules, risk_word};
+use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{fit, wrap, wrap_within};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
-use crate::engine::held::{Gate, Held, Origin, Subject};
+use crate::engine::held::{Held, Origin, Subject};
+use crate::runtime::snapshot::Snapshot;
 
 /// How much of the parameters is prepared for the few lines they get.
 const PARAMS_BYTES: usize = 1024;
 
 /// Paints the detail.
-pub(super) fn draw(held: Option<&Arc<Held>>, frame: &mut Frame, area: Rect, look: Look) {
-    let Some(held) = held else {
-        let block = look.panel(Focus::Elsewhere);
-        let text = Span::styled("nothing selected", look.style(Meaning::Dim));
-        frame.render_widget(Paragraph::new(text).block(block), area);
+pub(super) fn draw(
+    queue: &Queue,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) {
+    let Some(held) = queue.selected() else {
         return;
     };
     let title = Line::from(vec![
@@ -40,11 +45,13 @@ pub(super) fn draw(held: Option<&Arc<Held>>, frame: &mut Frame, area: Rect, look
     ]);
     let block = look.panel(Focus::Elsewhere).title(title);
     let inner = block.inner(area);
-    let rows = rows(held, look);
+    let cells = usize::from(inner.width).saturating_sub(11);
+    let mut rows = rows(held, look);
+    rows.extend(queue.last(&held.id).map(|last| ("LAST", last, 0)));
+    rows.push(("SIMILAR", decided::similar(snapshot, held, now), 0));
     // Each gets one row; what is left goes to the ones that need more, the request first.
     let mut spare = usize::from(inner.height).saturating_sub(rows.len());
     let mut lines = Vec::new();
-    let cells = usize::from(inner.width).saturating_sub(11);
     for (label, text, stretch) in rows {
         let needs = wrap(&text, cells).len().saturating_sub(1);
         let more = needs.min(spare).min(stretch);
@@ -68,17 +75,13 @@ fn rows(held: &Held, look: Look) -> Vec<(&'static str, String, usize)> {
     let mut rows = vec![("WHY", why(held), 1), ("WHO", who(held), 0)];
     rows.push(("WHAT", what(held), 2));
     rows.push(("IF YES", if_yes(held), 1));
-    rows.push((
-        "IF NO",
-        "denied; the agent is told your reason".to_owned(),
-        0,
-    ));
+    // One row, so that there is room for what happened before even in a small window.
     let silent = format!(
-        "expires at {} {} DENIED",
+        "denied with your reason   IF SILENT {} {} DENIED",
         held.deadline.time_of_day(),
         look.mark(Mark::Arrow)
     );
-    rows.push(("IF SILENT", silent, 0));
+    rows.push(("IF NO", silent, 0));
     if let Some(note) = risk_note(held) {
         rows.push(("RISK", note, 0));
     }
@@ -149,8 +152,7 @@ fn if_yes(held: &Held) -> String {
     let listed = |names: Vec<String>| names.join(", ");
     let unlocks: Vec<String> = unlocks.map(|name| one_line(name)).collect();
     let injects: Vec<String> = injects.map(|name| one_line(name)).collect();
-    let overrules = |gate: &Gate| matches!(gate.origin, Origin::Override { .. });
-    if held.gates.iter().any(overrules) {
+    if overrules(held) {
         text.push_str("; the agent was denied, and may then ask again, once");
     }
     for (verb, names) in [("unlocks", unlocks), ("injects", injects)] {

@@ -1,49 +1,38 @@
 //! How the queue looks.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
 use ratatui::Frame;
-use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{Queue, detail, find, risk_word};
+use self::table::Columns;
+use super::narrow::{Prompt, Purpose};
+use super::{Queue, decided, detail, risk_word};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
-use crate::base::id::GateId;
-use crate::base::text::one_line;
-use crate::console::cells::{clip, coordinate, counted, fit, span, width};
-use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome, of_tier};
-use crate::engine::command::Decided;
-use crate::engine::held::Held;
+use crate::console::cells::{clip, coordinate, counted, width};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::runtime::snapshot::Snapshot;
 
-/// What the console knows about rows beyond the snapshot.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Marks<'a> {
-    /// Requests with an answer begun.
-    pub(crate) drafts: &'a BTreeSet<GateId>,
+mod table;
+
+pub(super) use self::table::column;
+pub(crate) use self::table::highlighted;
+
+/// Names of arrivals that are listed; of more only the number is told.
+const MOST_NAMED: usize = 12;
+
+struct Parts {
+    list: Rect,
+    about: Rect,
+    past: Rect,
+    tall: bool,
 }
 
-/// From here on a countdown is shown as urgent.
-const URGENT: Duration = Duration::from_mins(1);
-/// From here on a countdown is shown as near.
-const NEAR: Duration = Duration::from_mins(3);
-
-/// Paints the queue.
-pub(crate) fn draw(
-    queue: &Queue,
-    snapshot: &Snapshot,
-    marks: Marks,
-    frame: &mut Frame,
-    area: Rect,
-    look: Look,
-    now: Timestamp,
-) {
+fn parts(queue: &Queue, area: Rect) -> Parts {
     let tall = area.height >= 30 && area.width >= 100;
     let (about, past) = match (tall, area.width >= 80) {
-        (true, _) => (10, 6),
+        (true, _) => (11, 6),
         (false, true) => (9, 1),
         (false, false) => (0, 1),
     };
@@ -54,69 +43,164 @@ pub(crate) fn draw(
         Constraint::Length(past),
     ])
     .areas(area);
-    draw_list(queue, snapshot, marks, frame, list, look, now);
-    if about.height > 0 {
-        detail::draw(queue.selected(&snapshot.held), frame, about, look);
+    Parts {
+        list,
+        about,
+        past,
+        tall,
     }
-    if tall {
-        draw_decided(snapshot, frame, past, look);
-    } else if let Some(decided) = snapshot.decided.first() {
-        let mut line = decided_line(decided, usize::from(past.width) - 2, look);
+}
+
+/// Where the head, the rows and the notes of the list go.
+fn list_parts(queue: &Queue, list: Rect) -> [Rect; 3] {
+    let inner = Look::default().panel(Focus::Here).inner(list);
+    let notes = u16::from(queue.has_waiting())
+        + u16::from(queue.hidden_critical > 0)
+        + u16::from(queue.prompt.is_some());
+    let notes = if notes == 0 { 0 } else { notes + 1 };
+    Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(notes),
+    ])
+    .areas(inner)
+}
+
+/// What is at a place of the screen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// A row of the list.
+    Row(usize),
+    /// So many rows fit into the list.
+    Rows(usize),
+}
+
+/// What is at a place of the screen, of a queue that is painted in `area`.
+pub(crate) fn place_of(queue: &Queue, area: Rect, at: Option<Position>) -> Option<Place> {
+    let [_, rows, _] = list_parts(queue, parts(queue, area).list);
+    let height = usize::from(rows.height).max(1);
+    let Some(at) = at else {
+        return Some(Place::Rows(height));
+    };
+    let line = usize::from(at.y.checked_sub(rows.y)?);
+    let row = queue.top_for(height) + line;
+    (rows.contains(at) && row < queue.rows.len()).then_some(Place::Row(row))
+}
+
+/// Paints the queue.
+pub(crate) fn draw(
+    queue: &Queue,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) {
+    let parts = parts(queue, area);
+    draw_list(queue, snapshot, frame, parts.list, look, now);
+    if parts.about.height > 0 {
+        detail::draw(queue, snapshot, frame, parts.about, look, now);
+    }
+    if parts.tall {
+        decided::draw(snapshot, frame, parts.past, look, now);
+    } else if let Some(last) = decided::lately(snapshot, now).next() {
+        let mut line = decided::line(last, usize::from(parts.past.width).saturating_sub(2), look);
         line.spans.insert(0, Span::raw("  "));
-        frame.render_widget(line, past);
+        frame.render_widget(line, parts.past);
     }
 }
 
 fn draw_list(
     queue: &Queue,
     snapshot: &Snapshot,
-    marks: Marks,
     frame: &mut Frame,
     area: Rect,
     look: Look,
     now: Timestamp,
 ) {
-    let title = Line::from(vec![
-        Span::styled(" Held requests ", look.style(Meaning::Title)),
-        Span::styled(
-            format!("{} by risk, then deadline ", look.mark(Mark::Bullet)),
-            look.style(Meaning::Dim),
-        ),
-    ]);
-    let block = look.panel(Focus::Here).title(title);
+    let cells = usize::from(area.width).saturating_sub(4);
+    let mut block = look.panel(Focus::Here).title(title(queue, cells, look));
+    if !queue.marked.is_empty() {
+        let marked = format!(" {} marked, B opens them ", queue.marked.len());
+        let marked = Line::styled(marked, look.style(Meaning::Waiting));
+        block = block.title_bottom(marked.right_aligned());
+    }
     let inner = block.inner(area);
     frame.render_widget(block, area);
-    if queue.order.is_empty() {
-        draw_empty(snapshot, frame, inner, look);
-        return;
+    let [head, rows, notes] = list_parts(queue, area);
+    if queue.rows.is_empty() {
+        let body = Rect {
+            height: head.height + rows.height,
+            ..head
+        };
+        draw_empty(queue, snapshot, frame, body, look);
+    } else {
+        let columns = Columns::of(usize::from(inner.width));
+        frame.render_widget(columns.head(look), head);
+        let visible = usize::from(rows.height).max(1);
+        let shown = queue.rows.iter().skip(queue.top_for(visible)).take(visible);
+        let lines: Vec<Line> = shown
+            .map(|held| columns.row(queue, held, look, now))
+            .collect();
+        frame.render_widget(Paragraph::new(lines), rows);
     }
-    let note = u16::from(queue.has_waiting()) * 2;
-    let [head, rows, note] = Layout::vertical([
-        Constraint::Length(1),
-        Constraint::Fill(1),
-        Constraint::Length(note),
-    ])
-    .areas(inner);
-    let columns = Columns::of(usize::from(inner.width));
-    frame.render_widget(columns.head(look), head);
-    let visible = usize::from(rows.height).max(1);
-    let top = (queue.place() + 1).saturating_sub(visible);
-    let shown = queue.order.iter().skip(top).take(visible);
-    let lines: Vec<Line> = shown
-        .filter_map(|id| find(&snapshot.held, id))
-        .map(|held| {
-            let chosen = Focus::from(queue.selected.as_ref() == Some(&held.id));
-            columns.row(held, marks, chosen, look, now)
-        })
-        .collect();
-    frame.render_widget(Paragraph::new(lines), rows);
+    let mut lines = vec![Line::default()];
+    let cells = usize::from(notes.width);
     if queue.has_waiting() {
-        let line = waiting_line(queue, snapshot, usize::from(note.width), look);
-        frame.render_widget(Paragraph::new(vec![Line::default(), line]), note);
+        lines.push(waiting_line(queue, cells, look));
     }
+    if queue.hidden_critical > 0 {
+        let hidden = counted(queue.hidden_critical, "critical request");
+        let text = format!("CRITICAL {hidden} left out by the filter: Esc clears it");
+        lines.push(Line::styled(
+            clip(&text, cells, look),
+            look.style(Meaning::Banner),
+        ));
+    }
+    if let Some(prompt) = &queue.prompt {
+        lines.push(prompt_line(queue, prompt, cells, look));
+    }
+    frame.render_widget(Paragraph::new(lines), notes);
 }
 
-fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+fn title(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
+    let bullet = look.mark(Mark::Bullet);
+    let mut text = format!("{bullet} sort: {} ", queue.sort.words());
+    let mut narrowed = String::new();
+    if !queue.filter.is_empty() {
+        let count = format!("{} of {}", queue.rows.len(), queue.roll.len());
+        narrowed = format!("{bullet} filter: {} ({count}) ", queue.filter.text());
+    }
+    if !queue.search.is_empty() {
+        text = format!("{text}{bullet} n/N: {} ", queue.search.text());
+    }
+    let name = " Held requests ";
+    let room = cells.saturating_sub(width(name) + width(&text));
+    Line::from(vec![
+        Span::styled(name, look.style(Meaning::Title)),
+        Span::styled(clip(&text, cells, look), look.style(Meaning::Dim)),
+        Span::styled(clip(&narrowed, room, look), look.style(Meaning::Warning)),
+    ])
+}
+
+fn draw_empty(queue: &Queue, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+    let lines = if queue.hidden.is_empty() {
+        nothing_held(snapshot, look)
+    } else {
+        let text = format!(
+            "0 of {} match `{}`. Esc clears.",
+            queue.roll.len(),
+            queue.filter.text()
+        );
+        vec![Line::styled(text, look.style(Meaning::Strong))]
+    };
+    let rows = coordinate(lines.len());
+    let top = area.height.saturating_sub(rows) / 2;
+    let [_, middle] = Layout::vertical([Constraint::Length(top), Constraint::Fill(1)]).areas(area);
+    frame.render_widget(Paragraph::new(lines).centered(), middle);
+}
+
+fn nothing_held(snapshot: &Snapshot, look: Look) -> Vec<Line<'static>> {
     let last = match snapshot.decided.first() {
         Some(decided) => {
             let time: String = decided.at.time_of_day().chars().take(5).collect();
@@ -125,7 +209,7 @@ fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
         None => String::new(),
     };
     let watching = counted(snapshot.sessions.len(), "agent");
-    let lines = vec![
+    vec![
         Line::styled("No gates held.", look.style(Meaning::Strong)),
         Line::from(format!("{last}Watching {watching}.")),
         Line::default(),
@@ -133,28 +217,22 @@ fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
             Span::styled("Try: ", look.style(Meaning::Dim)),
             Span::styled("cra demo", look.style(Meaning::Key)),
         ]),
-    ];
-    let rows = coordinate(lines.len());
-    let top = area.height.saturating_sub(rows) / 2;
-    let [_, middle] = Layout::vertical([Constraint::Length(top), Constraint::Fill(1)]).areas(area);
-    frame.render_widget(Paragraph::new(lines).centered(), middle);
+    ]
 }
 
-fn waiting_line(queue: &Queue, snapshot: &Snapshot, cells: usize, look: Look) -> Line<'static> {
-    let items: Vec<&Held> = queue
-        .waiting
+fn waiting_line(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
+    let waiting = &queue.waiting;
+    let first = waiting.first().map(|held| held.tier());
+    let critical = first == Some(RiskTier::Critical);
+    let names: Vec<String> = waiting
         .iter()
-        .filter_map(|id| find(&snapshot.held, id).map(AsRef::as_ref))
-        .collect();
-    let critical = items.iter().any(|held| held.tier() == RiskTier::Critical);
-    let names: Vec<String> = items
-        .iter()
+        .take(MOST_NAMED)
         .map(|held| format!("{} {}", held.id, risk_word(held)))
         .collect();
     let text = format!(
         "{}{} held back so that no row moves: press u to merge {} {}",
         if critical { "CRITICAL " } else { "" },
-        counted(items.len(), "arrival"),
+        counted(waiting.len(), "arrival"),
         look.mark(Mark::Bullet),
         names.join(", ")
     );
@@ -166,191 +244,33 @@ fn waiting_line(queue: &Queue, snapshot: &Snapshot, cells: usize, look: Look) ->
     Line::styled(clip(&text, cells, look), look.style(meaning))
 }
 
-/// Which columns there is room for, and how wide the two flexible ones are.
-struct Columns {
-    all: bool,
-    checkpoint: usize,
-    action: usize,
-    agent: usize,
-}
-
-impl Columns {
-    fn of(cells: usize) -> Self {
-        // Mark, ID, LEFT, RISK and STATE are never dropped.
-        let fixed = 2 + 7 + 7 + 7 + 10;
-        if cells >= 96 {
-            let rest = cells - fixed - 7 - 4;
-            let (checkpoint, agent) = (rest * 3 / 10, rest * 4 / 10);
-            Self {
-                all: true,
-                checkpoint,
-                action: rest - checkpoint - agent,
-                agent,
-            }
-        } else {
-            let rest = cells.saturating_sub(fixed);
-            let checkpoint = if rest >= 36 { rest / 2 } else { 0 };
-            Self {
-                all: false,
-                checkpoint,
-                action: rest - checkpoint,
-                agent: 0,
-            }
-        }
-    }
-
-    fn head(&self, look: Look) -> Line<'static> {
-        let mut text = format!("  {:<7}", "ID");
-        if self.all {
-            text.push_str(&fit("AGE", 7, look));
-        }
-        text.push_str("LEFT   RISK   ");
-        text.push_str(&fit("CHECKPOINT", self.checkpoint, look));
-        text.push_str(&fit("ACTION", self.action, look));
-        if self.all {
-            text.push_str(&fit("AGENT/SESSION", self.agent, look));
-            text.push_str("Q   ");
-        }
-        text.push_str("STATE");
-        Line::styled(text, look.style(Meaning::Dim))
-    }
-
-    fn row(
-        &self,
-        held: &Held,
-        marks: Marks,
-        chosen: Focus,
-        look: Look,
-        now: Timestamp,
-    ) -> Line<'static> {
-        let left = held.deadline.since(now);
-        let near = if left <= URGENT {
-            Meaning::Critical
-        } else if left <= NEAR {
-            Meaning::High
-        } else {
-            Meaning::Text
-        };
-        let mark = match chosen {
-            Focus::Here => "> ",
-            Focus::Elsewhere => "  ",
-        };
-        let plain = |text: &str, cells: usize| Span::raw(column(text, cells, look));
-        let mut spans = vec![Span::raw(mark), plain(held.id.as_str(), 7)];
-        if self.all {
-            spans.push(plain(&span(now.since(held.opened_at)), 7));
-        }
-        spans.push(Span::styled(fit(&span(left), 7, look), look.style(near)));
-        spans.push(Span::styled(
-            fit(&risk_word(held), 7, look),
-            look.style(of_tier(held.tier())),
-        ));
-        if self.checkpoint > 0 {
-            spans.push(plain(&gates_word(held), self.checkpoint));
-        }
-        spans.push(Span::raw(column(
-            &one_line(held.action()),
-            self.action,
-            look,
-        )));
-        if self.all {
-            let who = format!("{}/{}", one_line(&held.agent), held.session);
-            spans.push(plain(&who, self.agent));
-            let questions: usize = held.gates.iter().map(|gate| gate.questions.len()).sum();
-            spans.push(plain(&questions.to_string(), 4));
-        }
-        let (state, meaning) = state_word(held, marks);
-        spans.push(Span::styled(fit(&state, 10, look), look.style(meaning)));
-        let line = Line::from(spans);
-        match chosen {
-            Focus::Here => highlighted(line, look),
-            Focus::Elsewhere => line,
-        }
-    }
-}
-
-/// A row of one style: its words say what the colours would.
-pub(crate) fn highlighted(line: Line<'static>, look: Look) -> Line<'static> {
-    let spans = line.spans.into_iter();
-    let plain = spans
-        .map(|span| Span::raw(span.content))
-        .collect::<Vec<_>>();
-    Line::from(plain).style(look.style(Meaning::Selected))
-}
-
-/// A text in its column, with a gap to the next one.
-fn column(text: &str, cells: usize, look: Look) -> String {
-    let mut fitted = fit(text, cells.saturating_sub(1), look);
-    if width(&fitted) < cells {
-        fitted.push(' ');
-    }
-    fitted
-}
-
-fn gates_word(held: &Held) -> String {
-    let first = held.gates.first().map(|gate| one_line(gate.origin.id()));
-    let more = held.gates.len().saturating_sub(1);
-    let first = first.unwrap_or_default();
-    if more == 0 {
-        first
-    } else {
-        format!("{first} +{more}")
-    }
-}
-
-fn state_word(held: &Held, marks: Marks) -> (String, Meaning) {
-    if held.invalid_attempts > 0 {
-        (
-            format!("invalid {}", held.invalid_attempts),
-            Meaning::Warning,
-        )
-    } else if marks.drafts.contains(&held.id) {
-        ("draft".to_owned(), Meaning::Waiting)
-    } else if held.joined > 0 {
-        (format!("joined x{}", held.joined + 1), Meaning::Waiting)
-    } else {
-        ("open".to_owned(), Meaning::Text)
-    }
-}
-
-fn draw_decided(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
-    let title = Span::styled(" Decided ", look.style(Meaning::Title));
-    let block = look.panel(Focus::Elsewhere).title(Line::from(title));
-    let inner = block.inner(area);
-    let cells = usize::from(inner.width);
-    let recent = snapshot.decided.iter().take(usize::from(inner.height));
-    let mut lines: Vec<Line> = recent
-        .map(|decided| decided_line(decided, cells, look))
-        .collect();
-    if lines.is_empty() {
-        lines.push(Line::styled("nothing yet", look.style(Meaning::Dim)));
-    }
-    frame.render_widget(Paragraph::new(lines).block(block), area);
-}
-
-fn decided_line(decided: &Decided, cells: usize, look: Look) -> Line<'static> {
-    let by = match &decided.by {
-        Some(by) => format!("by {}", one_line(by)),
-        None => "nobody decided".to_owned(),
+fn prompt_line(queue: &Queue, prompt: &Prompt, cells: usize, look: Look) -> Line<'static> {
+    let name = match prompt.purpose {
+        Purpose::Filter => "filter> ",
+        Purpose::Search => "search> ",
     };
-    let by_cells = if cells >= 96 { 24 } else { 18 };
-    let rest = cells.saturating_sub(10 + 8 + 11 + by_cells);
-    let about = format!(
-        "{}  {}",
-        one_line(&decided.action),
-        one_line(&decided.detail)
-    );
+    let (note, meaning) = match &prompt.problem {
+        Some(problem) => (problem.to_string(), Meaning::Error),
+        None => match prompt.purpose {
+            Purpose::Filter => (
+                format!("{} of {} match", queue.rows.len(), queue.roll.len()),
+                Meaning::Dim,
+            ),
+            Purpose::Search => ("Enter keeps, then n and N".to_owned(), Meaning::Dim),
+        },
+    };
+    let note = clip(&note, cells / 2, look);
+    let room = cells.saturating_sub(width(name) + width(&note) + 3);
+    let typed = prompt.line.text();
+    // Of a long line the end shows: that is where it is typed.
+    let skip = width(typed).saturating_sub(room);
+    let typed: String = typed.chars().skip(skip).collect();
+    let gap = room.saturating_sub(width(&typed)) + 1;
     Line::from(vec![
-        Span::styled(
-            fit(&decided.at.time_of_day(), 10, look),
-            look.style(Meaning::Dim),
-        ),
-        Span::raw(column(decided.gate.as_str(), 8, look)),
-        Span::styled(
-            fit(&decided.outcome.as_str().to_uppercase(), 11, look),
-            look.style(of_outcome(decided.outcome)),
-        ),
-        Span::raw(column(&by, by_cells, look)),
-        Span::styled(clip(about.trim_end(), rest, look), look.style(Meaning::Dim)),
+        Span::styled(name, look.style(Meaning::Key)),
+        Span::styled(typed, look.style(Meaning::Strong)),
+        Span::styled(" ", look.style(Meaning::Selected)),
+        Span::raw(" ".repeat(gap)),
+        Span::styled(note, look.style(meaning)),
     ])
 }

@@ -18,7 +18,6 @@ impl Trace {
             Browse::Copy => return self.copy(),
             Browse::Compare => return self.compare(),
             Browse::Export => self.ask_export(),
-            Browse::Command => self.prompt = Some(Prompt::new(Purpose::Command, "")),
             Browse::Jump => self.letter = Some(Letter::Jump),
             Browse::Search
             | Browse::SearchNext
@@ -74,7 +73,7 @@ impl Trace {
                 }
             }
             Browse::Mark => self.letter = Some(Letter::Mark),
-            Browse::Copy | Browse::Compare | Browse::Export | Browse::Command | Browse::Jump => {}
+            Browse::Copy | Browse::Compare | Browse::Export | Browse::Jump => {}
         }
     }
 
@@ -163,7 +162,6 @@ impl Trace {
                 self.search_for(text);
                 Ok(Vec::new())
             }
-            Purpose::Command => self.command(text),
             Purpose::Export => self.export_to(text),
         };
         match done {
@@ -209,19 +207,6 @@ impl Trace {
             } else {
                 opened.set_search(text.to_owned(), ticket);
             }
-        }
-    }
-
-    fn command(&mut self, text: &str) -> Result<Vec<Request>, String> {
-        let mut words = text.split_whitespace();
-        match (words.next(), words.next(), words.next()) {
-            (None, ..) => Ok(Vec::new()),
-            (Some("seek"), Some(number), None) => {
-                let number = number.parse::<u64>();
-                let number = number.map_err(|_| "seek takes a number".to_owned())?;
-                self.seek(number)
-            }
-            (Some(_), ..) => Err(format!("`{}` is no command: seek N", one_line(text))),
         }
     }
 

@@ -17,7 +17,6 @@ const MOST_REMEMBERED: usize = 20;
 pub(super) enum Purpose {
     Filter,
     Search,
-    Command,
     Export,
 }
 
@@ -27,7 +26,6 @@ impl Purpose {
         match self {
             Self::Filter => "filter> ",
             Self::Search => "search> ",
-            Self::Command => ":",
             Self::Export => "export to> ",
         }
     }
@@ -171,7 +169,7 @@ impl Past {
         match purpose {
             Purpose::Filter => &self.filters,
             Purpose::Search => &self.searches,
-            Purpose::Command | Purpose::Export => &[],
+            Purpose::Export => &[],
         }
     }
 
@@ -179,7 +177,7 @@ impl Past {
         let texts = match purpose {
             Purpose::Filter => &mut self.filters,
             Purpose::Search => &mut self.searches,
-            Purpose::Command | Purpose::Export => return,
+            Purpose::Export => return,
         };
         texts.retain(|known| known != text);
         texts.insert(0, text.to_owned());

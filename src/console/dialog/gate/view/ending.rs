@@ -9,11 +9,12 @@ use serde_json::Value;
 use super::super::changed::{Changed, Side};
 use super::super::field::Field;
 use super::super::form::Form;
-use super::super::step::{Care, care};
+use super::super::step::Care;
 use super::super::text::text_of;
 use super::super::{DenySpot, GateDialog, Verb};
 use super::form::{Piece, Spotlight, paint, rows_of};
 use super::question::labelled;
+use super::review::member_lines;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
@@ -29,7 +30,7 @@ pub(super) fn draw_deny(
     look: Look,
 ) -> &'static str {
     let cells = usize::from(area.width);
-    let needed = if care(&dialog.held) == Care::Direct {
+    let needed = if dialog.care() == Care::Direct {
         "optional"
     } else {
         "required"
@@ -39,6 +40,9 @@ pub(super) fn draw_deny(
         Subject::SessionStart | Subject::Moment(_) => "checkpoint_blocked",
     };
     let mut lines = labelled("DENY", &one_line(dialog.held.action()), cells, look);
+    if dialog.is_batch() {
+        lines = member_lines(dialog, cells, look);
+    }
     let by = one_line(&dialog.around.operator);
     lines.extend(labelled("BY", &by, cells, look));
     lines.extend(labelled("WRITES", writes, cells, look));

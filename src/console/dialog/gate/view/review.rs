@@ -8,12 +8,12 @@ use serde_json::{Map, Value};
 
 use super::super::GateDialog;
 use super::super::records::{HASHED, records_of};
-use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, care, shown_action};
+use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, shown_action};
 use super::form::{Piece, Spotlight, paint, rows_of};
 use super::question::labelled;
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{coordinate, fit, width, wrap};
+use crate::console::cells::{coordinate, counted, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Meaning};
 use crate::engine::approval::Approver;
 use crate::trace::event::Payload;
@@ -90,16 +90,25 @@ fn sheet_lines(
         one_line(&held.agent),
         held.session
     );
-    let method = care(held).method();
+    let method = dialog.care().method();
     let by = format!("{}, {method}", one_line(&dialog.around.operator));
-    let mut lines = labelled("PASS", &what, cells, look);
+    let mut lines = Vec::new();
+    if dialog.is_batch() {
+        lines.extend(member_lines(dialog, cells, look));
+    } else {
+        lines.extend(labelled("PASS", &what, cells, look));
+    }
     lines.extend(labelled("BY", &by, cells, look));
     lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
     lines.push(Line::default());
     lines.push(Line::from(vec![
         Span::styled("WRITES", look.style(Meaning::Label)),
         Span::styled(
-            "    on disk before the agent goes on",
+            if dialog.is_batch() {
+                "    for each of them, on disk before its agent goes on"
+            } else {
+                "    on disk before the agent goes on"
+            },
             look.style(Meaning::Dim),
         ),
     ]));
@@ -109,12 +118,31 @@ fn sheet_lines(
     lines
 }
 
+/// Exactly what is decided together.
+pub(super) fn member_lines(dialog: &GateDialog, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let count = counted(dialog.members().len(), "request");
+    let told = format!("{count}, each decided and recorded by itself");
+    let mut lines = labelled("BATCH", &told, cells, look);
+    for held in dialog.members() {
+        let what = format!(
+            "{}  hash {}  {} for {}/{}",
+            held.id,
+            held.request_hash.short(4),
+            one_line(held.action()),
+            one_line(&held.agent),
+            held.session
+        );
+        lines.extend(labelled("", &what, cells, look));
+    }
+    lines
+}
+
 /// Every record that passing it writes about its gates, as the engine makes them.
 fn records(dialog: &GateDialog) -> Vec<Payload> {
     let why = dialog.form.why_text();
     let operator = Approver {
         name: &dialog.around.operator,
-        method: care(&dialog.held).method(),
+        method: dialog.care().method(),
         why: Some(why.as_str()).filter(|why| !why.is_empty() && !dialog.form.justifies()),
     };
     records_of(&dialog.held, operator, |at| answers(dialog, at))

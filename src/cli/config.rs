@@ -1,0 +1,105 @@
+//! `config.yaml`: how the console looks and behaves for this user. What is typed comes before it.
+
+use std::path::Path;
+
+use crate::atlas::LoadError;
+use crate::atlas::written::{Faults, Placed, decode_file};
+use crate::console::{Glyphs, Theme, Toasts};
+
+const KEYS: [&str; 4] = ["theme", "ascii", "mouse", "notifications"];
+const THEMES: [&str; 3] = ["auto", "dark", "light"];
+const NOTIFICATIONS: [&str; 4] = ["auto", "osc9", "osc777", "off"];
+
+/// What the file says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Config {
+    pub(super) theme: Theme,
+    pub(super) glyphs: Glyphs,
+    pub(super) mouse: bool,
+    pub(super) toasts: Toasts,
+}
+
+impl Config {
+    /// Reads it. Without a file everything is as it is by itself.
+    ///
+    /// # Errors
+    /// When something in it cannot be used, with its place.
+    pub(super) fn load(file: &Path) -> Result<Self, LoadError> {
+        if !file.exists() {
+            return Ok(Self::default());
+        }
+        decode_file(file, read)
+    }
+}
+
+fn read(root: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Config> {
+    root.only(&KEYS, faults);
+    let mut config = Config::default();
+    if let Some(theme) = root.get("theme") {
+        config.theme = match theme.word("theme", &THEMES, faults)? {
+            "dark" => Theme::Dark,
+            "light" => Theme::Light,
+            _ => Theme::Auto,
+        };
+    }
+    if let Some(ascii) = root.get("ascii")
+        && ascii.boolean(faults)?
+    {
+        config.glyphs = Glyphs::Ascii;
+    }
+    if let Some(mouse) = root.get("mouse") {
+        config.mouse = mouse.boolean(faults)?;
+    }
+    if let Some(told) = root.get("notifications") {
+        config.toasts = match told.word("way to notify", &NOTIFICATIONS, faults)? {
+            "osc9" => Toasts::Osc9,
+            "osc777" => Toasts::Osc777,
+            "off" => Toasts::Off,
+            _ => Toasts::Auto,
+        };
+    }
+    Some(config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atlas::diagnostic::Colour;
+    use crate::atlas::written::decode_bytes;
+
+    fn decode(text: &str) -> Result<Config, LoadError> {
+        decode_bytes("config.yaml", text.as_bytes().to_vec(), read)
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let text = "theme: light\nascii: true\nmouse: true\nnotifications: osc777\n";
+        let wanted = Config {
+            theme: Theme::Light,
+            glyphs: Glyphs::Ascii,
+            mouse: true,
+            toasts: Toasts::Osc777,
+        };
+        assert_eq!(decode(text).unwrap(), wanted);
+        assert_eq!(decode("notifications: 'off'").unwrap().toasts, Toasts::Off);
+    }
+
+    #[test]
+    fn what_cannot_be_used_is_told_with_its_place() {
+        for (text, place) in [
+            ("theme: dim\n", "config.yaml:1:8"),
+            ("ascii: true\nmuose: true\n", "config.yaml:2:1"),
+            ("mouse: 3\n", "config.yaml:1:8"),
+            ("theme: dark\ntheme: light\n", "config.yaml:2:1"),
+        ] {
+            let report = decode(text).unwrap_err().report(Colour::None);
+            assert!(report.contains(place), "{report}");
+        }
+    }
+
+    #[test]
+    fn without_a_file_nothing_is_set() {
+        let nowhere = Path::new("/nonexistent/config.yaml");
+        assert_eq!(Config::load(nowhere).unwrap(), Config::default());
+    }
+}

@@ -1,0 +1,89 @@
+//! The mouse: a click selects, the wheel scrolls. Neither opens, presses or decides anything.
+
+use ratatui::crossterm::event::{
+    KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use ratatui::layout::Position;
+
+use super::{App, Tab};
+use crate::base::clock::Timestamp;
+use crate::console::chrome;
+use crate::console::keymap::{Action, Motion};
+use crate::console::layer::Layer;
+use crate::console::request::{Mouse, Request};
+use crate::console::screen::queue::{Place, place_of};
+use crate::console::theme::Meaning;
+
+/// Rows that one notch of the wheel scrolls.
+const NOTCH: usize = 3;
+
+impl App {
+    /// Who has the mouse from the start.
+    pub(crate) fn set_mouse(&mut self, mouse: Mouse) {
+        self.mouse = mouse;
+    }
+
+    /// Takes the mouse, or gives it back.
+    pub(super) fn toggle_mouse(&mut self) -> Vec<Request> {
+        let (mouse, words) = match self.mouse {
+            Mouse::Terminal => (Mouse::Console, "mouse taken: F2 gives it back"),
+            Mouse::Console => (Mouse::Terminal, "mouse given back to the terminal"),
+        };
+        self.mouse = mouse;
+        self.notice = Some((Meaning::Text, words.to_owned()));
+        vec![Request::Mouse(mouse)]
+    }
+
+    /// Something happened with the mouse.
+    pub(super) fn on_mouse(&mut self, event: MouseEvent, now: Timestamp) -> Vec<Request> {
+        if self.is_small() {
+            return Vec::new();
+        }
+        match event.kind {
+            MouseEventKind::Down(MouseButton::Left) if self.layers.is_empty() => {
+                self.click(Position::new(event.column, event.row), now)
+            }
+            MouseEventKind::ScrollUp => self.wheel(Motion::Up, now),
+            MouseEventKind::ScrollDown => self.wheel(Motion::Down, now),
+            _ => Vec::new(),
+        }
+    }
+
+    fn click(&mut self, at: Position, now: Timestamp) -> Vec<Request> {
+        match chrome::tab_at(self, self.size, at) {
+            Some(Tab::Queue) => return self.act(Action::ShowQueue, now),
+            Some(Tab::Trace) => return self.act(Action::ShowTrace, now),
+            None => {}
+        }
+        if self.tab == Tab::Queue && !self.queue.is_typing() {
+            let content = chrome::content(self, self.size);
+            if let Some(Place::Row(row)) = place_of(&self.queue, content, Some(at)) {
+                self.queue.choose(row);
+                return self.ask_last();
+            }
+        }
+        Vec::new()
+    }
+
+    fn wheel(&mut self, motion: Motion, now: Timestamp) -> Vec<Request> {
+        let (code, action) = match motion {
+            Motion::Up => (KeyCode::Up, Action::Up),
+            Motion::Down | Motion::First | Motion::Last | Motion::PageUp | Motion::PageDown => {
+                (KeyCode::Down, Action::Down)
+            }
+        };
+        let mut requests = Vec::new();
+        for _ in 0..NOTCH {
+            match self.layers.last_mut() {
+                // Not as a key: that would move what the focus is on.
+                Some(Layer::Gate(dialog)) => dialog.wheel(motion),
+                Some(layer @ (Layer::Help(_) | Layer::Palette(_))) => {
+                    layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
+                }
+                Some(Layer::Quit(_)) => {}
+                None => requests.extend(self.act(action, now)),
+            }
+        }
+        requests
+    }
+}

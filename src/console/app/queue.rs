@@ -1,0 +1,121 @@
+//! What the keys of the queue do, and what the operator is told when something arrives.
+
+use std::sync::Arc;
+
+use super::{App, Tab};
+use crate::base::text::one_line;
+use crate::console::cells::clip;
+use crate::console::dialog::gate::GateDialog;
+use crate::console::keymap::{Action, QueueKey};
+use crate::console::layer::Layer;
+use crate::console::request::{Bell, Notice, Request};
+use crate::console::screen::queue::{Purpose, Way, risk_word};
+use crate::console::theme::Meaning;
+use crate::engine::held::Held;
+
+/// Longest text that the desktop is handed.
+const MOST_TOAST: usize = 120;
+
+impl App {
+    /// What is to be done before the first key.
+    pub(crate) fn begin(&mut self) -> Vec<Request> {
+        let mut requests = vec![self.tell(Bell::Silent, None)];
+        requests.extend(self.ask_last());
+        requests
+    }
+
+    /// Whether a key is typed into a line of the queue. What means the same everywhere still does.
+    pub(super) fn is_typing(&self, global: Option<Action>) -> bool {
+        let everywhere = matches!(
+            global,
+            Some(Action::Cancel | Action::Redraw | Action::Suspend)
+        );
+        self.tab == Tab::Queue && self.queue.is_typing() && !everywhere
+    }
+
+    /// A key of the queue.
+    pub(super) fn act_queue(&mut self, key: QueueKey) -> Vec<Request> {
+        match key {
+            QueueKey::Mark => {
+                if let Err(why) = self.queue.mark() {
+                    self.notice = Some((Meaning::Warning, why));
+                }
+            }
+            QueueKey::Batch => return self.open_batch(),
+            QueueKey::InTrace => {
+                if let Some(session) = self.queue.selected().map(|held| held.session.clone()) {
+                    self.tab = Tab::Trace;
+                    return self.trace.show_session(&session);
+                }
+            }
+            QueueKey::Sort => self.queue.sort_next(),
+            QueueKey::NextDue => self.queue.next_due(),
+            QueueKey::Filter => self.queue.ask(Purpose::Filter),
+            QueueKey::Search => self.queue.ask(Purpose::Search),
+            QueueKey::NextMatch => self.queue.find(Way::Next),
+            QueueKey::PreviousMatch => self.queue.find(Way::Previous),
+            QueueKey::Copy => return self.copy(|held| held.id.to_string()),
+            QueueKey::CopyHash => return self.copy(|held| held.request_hash.to_string()),
+        }
+        self.ask_last()
+    }
+
+    /// Opens the marked requests together.
+    fn open_batch(&mut self) -> Vec<Request> {
+        match self.queue.marked() {
+            Ok(members) => {
+                let requests = self.dismiss().into_iter().collect();
+                let dialog = GateDialog::batch(members, self.around());
+                let layer = dialog.map(|dialog| Layer::Gate(Box::new(dialog)));
+                self.layers.extend(layer);
+                requests
+            }
+            Err(why) => {
+                self.notice = Some((Meaning::Warning, why));
+                Vec::new()
+            }
+        }
+    }
+
+    fn copy(&mut self, part: impl Fn(&Held) -> String) -> Vec<Request> {
+        let Some(text) = self.queue.selected().map(|held| part(held)) else {
+            return Vec::new();
+        };
+        self.notice = Some((Meaning::Text, format!("copied {text}")));
+        vec![Request::Copy(text)]
+    }
+
+    /// Asks for what the queue tells about the chosen request.
+    pub(super) fn ask_last(&mut self) -> Vec<Request> {
+        if self.tab != Tab::Queue {
+            return Vec::new();
+        }
+        let asked = self.queue.ask_last(&self.snapshot.sessions);
+        asked.into_iter().collect()
+    }
+
+    /// Tells that something arrived, or left.
+    pub(super) fn tell_arrivals(&self, arrivals: &[Arc<Held>]) -> Request {
+        let Some(riskiest) = arrivals.iter().max_by_key(|held| held.tier()) else {
+            return self.tell(Bell::Silent, None);
+        };
+        let more = match arrivals.len() {
+            1 => String::new(),
+            count => format!(", and {} more", count - 1),
+        };
+        let text = format!(
+            "cra: {} {} {} by {}{more}",
+            riskiest.id,
+            risk_word(riskiest),
+            one_line(riskiest.action()),
+            one_line(&riskiest.agent)
+        );
+        self.tell(Bell::Ring, Some(clip(&text, MOST_TOAST, self.look)))
+    }
+
+    /// The window's title for what is held now, and what else the terminal is told.
+    fn tell(&self, bell: Bell, toast: Option<String>) -> Request {
+        let title = format!("cra: {} held", self.snapshot.held.len());
+        Request::Notify(Notice { bell, title, toast })
+    }
+}

@@ -1,0 +1,199 @@
+//! What the terminal answers when it is asked for its background.
+//!
+//! The answer comes among the keys, and may come late. Contract: nothing waits for it, and no key that was
+//! typed is lost: what only looked like an answer is handed on, in its order.
+
+use std::time::Duration;
+
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use crate::base::clock::Timestamp;
+use crate::console::theme::Ground;
+
+/// The question.
+pub(super) const ASK: &str = "\x1b]11;?\x1b\\";
+/// How long an answer is looked for. Slow lines take seconds.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Longest answer: `11;rgb:ffff/ffff/ffff`, and some room.
+const MOST: usize = 32;
+
+/// An answer in the making.
+#[derive(Debug)]
+pub(super) struct Answer {
+    until: Option<Timestamp>,
+    held: Vec<Event>,
+}
+
+/// What an event turned out to be.
+#[derive(Debug, PartialEq)]
+pub(super) enum Taken {
+    /// Events to be handed on, perhaps none yet.
+    Events(Vec<Event>),
+    /// The answer.
+    Ground(Ground),
+}
+
+impl Answer {
+    /// Nothing was asked.
+    pub(super) fn unasked() -> Self {
+        Self {
+            until: None,
+            held: Vec::new(),
+        }
+    }
+
+    /// It was asked just now.
+    pub(super) fn asked(now: Timestamp) -> Self {
+        Self {
+            until: Some(now.plus(PATIENCE)),
+            held: Vec::new(),
+        }
+    }
+
+    /// An event of the terminal.
+    pub(super) fn take(&mut self, event: Event, now: Timestamp) -> Taken {
+        let Some(until) = self.until else {
+            return Taken::Events(vec![event]);
+        };
+        let Some(key) = pressed(&event) else {
+            return self.hand_on(event);
+        };
+        let alt = key.modifiers == KeyModifiers::ALT;
+        if self.held.is_empty() {
+            // `ESC ]` reads as Alt and a bracket.
+            if !(alt && key.code == KeyCode::Char(']')) || now > until {
+                return Taken::Events(vec![event]);
+            }
+            self.held.push(event);
+            return Taken::Events(Vec::new());
+        }
+        // It ends with `ESC \`, or with BEL, which reads as Ctrl and G.
+        let ends = (alt && key.code == KeyCode::Char('\\'))
+            || (key.modifiers == KeyModifiers::CONTROL && key.code == KeyCode::Char('g'));
+        if ends {
+            let text: String = self.held.iter().skip(1).filter_map(letter).collect();
+            if let Some(ground) = ground(&text) {
+                self.held.clear();
+                self.until = None;
+                return Taken::Ground(ground);
+            }
+            return self.hand_on(event);
+        }
+        let fits = letter(&event).is_some_and(|c| c.is_ascii_hexdigit() || "rgba;:/".contains(c));
+        if fits && self.held.len() < MOST {
+            self.held.push(event);
+            return Taken::Events(Vec::new());
+        }
+        self.hand_on(event)
+    }
+
+    /// It was no answer.
+    fn hand_on(&mut self, event: Event) -> Taken {
+        let mut events = std::mem::take(&mut self.held);
+        events.push(event);
+        Taken::Events(events)
+    }
+}
+
+fn pressed(event: &Event) -> Option<KeyEvent> {
+    match event {
+        Event::Key(key) if key.kind == KeyEventKind::Press => Some(*key),
+        _ => None,
+    }
+}
+
+fn letter(event: &Event) -> Option<char> {
+    let key = pressed(event)?;
+    match key.code {
+        KeyCode::Char(c) if key.modifiers.is_empty() => Some(c),
+        _ => None,
+    }
+}
+
+/// The background that an answer tells: `11;rgb:1e1e/1e1e/2e2e`.
+fn ground(text: &str) -> Option<Ground> {
+    let (_, colour) = text.strip_prefix("11;")?.split_once(':')?;
+    let part = |part: &str| {
+        let digits = part.get(..part.len().min(2))?;
+        u32::from_str_radix(digits, 16).ok()
+    };
+    let mut parts = colour.split('/').map(part);
+    let (red, green, blue) = (parts.next()??, parts.next()??, parts.next()??);
+    // How bright people see it.
+    let bright = (red * 299 + green * 587 + blue * 114) / 1000;
+    Some(if bright >= 128 {
+        Ground::Light
+    } else {
+        Ground::Dark
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn now() -> Timestamp {
+        crate::console::tests::fixture::now()
+    }
+
+    fn key(code: char, modifiers: KeyModifiers) -> Event {
+        Event::Key(KeyEvent::new(KeyCode::Char(code), modifiers))
+    }
+
+    /// The events that bytes of an answer are read as.
+    fn answer(text: &str) -> Vec<Event> {
+        let mut events = vec![key(']', KeyModifiers::ALT)];
+        events.extend(text.chars().map(|c| key(c, KeyModifiers::NONE)));
+        events.push(key('\\', KeyModifiers::ALT));
+        events
+    }
+
+    /// What was handed on, and the answer.
+    fn feed(events: Vec<Event>, at: Timestamp) -> (Vec<Event>, Option<Ground>) {
+        let mut answer = Answer::asked(now());
+        let (mut handed, mut found) = (Vec::new(), None);
+        for event in events {
+            match answer.take(event, at) {
+                Taken::Events(events) => handed.extend(events),
+                Taken::Ground(ground) => found = Some(ground),
+            }
+        }
+        (handed, found)
+    }
+
+    #[test]
+    fn an_answer_among_keys_is_taken_and_the_keys_are_not() {
+        let typed = |c| key(c, KeyModifiers::NONE);
+        let mut events = vec![typed('j')];
+        events.extend(answer("11;rgb:fdfd/f6f6/e3e3"));
+        events.push(typed('k'));
+        let wanted = (vec![typed('j'), typed('k')], Some(Ground::Light));
+        assert_eq!(feed(events, now()), wanted);
+        let dark = feed(answer("11;rgb:1e/1e/2e"), now());
+        assert_eq!(dark, (vec![], Some(Ground::Dark)));
+    }
+
+    #[test]
+    fn what_only_looks_like_an_answer_is_handed_on_whole() {
+        let mut almost = vec![key(']', KeyModifiers::ALT)];
+        almost.extend("11;q".chars().map(|c| key(c, KeyModifiers::NONE)));
+        assert_eq!(feed(almost.clone(), now()), (almost, None));
+        let long = answer(&"1".repeat(100));
+        assert_eq!(feed(long.clone(), now()), (long, None));
+        let wrong = answer("11;12");
+        assert_eq!(feed(wrong.clone(), now()), (wrong, None));
+    }
+
+    #[test]
+    fn after_a_while_nothing_is_looked_for() {
+        let late = now().plus(PATIENCE * 2);
+        let events = answer("11;rgb:ff/ff/ff");
+        assert_eq!(feed(events.clone(), late), (events, None));
+        let mut unasked = Answer::unasked();
+        let event = key(']', KeyModifiers::ALT);
+        assert_eq!(
+            unasked.take(event.clone(), now()),
+            Taken::Events(vec![event])
+        );
+    }
+}

@@ -1,0 +1,88 @@
+//! One line that is typed into: what is looked for, a filter, a command.
+//!
+//! Contract: nothing that hides, reorders or moves the cursor gets in, and nothing grows past a limit.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::base::text::is_deceptive;
+
+/// Longest line.
+const MOST_CHARS: usize = 200;
+
+/// One line that is typed into, at its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LineEdit {
+    text: String,
+}
+
+/// Whether a key changed the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// It did.
+    Changed,
+    /// It did not.
+    Same,
+}
+
+impl LineEdit {
+    /// A line that begins with a text.
+    pub(crate) fn of(text: &str) -> Self {
+        let mut line = Self::default();
+        line.paste(text);
+        line
+    }
+
+    /// What was typed.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// A key that is no command.
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Typed {
+        let before = self.text.len();
+        let held = key.modifiers.difference(KeyModifiers::SHIFT);
+        match key.code {
+            KeyCode::Char('u') if held == KeyModifiers::CONTROL => self.text.clear(),
+            KeyCode::Char(c) if held.is_empty() => self.paste(c.encode_utf8(&mut [0; 4])),
+            KeyCode::Backspace => {
+                let last = self.text.grapheme_indices(true).next_back();
+                let end = last.map_or(0, |(at, _)| at);
+                self.text.truncate(end);
+            }
+            _ => {}
+        }
+        if self.text.len() == before {
+            Typed::Same
+        } else {
+            Typed::Changed
+        }
+    }
+
+    /// A pasted text: its first line, without what would deceive.
+    pub(crate) fn paste(&mut self, text: &str) {
+        let room = MOST_CHARS.saturating_sub(self.text.chars().count());
+        let first = text.lines().next().unwrap_or_default();
+        let clean = first.chars().filter(|c| !is_deceptive(*c)).take(room);
+        self.text.extend(clean);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_shows_as_itself_gets_in_and_only_so_much() {
+        let mut line = LineEdit::default();
+        line.paste("a\u{202e}\tb\nsecond line");
+        assert_eq!(line.text(), "ab");
+        line.paste(&"x".repeat(500));
+        assert_eq!(line.text().chars().count(), MOST_CHARS);
+        let mut line = LineEdit::of("e\u{301}");
+        let key = KeyEvent::new(KeyCode::Backspace, KeyModifiers::NONE);
+        assert_eq!(line.on_key(key), Typed::Changed);
+        assert_eq!(line.text(), "", "a whole character as people see it");
+        assert_eq!(line.on_key(key), Typed::Same);
+    }
+}

@@ -1,0 +1,132 @@
+//! What comes and goes: a new picture of what is held.
+
+use std::sync::Arc;
+
+use super::Queue;
+use super::order::Sort;
+use super::roll::Difference;
+use crate::atlas::document::RiskTier;
+use crate::engine::held::Held;
+
+/// So many arrivals are put into their places one by one; more are sorted in together.
+const FEW: usize = 32;
+
+impl Queue {
+    /// Takes in what is held now, in place of `before`, and tells what arrived.
+    pub(crate) fn sync(&mut self, before: &[Arc<Held>], now: &[Arc<Held>]) -> Vec<Arc<Held>> {
+        let news = self.roll.update(before, now);
+        self.replace_changed(&news);
+        self.drop_settled(&news);
+        self.admit(&news.added);
+        self.count_hidden();
+        news.added
+    }
+
+    /// A request that differs keeps its row, whatever differs.
+    fn replace_changed(&mut self, news: &Difference) {
+        if news.changed.is_empty() {
+            return;
+        }
+        let replaced = news.replaced();
+        let lists = [&mut self.rows, &mut self.waiting, &mut self.hidden];
+        for row in lists.into_iter().flatten() {
+            if let Some(is) = replaced.get(&Arc::as_ptr(row)) {
+                *row = Arc::clone(is);
+            }
+        }
+        for (was, is) in &news.changed {
+            if (was.request_hash, was.atlas_hash) != (is.request_hash, is.atlas_hash) {
+                self.changed.insert(is.id.clone());
+                // It was marked for what it was.
+                self.marked.remove(&is.id);
+            }
+        }
+    }
+
+    fn drop_settled(&mut self, news: &Difference) {
+        if news.removed.is_empty() {
+            return;
+        }
+        let gone = news.gone();
+        let is_gone = |held: &Arc<Held>| gone.contains(&Arc::as_ptr(held));
+        let above = self
+            .rows
+            .iter()
+            .take(self.at)
+            .filter(|it| is_gone(it))
+            .count();
+        for list in [&mut self.rows, &mut self.waiting, &mut self.hidden] {
+            list.retain(|held| !is_gone(held));
+        }
+        for held in &news.removed {
+            self.changed.remove(&held.id);
+            self.marked.remove(&held.id);
+        }
+        // The neighbour that took its place, or the last one; on the same line of the screen.
+        let last = self.rows.len().saturating_sub(1);
+        self.at = self.at.saturating_sub(above).min(last);
+        self.top = self.top.saturating_sub(above);
+        self.selected = self.rows.get(self.at).map(|held| held.id.clone());
+        self.top = self.top_for(self.height);
+        if self.rows.is_empty() {
+            // There is no row left that could be pushed.
+            let waiting = std::mem::take(&mut self.waiting);
+            self.admit(&waiting);
+        }
+    }
+
+    /// Puts arrivals where they move nothing, or below the list.
+    fn admit(&mut self, arrivals: &[Arc<Held>]) {
+        let sort = self.sort;
+        let selected = self.selected().cloned();
+        let mut below = Vec::new();
+        for held in arrivals {
+            let held = Arc::clone(held);
+            if !self.filter.matches(&held, self.state(&held)) {
+                self.hidden.push(held);
+            } else if selected
+                .as_ref()
+                .is_none_or(|selected| sort.compare(selected, &held).is_le())
+            {
+                below.push(held);
+            } else {
+                self.waiting.push(held);
+            }
+        }
+        self.waiting.sort_by(|a, b| Sort::Risk.compare(a, b));
+        let from = selected.map_or(0, |_| self.at + 1);
+        let mut tail = self.rows.split_off(from.min(self.rows.len()));
+        if below.len() <= FEW {
+            for held in below {
+                let at = tail.partition_point(|row| sort.compare(row, &held).is_lt());
+                tail.insert(at, held);
+            }
+        } else {
+            tail.append(&mut below);
+            tail.sort_by(|a, b| sort.compare(a, b));
+        }
+        self.rows.append(&mut tail);
+        if self.selected.is_none() {
+            self.choose(0);
+        }
+    }
+
+    /// Puts the arrivals into their places.
+    pub(crate) fn merge(&mut self) {
+        for held in std::mem::take(&mut self.waiting) {
+            if self.filter.matches(&held, self.state(&held)) {
+                self.rows.push(held);
+            } else {
+                self.hidden.push(held);
+            }
+        }
+        self.count_hidden();
+        self.put_in_order();
+    }
+
+    /// Counts what must be said although the filter leaves it out.
+    pub(super) fn count_hidden(&mut self) {
+        let critical = |held: &&Arc<Held>| held.tier() == RiskTier::Critical;
+        self.hidden_critical = self.hidden.iter().filter(critical).count();
+    }
+}

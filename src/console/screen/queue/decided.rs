@@ -1,0 +1,129 @@
+//! What was decided lately, and how the same was decided before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::view::column;
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, fit};
+use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
+use crate::engine::command::{Decided, Outcome};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::Snapshot;
+
+/// What counts as lately.
+const LATELY: Duration = Duration::from_mins(15);
+/// Decisions that are looked through for similar ones.
+const MOST_LOOKED_AT: usize = 1000;
+
+/// Paints what was decided lately.
+pub(super) fn draw(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
+    let title = Line::from(vec![
+        Span::styled(" Decided ", look.style(Meaning::Title)),
+        Span::styled(
+            format!("{} last 15 min ", look.mark(Mark::Bullet)),
+            look.style(Meaning::Dim),
+        ),
+    ]);
+    let block = look.panel(Focus::Elsewhere).title(title);
+    let inner = block.inner(area);
+    let cells = usize::from(inner.width);
+    let recent = lately(snapshot, now).take(usize::from(inner.height));
+    let mut lines: Vec<Line> = recent.map(|decided| line(decided, cells, look)).collect();
+    if lines.is_empty() {
+        let text = match snapshot.decided.first() {
+            Some(last) => format!(
+                "nothing; the last was {} at {}",
+                last.gate,
+                last.at.time_of_day()
+            ),
+            None => "nothing yet".to_owned(),
+        };
+        lines.push(Line::styled(text, look.style(Meaning::Dim)));
+    }
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+/// Decisions of the last minutes, newest first.
+pub(super) fn lately(snapshot: &Snapshot, now: Timestamp) -> impl Iterator<Item = &Arc<Decided>> {
+    let decided = snapshot.decided.iter();
+    decided.take_while(move |decided| now.since(decided.at) <= LATELY)
+}
+
+/// A decision in a line. What nobody decided does not read as if somebody had.
+pub(super) fn line(decided: &Decided, cells: usize, look: Look) -> Line<'static> {
+    let arrow = look.mark(Mark::Arrow);
+    let by = match (&decided.by, decided.outcome) {
+        (Some(by), _) => format!("by {}", one_line(by)),
+        (None, Outcome::Expired) => format!("nobody answered {arrow} denied"),
+        (None, Outcome::Withdrawn) => "the agent left".to_owned(),
+        (None, Outcome::Voided) => "the Atlas changed".to_owned(),
+        (None, Outcome::Passed | Outcome::Denied) => "nobody decided".to_owned(),
+    };
+    let by_cells = if cells >= 96 { 27 } else { 20 };
+    let rest = cells.saturating_sub(10 + 9 + 11 + by_cells);
+    let detail = match decided.outcome {
+        Outcome::Expired => "not a human denial".to_owned(),
+        Outcome::Passed | Outcome::Denied | Outcome::Withdrawn | Outcome::Voided => {
+            match one_line(&decided.detail) {
+                detail if detail.is_empty() => detail,
+                detail => format!("'{detail}'"),
+            }
+        }
+    };
+    let about = format!(
+        "{}  {}  {detail}",
+        decided.session,
+        one_line(&decided.action)
+    );
+    Line::from(vec![
+        Span::styled(
+            fit(&decided.at.time_of_day(), 10, look),
+            look.style(Meaning::Dim),
+        ),
+        Span::raw(column(decided.gate.as_str(), 9, look)),
+        Span::styled(
+            fit(&decided.outcome.as_str().to_uppercase(), 11, look),
+            look.style(of_outcome(decided.outcome)),
+        ),
+        Span::raw(column(&by, by_cells, look)),
+        Span::styled(clip(about.trim_end(), rest, look), look.style(Meaning::Dim)),
+    ])
+}
+
+/// How the same action was decided today, in words: `2 denied, 1 passed (o2@ops)`.
+pub(super) fn similar(snapshot: &Snapshot, held: &Held, now: Timestamp) -> String {
+    let midnight = now.micros() - now.micros().rem_euclid(86_400_000_000);
+    let mut counts: BTreeMap<&str, (usize, Vec<String>)> = BTreeMap::new();
+    for decided in snapshot.decided.iter().take(MOST_LOOKED_AT) {
+        if decided.at.micros() < midnight {
+            break;
+        }
+        if decided.action != held.action() {
+            continue;
+        }
+        let (count, who) = counts.entry(decided.outcome.as_str()).or_default();
+        *count += 1;
+        let by = decided.by.as_deref().map(one_line);
+        who.extend(by.filter(|by| !who.contains(by)));
+    }
+    if counts.is_empty() {
+        return "none of this action was decided today".to_owned();
+    }
+    let words = counts.into_iter().map(|(outcome, (count, who))| {
+        if who.is_empty() {
+            format!("{count} {outcome}")
+        } else {
+            format!("{count} {outcome} ({})", who.join(", "))
+        }
+    });
+    let words: Vec<String> = words.collect();
+    format!("today {}", words.join(", "))
+}

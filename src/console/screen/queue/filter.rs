@@ -1,0 +1,282 @@
+//! What the list is narrowed to: words, and what a field has to be.
+//!
+//! `delete risk>=high agent:triage -state:draft`: every part must hold. A word is looked for in everything
+//! a row shows. Upper and lower case are the same.
+
+use std::fmt;
+
+use super::State;
+use crate::atlas::document::RiskTier;
+use crate::engine::held::Held;
+
+/// What requests have to be like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Filter {
+    text: String,
+    terms: Vec<Term>,
+}
+
+/// Why a text is no filter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct FilterError {
+    /// The column it goes wrong at, from 1 on.
+    pub(crate) column: usize,
+    /// What is wrong there.
+    pub(crate) what: String,
+}
+
+impl fmt::Display for FilterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "column {}: {}", self.column, self.what)
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Term {
+    sign: Sign,
+    test: Test,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sign {
+    Must,
+    MustNot,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Test {
+    Word(String),
+    Risk(Relation, RiskTier),
+    Agent(String),
+    Action(String),
+    Session(String),
+    Checkpoint(String),
+    State(String),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Relation {
+    AtLeast,
+    AtMost,
+    Above,
+    Below,
+    Exactly,
+}
+
+const FIELDS: &str = "risk, agent, action, session, checkpoint, state";
+const STATES: [&str; 4] = ["open", "draft", "attempt", "changed"];
+/// The longest first, so that `>=` is not read as `>`.
+const RELATIONS: [(&str, Relation); 6] = [
+    (">=", Relation::AtLeast),
+    ("<=", Relation::AtMost),
+    (">", Relation::Above),
+    ("<", Relation::Below),
+    ("=", Relation::Exactly),
+    (":", Relation::Exactly),
+];
+
+impl Filter {
+    /// Reads a filter.
+    pub(crate) fn parse(text: &str) -> Result<Self, FilterError> {
+        let mut terms = Vec::new();
+        let mut column = 1;
+        for word in text.split(' ') {
+            if !word.is_empty() {
+                terms.push(term(word, column)?);
+            }
+            column += word.chars().count() + 1;
+        }
+        Ok(Self {
+            text: text.trim().to_owned(),
+            terms,
+        })
+    }
+
+    /// Whether everything is let through.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// It, as it was typed.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether a request is let through.
+    pub(crate) fn matches(&self, held: &Held, state: State) -> bool {
+        self.terms.iter().all(|term| {
+            let holds = term.test.holds(held, state);
+            match term.sign {
+                Sign::Must => holds,
+                Sign::MustNot => !holds,
+            }
+        })
+    }
+}
+
+fn term(word: &str, column: usize) -> Result<Term, FilterError> {
+    let (sign, rest) = match word.strip_prefix('-') {
+        Some(rest) if !rest.is_empty() => (Sign::MustNot, rest),
+        Some(_) | None => (Sign::Must, word),
+    };
+    let column = column + word.chars().count() - rest.chars().count();
+    let test = test(rest, column)?;
+    Ok(Term { sign, test })
+}
+
+fn test(word: &str, column: usize) -> Result<Test, FilterError> {
+    let wrong = |column, what| Err(FilterError { column, what });
+    let Some(at) = word.find([':', '<', '>', '=']) else {
+        return Ok(Test::Word(word.to_lowercase()));
+    };
+    let (field, rest) = word.split_at(at);
+    let relation = RELATIONS.iter().find(|(sign, _)| rest.starts_with(sign));
+    let (sign, relation) = *relation.unwrap_or(&(":", Relation::Exactly));
+    let value = rest.strip_prefix(sign).unwrap_or_default().to_lowercase();
+    let behind = column + field.chars().count() + sign.len();
+    let field = field.to_lowercase();
+    if field != "risk" && relation != Relation::Exactly {
+        return wrong(
+            column + field.chars().count(),
+            format!("only risk is compared with `{sign}`"),
+        );
+    }
+    if value.is_empty() && FIELDS.split(", ").any(|known| known == field) {
+        return wrong(behind, format!("`{field}{sign}` what?"));
+    }
+    match field.as_str() {
+        "risk" => match tier(&value) {
+            Some(tier) => Ok(Test::Risk(relation, tier)),
+            None => wrong(
+                behind,
+                format!("`{value}` is no risk: low, medium, high, critical"),
+            ),
+        },
+        "agent" => Ok(Test::Agent(value)),
+        "action" => Ok(Test::Action(value)),
+        "session" => Ok(Test::Session(value)),
+        "checkpoint" => Ok(Test::Checkpoint(value)),
+        "state" if STATES.contains(&value.as_str()) => Ok(Test::State(value)),
+        "state" => wrong(
+            behind,
+            format!("`{value}` is no state: {}", STATES.join(", ")),
+        ),
+        other => wrong(column, format!("`{other}` is no field: {FIELDS}")),
+    }
+}
+
+fn tier(word: &str) -> Option<RiskTier> {
+    match word {
+        "low" => Some(RiskTier::Low),
+        "med" | "medium" => Some(RiskTier::Medium),
+        "high" => Some(RiskTier::High),
+        "crit" | "critical" => Some(RiskTier::Critical),
+        _ => None,
+    }
+}
+
+impl Test {
+    fn holds(&self, held: &Held, state: State) -> bool {
+        let checkpoint = |word: &str| {
+            let mut gates = held.gates.iter();
+            gates.any(|gate| contains(gate.origin.id(), word))
+        };
+        match self {
+            Self::Risk(relation, tier) => {
+                let is = held.tier();
+                match relation {
+                    Relation::AtLeast => is >= *tier,
+                    Relation::AtMost => is <= *tier,
+                    Relation::Above => is > *tier,
+                    Relation::Below => is < *tier,
+                    Relation::Exactly => is == *tier,
+                }
+            }
+            Self::Agent(word) => contains(&held.agent, word),
+            Self::Action(word) => contains(held.action(), word),
+            Self::Session(word) => contains(held.session.as_str(), word),
+            Self::Checkpoint(word) => checkpoint(word),
+            Self::State(word) => state.word() == word,
+            Self::Word(word) => {
+                contains(held.id.as_str(), word)
+                    || contains(held.action(), word)
+                    || contains(&held.agent, word)
+                    || contains(held.session.as_str(), word)
+                    || contains(held.tier().as_str(), word)
+                    || state.word() == word
+                    || checkpoint(word)
+            }
+        }
+    }
+}
+
+/// Whether a text contains a word that is in lower case. A hundred thousand rows are looked through at
+/// once, so that nothing is copied where letters are plain.
+fn contains(text: &str, word: &str) -> bool {
+    if !text.is_ascii() {
+        return text.to_lowercase().contains(word);
+    }
+    let (text, word) = (text.as_bytes(), word.as_bytes());
+    word.is_empty()
+        || text
+            .windows(word.len())
+            .any(|part| part.eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::console::tests::fixture::{onboarding, others, ticket_delete, user_ban};
+
+    fn hits(text: &str) -> Vec<String> {
+        let filter = Filter::parse(text).unwrap();
+        let [refund, update] = others();
+        let all = [onboarding(), user_ban(), ticket_delete(), refund, update];
+        let hits = all.iter().filter(|held| filter.matches(held, State::Open));
+        hits.map(|held| held.id.to_string()).collect()
+    }
+
+    #[test]
+    fn every_part_must_hold() {
+        assert_eq!(hits("risk>=high"), ["c-118", "c-121", "c-122"]);
+        assert_eq!(hits("risk>high"), ["c-118"]);
+        assert_eq!(hits("risk<=med"), ["c-119", "c-124"]);
+        assert_eq!(hits("risk<medium"), ["c-119"]);
+        assert_eq!(hits("TICKET risk:high"), ["c-121"]);
+        assert_eq!(hits("agent:bot -agent:triage"), ["c-119", "c-118"]);
+        assert_eq!(hits("action:refund state:open"), ["c-122"]);
+        assert_eq!(hits("checkpoint:onboard"), ["c-119"]);
+        assert_eq!(hits("session:s-07"), ["c-118"]);
+        assert_eq!(hits("state:draft"), [] as [&str; 0]);
+        assert_eq!(hits("  ").len(), 5);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told_with_its_column() {
+        let told = |text: &str| Filter::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            told("x riks:high"),
+            "column 3: `riks` is no field: risk, agent, action, session, checkpoint, state"
+        );
+        assert_eq!(
+            told("risk>=hgih"),
+            "column 7: `hgih` is no risk: low, medium, high, critical"
+        );
+        assert_eq!(
+            told("a agent>b"),
+            "column 8: only risk is compared with `>`"
+        );
+        assert_eq!(told("-risk>="), "column 8: `risk>=` what?");
+        assert_eq!(
+            told("state:gone"),
+            "column 7: `gone` is no state: open, draft, attempt, changed"
+        );
+    }
+
+    #[test]
+    fn letters_of_any_script_are_compared_without_case() {
+        assert!(contains("Ärger", "ärg"));
+        assert!(contains("ABC", "bc"));
+        assert!(!contains("ab", "abc"));
+    }
+}

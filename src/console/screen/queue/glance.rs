@@ -1,0 +1,74 @@
+//! The last events of the chosen request's session, read once for each request and again when there are
+//! more. One reading is under way at a time, however fast the selection moves.
+
+use super::Queue;
+use crate::base::id::GateId;
+use crate::base::text::one_line;
+use crate::console::request::{Purpose, Request};
+use crate::runtime::snapshot::SessionSummary;
+use crate::trace::event::Event;
+
+/// Events that are told.
+const LAST: u64 = 3;
+
+/// What is known of the chosen request's session.
+#[derive(Debug, Default)]
+pub(super) struct Glance {
+    /// Whose events these are, and how many its session had.
+    of: Option<(GateId, u64)>,
+    /// The newest first.
+    told: Vec<String>,
+    /// Whether an answer is awaited.
+    reading: bool,
+}
+
+impl Queue {
+    /// Asks for the last events of the chosen request's session, if they are not known.
+    pub(crate) fn ask_last(&mut self, sessions: &[SessionSummary]) -> Option<Request> {
+        let held = self.selected()?;
+        let session = held.session.clone();
+        let gate = held.id.clone();
+        let mut sessions = sessions.iter();
+        let events = sessions.find(|it| it.id == session).map(|it| it.events)?;
+        let wanted = Some((gate.clone(), events));
+        if self.glance.reading || self.glance.of == wanted {
+            return None;
+        }
+        if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(&gate) {
+            self.glance.told.clear();
+        }
+        self.glance.of = wanted;
+        self.glance.reading = true;
+        Some(Request::LoadTrail {
+            gate,
+            session,
+            from: events.saturating_sub(LAST),
+            limit: usize::try_from(LAST).unwrap_or_default(),
+            purpose: Purpose::Glance,
+        })
+    }
+
+    /// They are here, or cannot be read.
+    pub(crate) fn on_last(&mut self, gate: &GateId, events: &Result<Vec<Event>, String>) {
+        self.glance.reading = false;
+        if self.glance.of.as_ref().map(|(gate, _)| gate) != Some(gate) {
+            return;
+        }
+        self.glance.told = match events {
+            Ok(events) => {
+                let told = events
+                    .iter()
+                    .rev()
+                    .map(|event| format!("{} {}", event.sequence, one_line(&event.event_type)));
+                told.collect()
+            }
+            Err(problem) => vec![format!("cannot be read: {}", one_line(problem))],
+        };
+    }
+
+    /// The last events of a request's session in one line, if they are known.
+    pub(super) fn last(&self, gate: &GateId) -> Option<String> {
+        let is_its = self.glance.of.as_ref().is_some_and(|(of, _)| of == gate);
+        (is_its && !self.glance.told.is_empty()).then(|| self.glance.told.join(" < "))
+    }
+}

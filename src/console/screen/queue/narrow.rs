@@ -1,0 +1,179 @@
+//! Narrowing the list, and looking for a row in it.
+
+use ratatui::crossterm::event::KeyEvent;
+
+use super::Queue;
+use super::filter::{Filter, FilterError};
+use crate::console::keymap::{Action, Scope, lookup};
+use crate::console::line::{LineEdit, Typed};
+
+/// What is being typed.
+#[derive(Debug)]
+pub(crate) struct Prompt {
+    pub(super) purpose: Purpose,
+    pub(super) line: LineEdit,
+    /// Why what was typed is not in force.
+    pub(super) problem: Option<FilterError>,
+    /// What was in force before.
+    before: Filter,
+    /// The row that was chosen before.
+    from: usize,
+}
+
+/// What a filter is typed for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// To leave out what does not match.
+    Filter,
+    /// To go to what matches.
+    Search,
+}
+
+/// Where to look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Downwards.
+    Next,
+    /// Upwards.
+    Previous,
+}
+
+impl Queue {
+    /// Begins typing.
+    pub(crate) fn ask(&mut self, purpose: Purpose) {
+        let before = match purpose {
+            Purpose::Filter => self.filter.clone(),
+            Purpose::Search => self.search.clone(),
+        };
+        let text = match purpose {
+            Purpose::Filter => before.text().to_owned(),
+            Purpose::Search => String::new(),
+        };
+        self.prompt = Some(Prompt {
+            purpose,
+            line: LineEdit::of(&text),
+            problem: None,
+            before,
+            from: self.at,
+        });
+    }
+
+    /// Whether keys are typed into a line.
+    pub(crate) fn is_typing(&self) -> bool {
+        self.prompt.is_some()
+    }
+
+    /// A key while something is typed.
+    pub(crate) fn type_key(&mut self, key: KeyEvent) {
+        let Some(mut prompt) = self.prompt.take() else {
+            return;
+        };
+        match lookup(Scope::Prompt, key) {
+            // What cannot be read stays to be mended.
+            Some(Action::Press) if prompt.problem.is_none() => return,
+            Some(Action::Back) => {
+                let before = prompt.before;
+                match prompt.purpose {
+                    Purpose::Filter => self.set_filter(before),
+                    Purpose::Search => {
+                        self.search = before;
+                        self.choose(prompt.from);
+                    }
+                }
+                return;
+            }
+            Some(_) => {}
+            None => {
+                if prompt.line.on_key(key) == Typed::Changed {
+                    self.try_typed(&mut prompt);
+                }
+            }
+        }
+        self.prompt = Some(prompt);
+    }
+
+    /// A pasted text while something is typed.
+    pub(crate) fn paste(&mut self, text: &str) {
+        if let Some(mut prompt) = self.prompt.take() {
+            prompt.line.paste(text);
+            self.try_typed(&mut prompt);
+            self.prompt = Some(prompt);
+        }
+    }
+
+    /// Puts what was typed in force as soon as it can be read.
+    fn try_typed(&mut self, prompt: &mut Prompt) {
+        match (Filter::parse(prompt.line.text()), prompt.purpose) {
+            (Err(problem), _) => prompt.problem = Some(problem),
+            (Ok(filter), Purpose::Filter) => {
+                prompt.problem = None;
+                self.set_filter(filter);
+            }
+            (Ok(search), Purpose::Search) => {
+                prompt.problem = None;
+                self.search = search;
+                self.at = prompt.from;
+                self.find_from(0, Way::Next);
+            }
+        }
+    }
+
+    /// Narrows the list by a filter as it is typed.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub(crate) fn filter_by(&mut self, text: &str) -> Result<(), FilterError> {
+        self.set_filter(Filter::parse(text)?);
+        Ok(())
+    }
+
+    fn set_filter(&mut self, filter: Filter) {
+        self.filter = filter;
+        let mut all = std::mem::take(&mut self.rows);
+        all.append(&mut self.hidden);
+        let (rows, hidden) = all
+            .into_iter()
+            .partition(|held| self.filter.matches(held, self.state(held)));
+        self.rows = rows;
+        self.hidden = hidden;
+        self.count_hidden();
+        self.put_in_order();
+    }
+
+    /// One level back: what is looked for, then the filter, then the marks.
+    pub(crate) fn back(&mut self) {
+        if !self.search.is_empty() {
+            self.search = Filter::default();
+        } else if !self.filter.is_empty() {
+            self.set_filter(Filter::default());
+        } else {
+            self.marked.clear();
+        }
+    }
+
+    /// Goes to the next row that matches, around the end.
+    pub(crate) fn find(&mut self, way: Way) {
+        self.find_from(1, way);
+    }
+
+    fn find_from(&mut self, skip: usize, way: Way) {
+        if self.search.is_empty() {
+            return;
+        }
+        let count = self.rows.len();
+        let hit = (skip..count + skip)
+            .map(|step| match way {
+                Way::Next => (self.at + step) % count.max(1),
+                Way::Previous => {
+                    (self.at + count.saturating_sub(step % count.max(1))) % count.max(1)
+                }
+            })
+            .find(|at| {
+                let row = self.rows.get(*at);
+                row.is_some_and(|held| self.search.matches(held, self.state(held)))
+            });
+        if let Some(at) = hit {
+            self.choose(at);
+        }
+    }
+}

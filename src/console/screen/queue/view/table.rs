@@ -1,0 +1,186 @@
+//! The rows of the list.
+
+use std::time::Duration;
+
+use ratatui::text::{Line, Span};
+
+use super::super::{Queue, State, risk_word};
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{fit, span, width};
+use crate::console::theme::{Focus, Look, Meaning, of_tier};
+use crate::engine::held::Held;
+
+/// From here on a countdown is shown as urgent.
+const URGENT: Duration = Duration::from_mins(1);
+/// From here on a countdown is shown as near.
+const NEAR: Duration = Duration::from_mins(3);
+
+const ID: usize = 9;
+const MARK: usize = 5;
+const TIME: usize = 7;
+const RISK: usize = 7;
+const QUESTIONS: usize = 4;
+const STATE: usize = 12;
+
+/// Which columns there is room for, and how wide the flexible ones are.
+pub(super) struct Columns {
+    all: bool,
+    checkpoint: usize,
+    action: usize,
+    agent: usize,
+}
+
+impl Columns {
+    pub(super) fn of(cells: usize) -> Self {
+        // ID, LEFT, RISK, ACTION and STATE are never dropped.
+        let fixed = 2 + ID + TIME + RISK + STATE;
+        if cells >= 96 {
+            let rest = cells - fixed - MARK - TIME - QUESTIONS;
+            let (checkpoint, agent) = (rest * 3 / 10, rest * 4 / 10);
+            Self {
+                all: true,
+                checkpoint,
+                action: rest - checkpoint - agent,
+                agent,
+            }
+        } else {
+            let rest = cells.saturating_sub(fixed);
+            let checkpoint = if rest >= 34 { rest / 2 } else { 0 };
+            Self {
+                all: false,
+                checkpoint,
+                action: rest - checkpoint,
+                agent: 0,
+            }
+        }
+    }
+
+    pub(super) fn head(&self, look: Look) -> Line<'static> {
+        let all = |cells| if self.all { cells } else { 0 };
+        let columns = [
+            ("", 2),
+            ("MARK", all(MARK)),
+            ("ID", ID),
+            ("AGE", all(TIME)),
+            ("LEFT", TIME),
+            ("RISK", RISK),
+            ("CHECKPOINT", self.checkpoint),
+            ("ACTION", self.action),
+            ("AGENT/SESSION", self.agent),
+            ("Q", all(QUESTIONS)),
+            ("STATE", STATE),
+        ];
+        let text: String = columns
+            .into_iter()
+            .map(|(name, cells)| fit(name, cells, look))
+            .collect();
+        Line::styled(text, look.style(Meaning::Dim))
+    }
+
+    pub(super) fn row(
+        &self,
+        queue: &Queue,
+        held: &Held,
+        look: Look,
+        now: Timestamp,
+    ) -> Line<'static> {
+        let chosen = Focus::from(queue.selected.as_ref() == Some(&held.id));
+        let marked = queue.marked.contains(&held.id);
+        let pointer = match chosen {
+            Focus::Here => ">",
+            Focus::Elsewhere => " ",
+        };
+        let plain = |text: &str, cells: usize| Span::raw(column(text, cells, look));
+        let mut spans = vec![Span::raw(pointer)];
+        if self.all {
+            let mark = if marked { " [x]  " } else { " [ ]  " };
+            spans.push(Span::raw(mark));
+        } else {
+            spans.push(Span::raw(if marked { "*" } else { " " }));
+        }
+        spans.push(plain(held.id.as_str(), ID));
+        if self.all {
+            spans.push(plain(&span(now.since(held.opened_at)), TIME));
+        }
+        let left = held.deadline.since(now);
+        spans.push(Span::styled(
+            fit(&span(left), TIME, look),
+            look.style(urgency(left)),
+        ));
+        spans.push(Span::styled(
+            fit(&risk_word(held), RISK, look),
+            look.style(of_tier(held.tier())),
+        ));
+        if self.checkpoint > 0 {
+            spans.push(plain(&gates_word(held), self.checkpoint));
+        }
+        spans.push(plain(&one_line(held.action()), self.action));
+        if self.all {
+            let who = format!("{}/{}", one_line(&held.agent), held.session);
+            spans.push(plain(&who, self.agent));
+            let questions: usize = held.gates.iter().map(|gate| gate.questions.len()).sum();
+            spans.push(plain(&questions.to_string(), QUESTIONS));
+        }
+        let (state, meaning) = state_word(queue.state(held), held);
+        spans.push(Span::styled(fit(&state, STATE, look), look.style(meaning)));
+        let line = Line::from(spans);
+        match chosen {
+            Focus::Here => highlighted(line, look),
+            Focus::Elsewhere => line,
+        }
+    }
+}
+
+fn urgency(left: Duration) -> Meaning {
+    if left <= URGENT {
+        Meaning::Critical
+    } else if left <= NEAR {
+        Meaning::High
+    } else {
+        Meaning::Text
+    }
+}
+
+/// A row of one style: its words say what the colours would.
+pub(crate) fn highlighted(line: Line<'static>, look: Look) -> Line<'static> {
+    let spans = line.spans.into_iter();
+    let plain = spans
+        .map(|span| Span::raw(span.content))
+        .collect::<Vec<_>>();
+    Line::from(plain).style(look.style(Meaning::Selected))
+}
+
+/// A text in its column, with a gap to the next one.
+pub(in super::super) fn column(text: &str, cells: usize, look: Look) -> String {
+    let mut fitted = fit(text, cells.saturating_sub(1), look);
+    if width(&fitted) < cells {
+        fitted.push(' ');
+    }
+    fitted
+}
+
+fn gates_word(held: &Held) -> String {
+    let first = held.gates.first().map(|gate| one_line(gate.origin.id()));
+    let more = held.gates.len().saturating_sub(1);
+    let first = first.unwrap_or_default();
+    if more == 0 {
+        first
+    } else {
+        format!("{first} +{more}")
+    }
+}
+
+/// How far it has come, and how many ask for it.
+fn state_word(state: State, held: &Held) -> (String, Meaning) {
+    let (word, meaning) = match state {
+        State::Open => (state.word().to_owned(), Meaning::Text),
+        State::Draft => (state.word().to_owned(), Meaning::Waiting),
+        State::Attempt(count) => (format!("attempt {}", count + 1), Meaning::Warning),
+        State::Changed => (state.word().to_owned(), Meaning::Error),
+    };
+    match held.joined {
+        0 => (word, meaning),
+        joined => (format!("{word} x{}", joined + 1), meaning),
+    }
+}

@@ -1,0 +1,213 @@
+//! Several requests decided together, and a console that only looks.
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+use serde_json::json;
+
+use super::fixture::{gate, held, snapshot, ticket_delete, user_ban, with_params};
+use super::rules::{answer, denied};
+use super::stage::{Stage, decisions};
+use crate::atlas::document::RiskTier;
+use crate::base::digest::Digest;
+use crate::base::limits::ARMING;
+use crate::console::request::{Message, Request};
+use crate::engine::command::{Decide, Refused, Reply, Ruling};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::{Access, Snapshot};
+
+const WIDE: (u16, u16) = (120, 36);
+
+/// A request of medium risk with one question that needs no words.
+fn update(id: &str) -> Held {
+    held(id, "ticket.update", RiskTier::Medium, 10, 600)
+}
+
+fn three() -> Snapshot {
+    snapshot([update("c-1"), update("c-2"), update("c-3")])
+}
+
+/// Marks every row and opens the batch.
+fn open_batch(stage: &mut Stage, rows: usize) {
+    stage.press(KeyCode::Home);
+    for _ in 0..rows {
+        stage.press(KeyCode::Char(' '));
+        stage.press(KeyCode::Down);
+    }
+    assert_eq!(decisions(stage.press(KeyCode::Char('B'))), []);
+    stage.wait(ARMING);
+}
+
+/// Answers yes and goes to the review.
+fn review_batch(stage: &mut Stage) {
+    stage.press(KeyCode::Left);
+    stage.presses(KeyCode::PageDown, 4);
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+}
+
+// Rule 9.
+#[test]
+fn a_batch_decides_exactly_what_its_review_lists_one_by_one() {
+    let mut stage = Stage::new(three(), WIDE);
+    open_batch(&mut stage, 3);
+    stage.shows("batch of 3: c-1 c-2 c-3");
+    assert_snapshot!("batch", stage.picture());
+    review_batch(&mut stage);
+    stage.shows("3 requests, each decided and recorded by itself");
+    assert_snapshot!("batch_review", stage.picture());
+    assert_eq!(stage.press(KeyCode::Enter), [], "the focus starts on Back");
+    review_batch_again(&mut stage);
+    stage.press(KeyCode::Tab);
+    let sent = decisions(stage.press(KeyCode::Enter));
+    let names: Vec<&str> = sent.iter().map(|decide| decide.gate.as_str()).collect();
+    assert_eq!(names, ["c-1", "c-2", "c-3"]);
+    for decide in &sent {
+        let of = update(decide.gate.as_str());
+        assert_eq!(decide.request_hash, of.request_hash);
+        assert_eq!(decide.atlas_hash, of.atlas_hash);
+        assert_eq!(decide.method, "console+batch");
+        assert!(matches!(decide.ruling, Ruling::Pass { .. }));
+    }
+    answer(&mut stage, &sent[..2]);
+    stage.shows("Writing");
+    answer(&mut stage, &sent[2..]);
+    assert_eq!(stage.app.layers.len(), 0);
+    stage.shows("3 requests decided and recorded");
+    stage.hides("marked");
+}
+
+/// From the answers to the review again.
+fn review_batch_again(stage: &mut Stage) {
+    assert_eq!(stage.press(KeyCode::Enter), []);
+}
+
+#[test]
+fn a_batch_needs_every_request_to_be_seen() {
+    let long = |id: &str| with_params(update(id), json!({ "list": (0..80).collect::<Vec<_>>() }));
+    let mut stage = Stage::new(snapshot([long("c-1"), long("c-2")]), WIDE);
+    open_batch(&mut stage, 2);
+    stage.press(KeyCode::Left);
+    stage.presses(KeyCode::Tab, 3);
+    stage.shows("Pass is disabled: request not fully seen (PgDn)");
+    stage.presses(KeyCode::PageDown, 12);
+    stage.shows("seen 100 %");
+    stage.hides("is disabled");
+}
+
+#[test]
+fn what_changes_while_a_batch_is_open_drops_out_and_is_said() {
+    let mut stage = Stage::new(three(), WIDE);
+    open_batch(&mut stage, 3);
+    review_batch(&mut stage);
+    let changed = with_params(update("c-1"), json!({ "other": true }));
+    stage.snapshot(snapshot([changed, update("c-3")]));
+    stage.shows("dropped out: c-1 changed, c-2 is no longer held");
+    stage.shows("batch of 1: c-3");
+    // What is left has to be looked at again, and the focus is on a harmless place.
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    assert_eq!(stage.app.layers.len(), 0);
+}
+
+#[test]
+fn a_batch_that_is_not_taken_whole_says_what_was_not() {
+    let mut stage = Stage::new(three(), WIDE);
+    open_batch(&mut stage, 3);
+    review_batch(&mut stage);
+    stage.press(KeyCode::Tab);
+    let sent = decisions(stage.press(KeyCode::Enter));
+    assert_eq!(sent.len(), 3, "{}", stage.text());
+    answer(&mut stage, &sent[..2]);
+    let gate = sent[2].gate.clone();
+    stage.message(Message::Decided(
+        gate,
+        Reply::Refused(Refused::RequestChanged),
+    ));
+    stage.shows("2 requests decided; not: c-3:");
+    stage.shows("batch of 1: c-3");
+}
+
+#[test]
+fn a_batch_is_denied_with_one_reason_and_each_has_its_own_record() {
+    let mut stage = Stage::new(three(), WIDE);
+    open_batch(&mut stage, 2);
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("a reason is needed");
+    stage.press(KeyCode::Tab);
+    stage.type_text("not now");
+    stage.presses(KeyCode::Tab, 2);
+    let sent = decisions(stage.press(KeyCode::Enter));
+    assert_eq!(sent.len(), 2, "{}", stage.text());
+    let deny = Ruling::Deny {
+        reason: "not now".to_owned(),
+    };
+    assert!(sent.iter().all(|decide| decide.ruling == deny));
+}
+
+#[test]
+fn a_mark_that_makes_no_batch_is_refused_with_the_reason() {
+    let mut other_atlas = update("c-205");
+    other_atlas.atlas_hash = Digest::of("another");
+    let mut other_gate = update("c-206");
+    other_gate.gates = vec![gate("elsewhere", "action_pre", "why", vec![])];
+    let all = [
+        update("c-201"),
+        other_atlas,
+        other_gate,
+        ticket_delete(),
+        user_ban(),
+        denied(),
+    ];
+    let mut stage = Stage::new(snapshot(all), WIDE);
+    stage.press(KeyCode::Char('B'));
+    stage.shows("no request is marked: Space marks one");
+    let mut told = Vec::new();
+    for id in ["c-201", "c-205", "c-206", "c-9", "c-118", "c-121"] {
+        stage.press(KeyCode::Char('/'));
+        stage.type_text(id);
+        stage.press(KeyCode::Enter);
+        stage.press(KeyCode::Char(' '));
+        let row = stage.text().lines().nth(1).unwrap().to_owned();
+        let why = row.split_once("cannot be marked: ");
+        told.push(why.map_or(String::new(), |(_, why)| why.trim().to_owned()));
+    }
+    assert_eq!(
+        told,
+        [
+            "",
+            "it was judged under another Atlas than c-201",
+            "it stands at other checkpoints than c-201",
+            "a denial is never overruled in a batch",
+            "it is of critical risk, and each of these is decided alone",
+            "it is of high risk, and each of these is decided alone",
+        ]
+    );
+    stage.shows("1 marked, B opens them");
+}
+
+// Rule 22.
+#[test]
+fn a_console_that_only_looks_sends_no_decision_by_any_way() {
+    let mut picture = three();
+    picture.access = Access::ReadOnly;
+    let mut stage = Stage::new(picture, WIDE);
+    open_batch(&mut stage, 3);
+    stage.shows("Pass is disabled: read-only");
+    review_batch(&mut stage);
+    assert_eq!(decisions(stage.presses(KeyCode::Enter, 3)), []);
+    // The write path itself is gone: even a decision that got that far does not leave.
+    let decide = Decide {
+        gate: "c-1".parse().unwrap(),
+        operator: "op".to_owned(),
+        method: "console".to_owned(),
+        request_hash: Digest::of("x"),
+        atlas_hash: Digest::of("x"),
+        justification: None,
+        ruling: Ruling::Deny {
+            reason: String::new(),
+        },
+    };
+    assert!(!stage.app.permits(&Request::Decide(decide)));
+}

@@ -1,0 +1,316 @@
+//! The queue: sorting, narrowing, looking for rows, and what it tells about the chosen one.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::{Event, KeyCode};
+
+use super::fixture::{
+    busy, decided, events, held, onboarding, snapshot, ticket_delete, user_ban, with_params,
+};
+use super::stage::{Stage, decisions};
+use crate::atlas::document::RiskTier;
+use crate::console::app::Tab;
+use crate::console::request::{Message, Purpose, Request};
+use crate::engine::command::Outcome;
+use crate::engine::held::Held;
+
+const WIDE: (u16, u16) = (120, 36);
+const SMALL: (u16, u16) = (80, 24);
+
+fn selected(stage: &Stage) -> String {
+    let held = stage.app.queue.selected();
+    held.map(|held| held.id.to_string()).unwrap_or_default()
+}
+
+/// The identifiers in the list, from the top on.
+fn listed(stage: &Stage) -> Vec<String> {
+    let text = stage.text();
+    let list = text.split("WHY").next().unwrap();
+    let rows = list.lines().filter(|row| row.starts_with('│'));
+    let id = |row: &str| {
+        let word = row.split([' ', '*']).find(|word| word.starts_with("c-"));
+        word.map(str::to_owned)
+    };
+    rows.filter_map(id).collect()
+}
+
+#[test]
+fn sorting_goes_round_and_says_by_what() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Down);
+    stage.shows("sort: risk, deadline");
+    let mut orders = Vec::new();
+    for words in ["sort: deadline", "sort: age", "sort: agent", "sort: risk"] {
+        stage.press(KeyCode::Char('o'));
+        stage.shows(words);
+        assert_eq!(
+            selected(&stage),
+            "c-121",
+            "the selection stays with its request"
+        );
+        orders.push(listed(&stage).join(" "));
+    }
+    assert_eq!(
+        orders,
+        [
+            "c-121 c-122 c-119 c-118 c-124",
+            "c-119 c-124 c-122 c-121 c-118",
+            "c-118 c-119 c-121 c-122 c-124",
+            "c-118 c-121 c-122 c-124 c-119",
+        ]
+    );
+}
+
+#[test]
+fn a_filter_narrows_while_it_is_typed_and_esc_clears_it() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Char('f'));
+    stage.type_text("risk>=high agent:triage");
+    stage.shows("filter> risk>=high agent:triage");
+    stage.shows("2 of 5 match");
+    assert_snapshot!(stage.picture());
+    assert_eq!(listed(&stage), ["c-121", "c-122"]);
+    stage.press(KeyCode::Enter);
+    stage.hides("filter>");
+    stage.shows("filter: risk>=high agent:triage (2 of 5)");
+    stage.shows("CRITICAL 1 critical request left out by the filter");
+    assert_eq!(
+        stage.app.layers.len(),
+        0,
+        "Enter kept the filter and opened nothing"
+    );
+    stage.press(KeyCode::Esc);
+    assert_eq!(listed(&stage).len(), 5);
+    stage.hides("filter:");
+}
+
+#[test]
+fn a_filter_that_hides_all_says_so() {
+    let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
+    stage.press(KeyCode::Char('f'));
+    stage.type_text("risk>=high");
+    stage.press(KeyCode::Enter);
+    stage.shows("0 of 1 match `risk>=high`. Esc clears.");
+    assert_snapshot!(stage.text());
+    assert_eq!(stage.press(KeyCode::Enter), [], "nothing is selected");
+    assert_eq!(stage.app.layers.len(), 0);
+    stage.press(KeyCode::Esc);
+    assert_eq!(listed(&stage), ["c-119"]);
+}
+
+#[test]
+fn a_filter_that_cannot_be_read_says_where_and_changes_nothing() {
+    let mut stage = Stage::new(busy(), SMALL);
+    stage.press(KeyCode::Char('f'));
+    stage.type_text("a risk>=hgih");
+    stage.shows("column 9: `hgih` is no risk");
+    stage.press(KeyCode::Enter);
+    stage.shows("filter> a risk>=hgih");
+    stage.press(KeyCode::Esc);
+    stage.hides("filter>");
+    assert_eq!(listed(&stage).len(), 5, "as it was before");
+}
+
+#[test]
+fn letters_that_are_typed_into_a_filter_do_nothing_else() {
+    let mut stage = Stage::new(busy(), SMALL);
+    stage.press(KeyCode::Char('f'));
+    assert_eq!(stage.type_text("q12du?: "), []);
+    stage.event(&Event::Paste("pasted\nrest".to_owned()));
+    stage.shows("filter> q12du?: pasted");
+    assert_eq!(stage.app.layers.len(), 0);
+    assert_eq!(stage.app.tab, Tab::Queue);
+}
+
+#[test]
+fn arrivals_respect_the_filter_and_a_hidden_critical_is_loud() {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    stage.press(KeyCode::Char('f'));
+    stage.type_text("agent:docs");
+    stage.press(KeyCode::Enter);
+    stage.snapshot(snapshot([onboarding(), user_ban()]));
+    assert_eq!(listed(&stage), ["c-119"]);
+    stage.shows("CRITICAL 1 critical request left out by the filter: Esc clears it");
+    stage.shows("filter: agent:docs (1 of 2)");
+}
+
+#[test]
+fn search_jumps_and_n_goes_on() {
+    let mut stage = Stage::new(busy(), SMALL);
+    stage.press(KeyCode::Char('/'));
+    stage.type_text("ticket");
+    stage.shows("search> ticket");
+    assert_eq!(selected(&stage), "c-121");
+    stage.press(KeyCode::Enter);
+    stage.press(KeyCode::Char('n'));
+    assert_eq!(selected(&stage), "c-124");
+    stage.press(KeyCode::Char('n'));
+    assert_eq!(selected(&stage), "c-121", "around the end");
+    stage.press(KeyCode::Char('N'));
+    assert_eq!(selected(&stage), "c-124");
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Char('n'));
+    assert_eq!(selected(&stage), "c-124", "nothing is looked for any more");
+}
+
+#[test]
+fn the_next_due_row_is_one_key_away() {
+    let mut stage = Stage::new(busy(), SMALL);
+    let mut visited = Vec::new();
+    for _ in 0..5 {
+        stage.press(KeyCode::Char('J'));
+        visited.push(selected(&stage));
+    }
+    assert_eq!(visited, ["c-124", "c-121", "c-122", "c-119", "c-118"]);
+}
+
+#[test]
+fn the_session_of_a_request_is_one_key_away_in_the_record() {
+    let mut stage = Stage::new(busy(), WIDE);
+    let requests = stage.press(KeyCode::Char('t'));
+    assert_eq!(requests, [Request::LoadSessions]);
+    assert_eq!(stage.app.tab, Tab::Trace);
+    let mut sessions = super::fixture::sessions();
+    sessions[2].session = "s-07".parse().unwrap();
+    sessions[2].agent = "billing-bot".to_owned();
+    let requests = stage.message(Message::Sessions(Ok(sessions)));
+    assert!(
+        matches!(&requests[..], [Request::Read(_), ..]),
+        "{requests:?}"
+    );
+}
+
+#[test]
+fn what_happened_last_is_read_once_for_a_row() {
+    let mut stage = Stage::new(busy(), WIDE);
+    let gate = |id: &str| id.parse().unwrap();
+    // The first reading is under way since the console began.
+    assert_eq!(stage.press(KeyCode::Down), []);
+    let requests = stage.message(Message::Trail(gate("c-118"), Purpose::Glance, Ok(vec![])));
+    assert_eq!(
+        requests,
+        [Request::LoadTrail {
+            gate: gate("c-121"),
+            session: "s-12".parse().unwrap(),
+            from: 14,
+            limit: 3,
+            purpose: Purpose::Glance,
+        }]
+    );
+    let told = Message::Trail(gate("c-121"), Purpose::Glance, Ok(events("s-12", 14, 3)));
+    assert_eq!(stage.message(told), []);
+    stage.shows("LAST       16 checkpoint_passed < 15 risk_verified < 14 checkpoint_triggered");
+    assert_eq!(stage.press(KeyCode::Char('o')), []);
+}
+
+#[test]
+fn similar_decisions_of_today_are_counted_by_how_they_ended() {
+    let mut picture = snapshot([held("c-1", "payment.refund", RiskTier::High, 1, 60)]);
+    picture.decided.push(Arc::new(decided(
+        "c-2",
+        "00:10:00",
+        Outcome::Denied,
+        Some("o2@ops"),
+    )));
+    let mut yesterday = decided("c-3", "10:00:00", Outcome::Denied, Some("o3@ops"));
+    yesterday.at = "2026-09-22T23:59:59.000000Z".parse().unwrap();
+    picture.decided.push(Arc::new(yesterday));
+    let stage = Stage::new(picture, WIDE);
+    stage.shows("SIMILAR    today 2 denied (op-1@ops, o2@ops), 1 expired, 1 passed (o2@ops)");
+}
+
+#[test]
+fn what_nobody_decided_does_not_read_as_a_denial_by_a_person() {
+    let mut picture = busy();
+    let ended = |id, outcome| Arc::new(decided(id, "14:02:00", outcome, None));
+    picture.decided.insert(0, ended("c-90", Outcome::Withdrawn));
+    picture.decided.truncate(2);
+    picture.decided.push(ended("c-91", Outcome::Expired));
+    let mut stage = Stage::new(picture, WIDE);
+    stage.shows("c-90     WITHDRAWN  the agent left");
+    stage.shows("c-91     EXPIRED    nobody answered → denied");
+    stage.shows("not a human denial");
+    stage.wait(Duration::from_mins(16));
+    stage.hides("c-91");
+    stage.shows("nothing; the last was c-90 at 14:02:00");
+}
+
+#[test]
+fn joined_requests_are_one_row_with_a_count() {
+    let mut joined = held("c-1", "a.b", RiskTier::Low, 1, 60);
+    joined.joined = 2;
+    let stage = Stage::new(snapshot([joined]), SMALL);
+    assert_eq!(listed(&stage), ["c-1"]);
+    stage.shows("open x3");
+}
+
+#[test]
+fn a_request_that_became_another_says_so_until_it_is_opened() {
+    let before = held("c-1", "a.b", RiskTier::Low, 1, 60);
+    let after = with_params(before.clone(), serde_json::json!({ "other": 1 }));
+    let mut stage = Stage::new(snapshot([before]), SMALL);
+    stage.snapshot(snapshot([after]));
+    stage.shows("changed");
+    stage.open();
+    stage.press(KeyCode::Esc);
+    stage.hides("changed");
+    stage.shows("open");
+}
+
+#[test]
+fn an_identifier_or_a_hash_is_copied() {
+    let mut stage = Stage::new(snapshot([ticket_delete()]), SMALL);
+    let copied = stage.press(KeyCode::Char('y'));
+    assert_eq!(copied, [Request::Copy("c-121".to_owned())]);
+    stage.shows("copied c-121");
+    let hash = ticket_delete().request_hash.to_string();
+    assert_eq!(stage.press(KeyCode::Char('Y')), [Request::Copy(hash)]);
+}
+
+fn many(count: u64) -> Vec<Held> {
+    let of = |at: u64| {
+        held(
+            &format!("c-{at}"),
+            "a.b",
+            RiskTier::Medium,
+            500 - at,
+            600 + at,
+        )
+    };
+    (0..count).map(of).collect()
+}
+
+#[test]
+fn a_long_list_scrolls_and_keeps_the_chosen_row_on_its_line() {
+    let mut stage = Stage::new(snapshot(many(100)), SMALL);
+    stage.presses(KeyCode::Down, 30);
+    stage.presses(KeyCode::Up, 2);
+    let line = |stage: &Stage| stage.text().lines().position(|row| row.contains('>'));
+    let before = line(&stage);
+    assert_eq!(selected(&stage), "c-28");
+    let mut fewer = many(100);
+    fewer.drain(3..8);
+    stage.snapshot(snapshot(fewer));
+    assert_eq!(selected(&stage), "c-28");
+    assert_eq!(line(&stage), before, "rows that left above did not move it");
+    stage.press(KeyCode::End);
+    assert_eq!(selected(&stage), "c-99");
+    stage.press(KeyCode::Home);
+    assert_eq!(selected(&stage), "c-0");
+}
+
+// An arrival while the operator is about to press Enter: what opens is what was highlighted.
+#[test]
+fn enter_opens_what_was_highlighted_whatever_arrives() {
+    let mut stage = Stage::new(snapshot([ticket_delete(), onboarding()]), SMALL);
+    stage.press(KeyCode::Down);
+    stage.app.on_snapshot(Arc::new(snapshot([
+        ticket_delete(),
+        onboarding(),
+        user_ban(),
+    ])));
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.shows("c-119  session_start");
+}

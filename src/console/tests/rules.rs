@@ -1,0 +1,382 @@
+//! The safety rules that concern more than one dialog.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::{
+    Event, KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
+use serde_json::json;
+
+use super::fixture::{
+    busy, decided, gate, held, idle, onboarding, question, snapshot, ticket_delete, user_ban,
+};
+use super::stage::{Stage, decisions};
+use crate::atlas::document::RiskTier;
+use crate::base::limits::ARMING;
+use crate::console::keymap::{BINDINGS, Scope};
+use crate::console::request::{Bell, Message, Request};
+use crate::engine::command::{Decide, Outcome, Reply};
+use crate::engine::held::{Held, Origin};
+use crate::runtime::snapshot::{ChainVerdict, Snapshot, StoreState};
+
+const WIDE: (u16, u16) = (120, 36);
+const SMALL: (u16, u16) = (80, 24);
+
+fn palette(stage: &mut Stage, text: &str) -> Vec<Request> {
+    stage.press(KeyCode::Char(':'));
+    stage.type_text(text);
+    stage.press(KeyCode::Enter)
+}
+
+/// `c-9`: a denial that may be overruled.
+pub(super) fn denied() -> Held {
+    let mut item = held("c-9", "ticket.delete", RiskTier::High, 1, 600);
+    let why = question(json!({
+        "question_id": "justification",
+        "question": "Why?",
+        "response_type": "text",
+    }));
+    let mut gate = gate("x", "x", "policy no-deletes denies it", vec![why]);
+    gate.origin = Origin::Override {
+        atlas_id: "com.acme.support".to_owned(),
+        policy_id: "no-deletes".to_owned(),
+        reason: "never".to_owned(),
+    };
+    item.gates = vec![gate];
+    item
+}
+
+pub(super) fn answer(stage: &mut Stage, sent: &[Decide]) {
+    for decide in sent {
+        let outcome = decided(
+            decide.gate.as_str(),
+            "14:02:32",
+            Outcome::Passed,
+            Some("op-1@ops"),
+        );
+        stage.message(Message::Decided(
+            decide.gate.clone(),
+            Reply::Decided(outcome),
+        ));
+    }
+}
+
+// Rule 1.
+#[test]
+fn an_arrival_opens_nothing_whatever_is_pressed_with_it() {
+    let mut stage = Stage::new(idle(), SMALL);
+    let requests = stage.app.on_snapshot(Arc::new(snapshot([onboarding()])));
+    assert!(
+        matches!(&requests[..], [Request::Notify(notice), ..] if notice.bell == Bell::Ring
+            && notice.toast.as_deref() == Some("cra: c-119 low session_start by docs-bot")),
+        "{requests:?}"
+    );
+    assert_eq!(stage.app.layers.len(), 0);
+    stage.paint();
+    // The one key that opens, and everything after it within the arming time.
+    stage.press(KeyCode::Enter);
+    assert_eq!(decisions(stage.presses(KeyCode::Enter, 5)), []);
+    assert_eq!(decisions(stage.type_text("understood")), []);
+}
+
+#[test]
+fn what_an_agent_says_about_itself_is_escaped_and_bounded_in_a_notification() {
+    let mut hostile = held("c-1", &"x".repeat(500), RiskTier::Low, 1, 60);
+    hostile.agent = "a\u{7}\u{1b}]0;b".to_owned();
+    let mut stage = Stage::new(idle(), SMALL);
+    let requests = stage.snapshot(snapshot([hostile]));
+    let Some(Request::Notify(notice)) = requests.first() else {
+        panic!("{requests:?}");
+    };
+    let toast = notice.toast.clone().unwrap();
+    assert!(
+        toast.chars().count() <= 120 && !toast.contains(['\u{7}', '\u{1b}']),
+        "{toast}"
+    );
+}
+
+// Rule 5.
+#[test]
+fn what_confirms_is_not_what_opened() {
+    let mut stage = Stage::new(snapshot([ticket_delete()]), WIDE);
+    stage.open();
+    for _ in 0..20 {
+        assert_eq!(
+            decisions(stage.press(KeyCode::Enter)),
+            [],
+            "Enter alone goes nowhere"
+        );
+        stage.now = stage.now.plus(ARMING);
+    }
+    // From request to request another text is asked for.
+    let hashes = [ticket_delete(), user_ban()].map(|held| held.request_hash.short(4));
+    assert_ne!(hashes[0], hashes[1]);
+}
+
+// Rule 8 is held by the tests of the queue; here what is loud about it.
+#[test]
+fn held_back_criticals_are_loud_however_many_others_there_are() {
+    let mut all: Vec<Held> = (20..60)
+        .map(|at| held(&format!("c-{at}"), "a.b", RiskTier::High, 1, 60))
+        .collect();
+    let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
+    stage.snapshot(snapshot([vec![onboarding()], all.clone()].concat()));
+    stage.shows("40 arrivals held back so that no row moves");
+    stage.hides("CRITICAL");
+    all.push(user_ban());
+    stage.snapshot(snapshot([vec![onboarding()], all].concat()));
+    stage.shows("CRITICAL 41 arrivals held back");
+    assert_snapshot!(stage.picture());
+}
+
+// Rule 16.
+#[test]
+fn nothing_allows_always_and_the_help_says_so() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Char('?'));
+    stage.type_text("always");
+    stage.shows("\"allow always\" does not exist");
+    for binding in BINDINGS {
+        let label = binding.label.to_lowercase();
+        assert!(
+            !label.contains("always") && !label.contains("trust"),
+            "{label}"
+        );
+    }
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Char(':'));
+    stage.type_text("always");
+    stage.shows("No command matches `always`");
+}
+
+// Rule 17.
+#[test]
+fn identical_requests_are_one_row_and_one_decision() {
+    let mut joined = onboarding();
+    joined.joined = 4;
+    let mut stage = Stage::new(snapshot([joined]), SMALL);
+    stage.shows("open x5");
+    stage.open();
+    stage.type_text("understood");
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(
+        decisions(stage.press(KeyCode::Enter)).len(),
+        1,
+        "{}",
+        stage.text()
+    );
+}
+
+// Rule 19.
+#[test]
+fn a_denial_is_overruled_only_through_the_palette() {
+    let mut stage = Stage::new(snapshot([denied()]), WIDE);
+    stage.open();
+    stage.type_text("the customer asked for it in writing, twice");
+    stage.presses(KeyCode::PageDown, 4);
+    stage.shows("Pass is disabled: use :override c-9");
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.press(KeyCode::Esc);
+    assert_eq!(decisions(palette(&mut stage, "override c-9")), []);
+    stage.wait(ARMING);
+    stage.hides("use :override");
+    stage.presses(KeyCode::PageDown, 4);
+    stage.presses(KeyCode::Tab, 3);
+    assert_eq!(stage.press(KeyCode::Enter), [], "on to the review");
+    stage.type_text(&denied().request_hash.short(4));
+    stage.press(KeyCode::Tab);
+    stage.type_text("ticket.delete");
+    stage.presses(KeyCode::Tab, 2);
+    let sent = decisions(stage.press(KeyCode::Enter));
+    assert_eq!(sent.len(), 1, "{}", stage.text());
+    answer(&mut stage, &sent);
+    stage.shows("! OVERRIDE c-9: a denial was overruled. :ack-override");
+    stage.press(KeyCode::Char('2'));
+    stage.shows("! OVERRIDE c-9");
+    palette(&mut stage, "ack-override");
+    stage.hides("OVERRIDE");
+}
+
+#[test]
+fn only_a_denial_that_is_held_can_be_overruled() {
+    let mut stage = Stage::new(snapshot([onboarding()]), WIDE);
+    palette(&mut stage, "override c-77");
+    stage.shows("c-77 is not held");
+    palette(&mut stage, "override c-119");
+    stage.shows("c-119 overrules nothing");
+    palette(&mut stage, "override");
+    stage.shows("which one? `override c-12`");
+}
+
+fn broken() -> Snapshot {
+    let mut picture = snapshot([onboarding()]);
+    picture.chain.verdict = ChainVerdict::Broken {
+        session: "s-09".parse().unwrap(),
+        what: "hash of 1841 differs".to_owned(),
+    };
+    picture
+}
+
+// Rule 23.
+#[test]
+fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
+    let mut stage = Stage::new(broken(), WIDE);
+    stage.open();
+    stage.type_text("understood");
+    stage.shows("Pass is disabled: chain broken (:ack-broken-chain)");
+    for _ in 0..4 {
+        stage.press(KeyCode::Tab);
+        assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+        stage.press(KeyCode::Esc);
+        stage.open();
+    }
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Char('2'));
+    stage.shows("! CHAIN BROKEN in s-09: hash of 1841 differs. Deciding is disabled");
+    stage.press(KeyCode::Char('1'));
+    palette(&mut stage, "ack-broken-chain");
+    stage.shows("(acknowledged: deciding is possible)");
+    stage.shows("BROKEN");
+    stage.open();
+    stage.hides("is disabled");
+    // Another break is another matter.
+    let mut worse = broken();
+    worse.chain.verdict = ChainVerdict::Unreadable {
+        what: "disk".to_owned(),
+    };
+    stage.snapshot(worse);
+    stage.shows("Pass is disabled: chain broken (:ack-broken-chain)");
+}
+
+#[test]
+fn a_broken_chain_bars_denying_too() {
+    let mut stage = Stage::new(broken(), WIDE);
+    stage.press(KeyCode::Char('d'));
+    stage.wait(ARMING);
+    stage.type_text("no");
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("cannot deny: chain broken");
+}
+
+#[test]
+fn that_nothing_is_recorded_cannot_be_acknowledged_away() {
+    let mut picture = snapshot([onboarding()]);
+    picture.store = StoreState::Poisoned {
+        what: "disk full".to_owned(),
+    };
+    let mut stage = Stage::new(picture, WIDE);
+    palette(&mut stage, "ack-broken-chain");
+    stage.shows("no chain is broken");
+    stage.open();
+    stage.type_text("understood");
+    stage.shows("Pass is disabled: nothing can be recorded");
+}
+
+#[test]
+fn the_palette_finds_commands_and_decides_nothing() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Char(':'));
+    assert_snapshot!("palette", stage.picture());
+    stage.type_text("srt");
+    stage.shows("> sort");
+    stage.press(KeyCode::Enter);
+    stage.shows("sort: deadline");
+    palette(&mut stage, "filter risk>=high");
+    stage.shows("filter: risk>=high (3 of 5)");
+    palette(&mut stage, "filter nope:x");
+    stage.shows("`nope:x`: column 1: `nope` is no field");
+    palette(&mut stage, "filter");
+    stage.hides("filter:");
+    // What is not typed in full is completed, not run.
+    stage.press(KeyCode::Char(':'));
+    stage.type_text("ackbro");
+    stage.press(KeyCode::Enter);
+    stage.shows(":ack-broken-chain");
+    stage.press(KeyCode::Esc);
+    assert_eq!(
+        palette(&mut stage, "quit"),
+        [],
+        "asks while requests are held"
+    );
+    stage.shows("Leave the console");
+}
+
+#[test]
+fn the_palette_at_60_by_18() {
+    let mut stage = Stage::new(busy(), (60, 18));
+    stage.press(KeyCode::Char(':'));
+    stage.type_text("over");
+    assert_snapshot!(stage.text());
+}
+
+#[test]
+fn seeking_goes_to_the_record() {
+    let mut stage = Stage::new(busy(), WIDE);
+    let requests = palette(&mut stage, "seek 120");
+    assert!(requests.contains(&Request::LoadSessions), "{requests:?}");
+    stage.press(KeyCode::Char(':'));
+    stage.type_text("seek x");
+    stage.press(KeyCode::Enter);
+    stage.shows("to which event? `seek 120`");
+}
+
+fn click(stage: &mut Stage, column: u16, row: u16) -> Vec<Request> {
+    mouse(stage, MouseEventKind::Down(MouseButton::Left), column, row)
+}
+
+fn mouse(stage: &mut Stage, kind: MouseEventKind, column: u16, row: u16) -> Vec<Request> {
+    stage.event(&Event::Mouse(MouseEvent {
+        kind,
+        column,
+        row,
+        modifiers: KeyModifiers::NONE,
+    }))
+}
+
+#[test]
+fn the_mouse_selects_and_scrolls_and_never_decides() {
+    let mut stage = Stage::new(busy(), SMALL);
+    assert_eq!(
+        stage.press(KeyCode::F(2)),
+        [Request::Mouse(crate::console::request::Mouse::Console)]
+    );
+    click(&mut stage, 10, 6);
+    let selected = |stage: &Stage| stage.app.queue.selected().unwrap().id.to_string();
+    assert_eq!(selected(&stage), "c-122");
+    mouse(&mut stage, MouseEventKind::ScrollUp, 10, 6);
+    assert_eq!(selected(&stage), "c-118");
+    click(&mut stage, 16, 1);
+    stage.shows("Sessions");
+    click(&mut stage, 3, 1);
+    // Every cell of an open dialog, with everything answered.
+    let mut stage = Stage::new(snapshot([onboarding()]), SMALL);
+    stage.open();
+    stage.type_text("understood");
+    stage.presses(KeyCode::Tab, 3);
+    for row in 0..24 {
+        for column in 0..80 {
+            assert_eq!(click(&mut stage, column, row), []);
+        }
+        assert_eq!(mouse(&mut stage, MouseEventKind::ScrollDown, 5, row), []);
+    }
+    stage.wait(Duration::from_secs(1));
+    assert_eq!(stage.app.layers.len(), 1);
+}
+
+#[test]
+fn every_key_of_the_queue_is_safe_on_an_empty_list() {
+    for binding in BINDINGS {
+        if !matches!(binding.scope, Scope::Queue | Scope::Global) {
+            continue;
+        }
+        for key in binding.keys {
+            let mut stage = Stage::new(idle(), SMALL);
+            let event = Event::Key(key.event());
+            assert_eq!(decisions(stage.event(&event)), [], "{}", key.name());
+        }
+    }
+}
