@@ -20,11 +20,16 @@ use super::session::Session;
 use super::suspend::Answers;
 use super::usage::Usage;
 
+mod account;
 mod imagined;
 mod input;
+mod looked;
+mod outside;
 
+pub use account::{Account, Asker, Question};
 pub use imagined::Imagined;
 pub use input::{ContextEvidence, InputExplanation, explain_input_under};
+pub use outside::{Outsider, handlers};
 
 /// A request that is only imagined.
 #[derive(Clone, Debug)]
