@@ -103,6 +103,20 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
     Ok(from_file(loaded, path))
 }
 
+/// Loads a file again, unless it still says what it said: `None` then.
+///
+/// # Errors
+/// As above.
+pub fn load_if_changed(path: impl AsRef<Path>, before: &str) -> Result<Option<Loaded>, LoadError> {
+    let path = path.as_ref();
+    let bytes = read_bytes(path)?;
+    if bytes == before.as_bytes() {
+        return Ok(None);
+    }
+    let loaded = load_bytes(&path.to_string_lossy(), bytes)?;
+    Ok(Some(from_file(loaded, path)))
+}
+
 /// The same, known to be from a file.
 fn from_file(mut loaded: Loaded, path: &Path) -> Loaded {
     loaded.atlas.origin = Arc::new(Origin {

@@ -18,6 +18,7 @@ use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::layer::{Change, Handled, Layer, Repaint};
 use super::request::{Bell, Message, Notice, Request};
+use super::screen::atlas::Atlases;
 use super::screen::queue::Queue;
 use super::screen::trace::Trace;
 use super::theme::{Look, Meaning};
@@ -26,6 +27,7 @@ use crate::base::id::GateId;
 use crate::runtime::snapshot::{Access, Snapshot};
 
 mod aside;
+mod atlas;
 mod drafts;
 mod record;
 
@@ -40,6 +42,9 @@ pub(crate) struct App {
     pub(super) tab: Tab,
     pub(super) queue: Queue,
     pub(super) trace: Trace,
+    pub(super) atlases: Atlases,
+    /// Dialogs that asked for something: what comes back is told apart by it.
+    numbers: u64,
     pub(super) layers: Vec<Layer>,
     /// What was typed since the console began, or thrown away.
     drafts: BTreeMap<GateId, Option<Draft>>,
@@ -57,6 +62,7 @@ pub(crate) struct App {
 pub(crate) enum Tab {
     Queue,
     Trace,
+    Atlas,
 }
 
 impl Tab {
@@ -65,6 +71,7 @@ impl Tab {
         match self {
             Self::Queue => Scope::Queue,
             Self::Trace => Scope::Trace,
+            Self::Atlas => Scope::Atlas,
         }
     }
 }
@@ -80,6 +87,8 @@ impl App {
             tab: Tab::Queue,
             queue,
             trace: Trace::default(),
+            atlases: Atlases::default(),
+            numbers: 0,
             layers: Vec::new(),
             drafts: BTreeMap::new(),
             aside: Aside::default(),
@@ -95,18 +104,16 @@ impl App {
         let mut requests = match event {
             // Some terminals also report releases and repeats: only a press was meant.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
-            Event::Paste(text) => {
-                match (self.is_small(), self.layers.last_mut()) {
-                    (true, _) => {}
-                    (false, Some(layer)) => layer.on_paste(text, now),
-                    (false, None) => {
-                        if self.tab == Tab::Trace {
-                            self.trace.on_paste(text);
-                        }
+            Event::Paste(text) => match (self.is_small(), self.layers.last_mut()) {
+                (true, _) => Vec::new(),
+                (false, Some(layer)) => layer.on_paste(text, now),
+                (false, None) => {
+                    if self.tab == Tab::Trace {
+                        self.trace.on_paste(text);
                     }
+                    Vec::new()
                 }
-                Vec::new()
-            }
+            },
             Event::Resize(width, height) => {
                 self.size = Rect::new(0, 0, *width, *height);
                 Vec::new()
@@ -130,6 +137,9 @@ impl App {
             | Request::Read(_)
             | Request::Copy(_)
             | Request::Verify
+            | Request::Explain(..)
+            | Request::Watch(_)
+            | Request::Glance(_)
             | Request::Notify(_)
             | Request::Redraw
             | Request::Suspend
@@ -186,6 +196,7 @@ impl App {
                 Change::Help(scope) => self.layers.push(Layer::Help(HelpDialog::new(scope))),
                 Change::Ask(request) => requests.push(request),
                 Change::Minimise => self.put_aside(),
+                Change::Explain(gate) => requests.extend(self.explain_held(&gate)),
             }
         }
         requests
@@ -193,11 +204,11 @@ impl App {
 
     fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
         match action {
-            Action::ShowQueue => self.tab = Tab::Queue,
-            Action::ShowTrace => {
-                self.tab = Tab::Trace;
-                return self.trace.reload();
-            }
+            Action::ShowQueue => return self.show(Tab::Queue, now),
+            Action::ShowTrace => return self.show(Tab::Trace, now),
+            Action::ShowAtlas => return self.show(Tab::Atlas, now),
+            Action::Explain => return self.explain(),
+            Action::WhatIf => return self.what_if(""),
             Action::Help => {
                 let scope = self.tab.scope();
                 self.layers.push(Layer::Help(HelpDialog::new(scope)));
@@ -216,18 +227,6 @@ impl App {
             Action::Redraw => return vec![Request::Redraw],
             Action::Suspend => return vec![Request::Suspend],
             Action::Merge => self.queue.merge(&self.snapshot.held),
-            Action::Up
-            | Action::Down
-            | Action::First
-            | Action::Last
-            | Action::PageUp
-            | Action::PageDown
-                if self.tab == Tab::Queue =>
-            {
-                if let Some(motion) = action.motion() {
-                    self.queue.go(motion);
-                }
-            }
             Action::Back
             | Action::Up
             | Action::Down
@@ -252,9 +251,18 @@ impl App {
             | Action::NextMatch
             | Action::PreviousMatch
             | Action::Browse(_)
+            | Action::NextProblem
+            | Action::PreviousProblem
+            | Action::NextSession
+            | Action::PreviousSession
             | Action::Press => match self.tab {
-                Tab::Queue => {}
+                Tab::Queue => {
+                    if let Some(motion) = action.motion() {
+                        self.queue.go(motion);
+                    }
+                }
                 Tab::Trace => return self.trace.act(action, now),
+                Tab::Atlas => return self.atlases.act(action, &self.snapshot, now),
             },
         }
         Vec::new()
@@ -292,7 +300,10 @@ impl App {
         ));
         let closes = match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
-            Some(Layer::Help(_) | Layer::Quit(_)) => true,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Explain(_) | Layer::WhatIf(_)) => true,
+            None if self.tab == Tab::Atlas => {
+                return self.atlases.act(Action::Back, &self.snapshot, now);
+            }
             None if self.tab == Tab::Trace => return self.trace.cancel(now),
             None => false,
         };
@@ -314,7 +325,7 @@ impl App {
         }
         self.tell_around();
         self.lay_out();
-        let mut requests = Vec::new();
+        let mut requests = self.sync_atlases();
         let is_new = |id: &GateId| !before.held.iter().any(|held| held.id == *id);
         let arrived = snapshot.held.iter().any(|held| is_new(&held.id));
         if arrived || before.held.len() != snapshot.held.len() {
@@ -347,6 +358,11 @@ impl App {
             Message::Edited(gate, edited) => self.on_edited(&gate, edited),
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Read(told) => self.trace.on_told(told),
+            Message::Explained(ticket, told) => self.on_explained(ticket, &told),
+            Message::Glanced(states) => {
+                self.atlases.on_glanced(states, &self.snapshot);
+                Vec::new()
+            }
             Message::Verified(checked) => {
                 self.found = record::unsound(&checked);
                 self.trace.on_verified(checked);
@@ -363,6 +379,7 @@ impl App {
         match self.tab {
             Tab::Queue => Vec::new(),
             Tab::Trace => self.trace.on_tick(now),
+            Tab::Atlas => self.atlases.on_tick(&self.snapshot, now),
         }
     }
 
@@ -374,9 +391,12 @@ impl App {
         }
         let content = chrome::content(self, area);
         self.trace.on_drawn(content);
+        self.atlases.on_drawn(content);
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.on_drawn(content, self.look, now),
-            Some(Layer::Help(_) | Layer::Quit(_)) | None => Repaint::No,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Explain(_) | Layer::WhatIf(_)) | None => {
+                Repaint::No
+            }
         }
     }
 
@@ -387,6 +407,7 @@ impl App {
         for dialog in self.dialogs() {
             dialog.lay_out(content, look);
         }
+        self.lay_out_explained(content);
     }
 
     /// When the screen changes without anything happening: the end of an arming time, the next
@@ -401,10 +422,13 @@ impl App {
         let next = match self.tab {
             Tab::Queue => next,
             Tab::Trace => self.trace.plays_at().map_or(next, |it| it.min(next)),
+            Tab::Atlas => self.atlases.glances_at().map_or(next, |it| it.min(next)),
         };
         match self.layers.last() {
             Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
-            Some(Layer::Help(_) | Layer::Quit(_)) | None => next,
+            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Explain(_) | Layer::WhatIf(_)) | None => {
+                next
+            }
         }
     }
 
@@ -412,7 +436,7 @@ impl App {
     pub(super) fn scope(&self) -> Scope {
         match self.tab {
             Tab::Trace if self.trace.is_typing() => Scope::Line,
-            Tab::Queue | Tab::Trace => self.tab.scope(),
+            Tab::Queue | Tab::Trace | Tab::Atlas => self.tab.scope(),
         }
     }
 

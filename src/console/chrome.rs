@@ -10,7 +10,7 @@ use super::cells::{clip, counted, fit, span, width};
 use super::dialog::gate::Trouble;
 use super::keymap::{Binding, Scope, footer};
 use super::layer::Layer;
-use super::screen::{queue, trace};
+use super::screen::{atlas, queue, trace};
 use super::theme::{Look, Mark, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
@@ -109,6 +109,7 @@ impl App {
                 );
             }
             Tab::Trace => trace::draw(&self.trace, &self.snapshot, frame, area, self.look),
+            Tab::Atlas => atlas::draw(&self.atlases, &self.snapshot, frame, area, self.look),
         }
     }
 }
@@ -229,6 +230,8 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         tab(Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
         Span::raw("  "),
         tab(Tab::Trace, "2 Trace".to_owned()),
+        Span::raw("  "),
+        tab(Tab::Atlas, atlas_name(app)),
     ];
     let used: usize = spans.iter().map(|it| width(&it.content)).sum();
     let room = cells.saturating_sub(used + 3);
@@ -241,6 +244,14 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     spans.push(Span::raw(" ".repeat(room.saturating_sub(width(&text)) + 2)));
     spans.push(Span::styled(text, look.style(meaning)));
     Line::from(spans)
+}
+
+/// The Atlases' name, with how many problems they have.
+fn atlas_name(app: &App) -> String {
+    match app.atlases.count(&app.snapshot) {
+        0 => "4 Atlas".to_owned(),
+        problems => format!("4 Atlas !{problems}"),
+    }
 }
 
 fn due(app: &App, now: Timestamp) -> Option<String> {
@@ -276,6 +287,7 @@ fn footer_line(app: &App, cells: usize) -> Line<'static> {
             (Some(layer), _) => layer.can(binding.action),
             (None, Tab::Queue) => app.queue.can(binding.action),
             (None, Tab::Trace) => app.trace.can(binding.action),
+            (None, Tab::Atlas) => app.atlases.can(binding.action, &app.snapshot),
         };
         // What cannot be done now stays visible, so that nothing jumps about.
         let meaning = if can { Meaning::Key } else { Meaning::Dim };

@@ -4,13 +4,16 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use super::dialog::explain::ExplainDialog;
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
 use super::dialog::quit::QuitDialog;
+use super::dialog::what_if::WhatIfDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::request::Request;
 use super::theme::Look;
 use crate::base::clock::Timestamp;
+use crate::base::id::GateId;
 
 /// A dialog.
 #[derive(Debug)]
@@ -21,6 +24,10 @@ pub(crate) enum Layer {
     Help(HelpDialog),
     /// Whether to leave.
     Quit(QuitDialog),
+    /// Why something is held, or would be.
+    Explain(Box<ExplainDialog>),
+    /// A request that is only imagined.
+    WhatIf(Box<WhatIfDialog>),
 }
 
 /// What a layer made of a key.
@@ -65,6 +72,8 @@ pub(crate) enum Change {
     Ask(Request),
     /// Put this layer aside.
     Minimise,
+    /// Say why this is held.
+    Explain(GateId),
 }
 
 impl Layer {
@@ -74,6 +83,8 @@ impl Layer {
             Self::Gate(_) => Scope::Gate,
             Self::Help(_) => Scope::Help,
             Self::Quit(_) => Scope::Quit,
+            Self::Explain(_) => Scope::Explain,
+            Self::WhatIf(_) => Scope::WhatIf,
         }
     }
 
@@ -81,7 +92,7 @@ impl Layer {
     pub(crate) fn inner_scope(&self) -> Option<Scope> {
         match self {
             Self::Gate(dialog) => dialog.inner_scope(),
-            Self::Help(_) | Self::Quit(_) => None,
+            Self::Help(_) | Self::Quit(_) | Self::Explain(_) | Self::WhatIf(_) => None,
         }
     }
 
@@ -99,6 +110,8 @@ impl Layer {
             Self::Gate(dialog) => dialog.on_key(key, now),
             Self::Help(dialog) => dialog.on_key(key),
             Self::Quit(dialog) => dialog.on_key(key),
+            Self::Explain(dialog) => dialog.on_key(key),
+            Self::WhatIf(dialog) => dialog.on_key(key),
         }
     }
 
@@ -106,17 +119,19 @@ impl Layer {
     pub(crate) fn can(&self, action: Action) -> bool {
         match self {
             Self::Gate(dialog) => dialog.can(action),
-            Self::Help(_) | Self::Quit(_) => true,
+            Self::Help(_) | Self::Quit(_) | Self::Explain(_) | Self::WhatIf(_) => true,
         }
     }
 
     /// A pasted text. It goes into a field or nowhere.
-    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
+    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<Request> {
         match self {
             Self::Gate(dialog) => dialog.on_paste(text, now),
             Self::Help(dialog) => dialog.on_paste(text),
-            Self::Quit(_) => {}
+            Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
+            Self::Quit(_) | Self::Explain(_) => {}
         }
+        Vec::new()
     }
 
     /// Paints it.
@@ -125,6 +140,8 @@ impl Layer {
             Self::Gate(dialog) => dialog.draw(frame, area, look, now),
             Self::Help(dialog) => dialog.draw(frame, area, look),
             Self::Quit(dialog) => dialog.draw(frame, area, look),
+            Self::Explain(dialog) => dialog.draw(frame, area, look),
+            Self::WhatIf(dialog) => dialog.draw(frame, area, look),
         }
     }
 }

@@ -108,6 +108,9 @@ impl Measured {
             | Request::Edit(_)
             | Request::Copy(_)
             | Request::Verify
+            | Request::Explain(..)
+            | Request::Watch(_)
+            | Request::Glance(_)
             | Request::Notify(_)
             | Request::Redraw
             | Request::Suspend

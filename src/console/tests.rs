@@ -1,6 +1,7 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
 mod archive;
+mod atlas;
 mod beside;
 mod chrome;
 mod drafts;
@@ -14,6 +15,7 @@ mod picture;
 mod queue;
 mod stage;
 mod states;
+mod studied;
 mod trace;
 mod trace_looks;
 mod trace_reads;

@@ -188,9 +188,10 @@ impl Actor {
     }
 
     fn watch(&mut self, watch: Watch) {
-        self.watching.set(watch);
-        self.changed = true;
-        self.show();
+        if self.watching.set(watch) {
+            self.changed = true;
+            self.show();
+        }
     }
 
     /// An extension answered. Without a record nothing may come of it.

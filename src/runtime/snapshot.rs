@@ -100,7 +100,7 @@ impl Snapshot {
     }
 }
 
-/// What those who watch see. Empty while nobody does.
+/// What those who watch see. Nothing is added while nobody does.
 #[derive(Clone, Debug, Default)]
 pub struct Watched {
     /// Whether somebody watches.

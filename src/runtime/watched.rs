@@ -1,6 +1,6 @@
 //! What checkpoints made of what happened lately, for those who watch.
 //!
-//! Nothing is kept while nobody watches. Contract: watching changes no decision and no record. What is
+//! Nothing is looked at while nobody watches. Contract: watching changes no decision and no record. What is
 //! kept is bounded: so many evaluations, so much of each.
 
 use std::collections::VecDeque;
@@ -33,13 +33,10 @@ pub(super) struct Watching {
 }
 
 impl Watching {
-    /// Somebody begins to watch, or stops. What was seen goes when nobody watches.
-    pub(super) fn set(&mut self, watch: Watch) {
-        self.watch = watch;
-        if watch == Watch::Off {
-            self.kept.clear();
-            self.shown = None;
-        }
+    /// Somebody begins to watch, or stops. What was seen stays: who comes back wants to go on.
+    /// Tells whether that is news.
+    pub(super) fn set(&mut self, watch: Watch) -> bool {
+        std::mem::replace(&mut self.watch, watch) != watch
     }
 
     /// Looks at a command before it is carried out, while somebody watches.
@@ -78,9 +75,10 @@ impl Watching {
 
     /// What the screen is shown.
     pub(super) fn picture(&mut self, engine: &Engine, now: Timestamp) -> Watched {
-        if self.watch == Watch::Off {
-            return Watched::default();
-        }
+        let limits = match self.watch {
+            Watch::On => Arc::new(engine.limits(now)),
+            Watch::Off => Arc::default(),
+        };
         let kept = &self.kept;
         let shown = self
             .shown
@@ -89,7 +87,7 @@ impl Watching {
             watch: self.watch,
             total: self.total,
             evaluations: Arc::clone(shown),
-            limits: Arc::new(engine.limits(now)),
+            limits,
         }
     }
 }

@@ -238,8 +238,12 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
     ));
 
     desk.watch(Watch::Off).await;
-    let shown = bench.until(|s| s.watched.evaluations.is_empty()).await;
-    assert_eq!(shown.watched.watch, Watch::Off);
+    bench.until(|s| s.watched.watch == Watch::Off).await;
+    let read = request("s-1", "ticket.get", json!({}));
+    tokio::spawn(async move { agents.request_action(read).await });
+    bench.pass(&shown.held[0]).await;
+    let shown = bench.until(|s| s.held.is_empty()).await;
+    assert_eq!(shown.watched.evaluations.len(), 2, "what was seen stays");
 }
 
 /// What a run leaves in a store, with or without somebody watching.

@@ -91,7 +91,7 @@ impl Queue {
 
     /// Whether an action has anything to act on.
     pub(crate) fn can(&self, action: Action) -> bool {
-        let needs_row = matches!(action, Action::Open | Action::Deny);
+        let needs_row = matches!(action, Action::Open | Action::Deny | Action::Explain);
         let needs_arrival = action == Action::Merge;
         (!needs_row || self.selected.is_some()) && (!needs_arrival || self.has_waiting())
     }

@@ -49,7 +49,7 @@ pub enum Asker {
 }
 
 /// What everything made of one request or occasion.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Account {
     /// What it is about: an action, `input`, `session start`.
     pub subject: String,

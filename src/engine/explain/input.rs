@@ -27,7 +27,7 @@ pub struct InputExplanation {
 }
 
 /// What a context's own keywords made of input.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ContextEvidence {
     /// Its Atlas.
     pub atlas_id: String,

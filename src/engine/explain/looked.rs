@@ -64,16 +64,12 @@ impl Engine {
             Command::ReportError(..) => {
                 self.account_on(session, "error".to_owned(), Occasion::Error, now)
             }
-            Command::RequestContext(_, request) => match &request.checkpoint {
-                Some(name) => {
-                    let subject = format!("asked for {name}");
-                    self.account_on(session, subject, Occasion::Named(name), now)
-                }
-                None => {
-                    let subject = "asked for context".to_owned();
-                    self.account_on(session, subject, Occasion::Context, now)
-                }
-            },
+            Command::RequestContext(_, request) => {
+                let named = request.checkpoint.as_deref();
+                let subject = format!("asked for {}", named.unwrap_or("context"));
+                let occasion = named.map_or(Occasion::Context, Occasion::Named);
+                self.account_on(session, subject, occasion, now)
+            }
             Command::EndSession(..) => {
                 let subject = "session end".to_owned();
                 self.account_on(session, subject, Occasion::SessionEnd, now)
