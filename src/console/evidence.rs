@@ -113,6 +113,10 @@ fn head(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
         rows.into_iter()
             .map(|row| Line::styled(row, look.style(meaning))),
     );
+    if let Some(waits) = &account.waits {
+        let rows = wrap(&one_line(waits), cells).into_iter();
+        lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Warning))));
+    }
     if decided(account) {
         let words = format!("{} marks what decides", look.mark(Mark::Arrow));
         lines.push(Line::styled(words, look.style(Meaning::Dim)));

@@ -433,3 +433,46 @@ fn a_thousand_checkpoints_are_scrolled_through() {
     stage.presses(KeyCode::PageUp, 50);
     stage.shows("c0499");
 }
+
+#[test]
+fn x_says_why_for_an_event_of_the_record() {
+    use super::archive::Archive;
+    let mut archive = Archive::default();
+    let attempted =
+        json!({ "action_type": "ticket.delete", "action_params": { "ticket_id": "1" } });
+    let triggered = json!({ "checkpoint_id": "high-risk-gate", "trigger_data": { "action_id": "ticket.delete" } });
+    archive.add(
+        "s-12",
+        "triage-bot",
+        &[
+            (
+                0,
+                "session_started",
+                None,
+                json!({ "agent_type": "triage-bot" }),
+            ),
+            (1, "action_attempted", None, attempted),
+            (2, "checkpoint_triggered", None, triggered),
+        ],
+    );
+    let mut stage = Stage::new(busy(), WIDE);
+    archive.open(&mut stage, "s-12");
+    assert_eq!(stage.press(KeyCode::Char('x')), []);
+    stage.shows("this event is about no request and no checkpoint");
+    let asked = |stage: &mut Stage| match stage.press(KeyCode::Char('x')).as_slice() {
+        [Request::Explain(_, questions)] => questions[0].clone(),
+        other => panic!("{other:?}"),
+    };
+    archive.press(&mut stage, KeyCode::Char('.'));
+    let again = Question::Action {
+        action: "ticket.delete".to_owned(),
+        params: json!({ "ticket_id": "1" }),
+        asker: Asker::Session("s-12".parse().unwrap()),
+    };
+    assert_eq!(asked(&mut stage), again);
+    stage.shows("Asked again under the loaded Atlases, with the session as it is now.");
+    stage.press(KeyCode::Esc);
+    // What is still held is explained as what it is.
+    archive.press(&mut stage, KeyCode::Char('.'));
+    assert_eq!(asked(&mut stage), Question::Held("c-121".parse().unwrap()));
+}

@@ -14,7 +14,7 @@ use crate::base::id::{GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::DenyCode;
 use crate::engine::held::{ActionCall, Subject, TierSource};
-use crate::engine::session::Session;
+use crate::engine::session::{Entry, Session};
 
 /// Something that somebody wants explained.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +57,8 @@ pub struct Account {
     pub tier: Option<(RiskTier, TierSource)>,
     /// What would happen.
     pub verdict: Verdict,
+    /// What the session has to pass before anything it asks for.
+    pub waits: Option<String>,
     /// Every checkpoint, in the order they are looked at.
     pub checkpoints: Vec<CheckpointEvidence>,
     /// Every policy, in the order written.
@@ -77,6 +79,7 @@ impl Account {
             subject: told.action,
             tier: Some((told.tier, told.tier_source)),
             verdict: told.verdict,
+            waits: None,
             checkpoints: told.checkpoints,
             policies: told.policies,
             capabilities: told.capabilities,
@@ -101,6 +104,7 @@ impl Account {
             subject,
             tier: None,
             verdict,
+            waits: None,
             checkpoints,
             policies: Vec::new(),
             capabilities: Vec::new(),
@@ -270,7 +274,11 @@ impl Engine {
                         self.explain(&what_if, now)
                     }
                 };
-                Ok(self.with_handlers(Account::of_action(told)))
+                let mut account = self.with_handlers(Account::of_action(told));
+                if let Asker::Session(session) = asker {
+                    account.waits = self.state.sessions.get(session).and_then(waits);
+                }
+                Ok(account)
             }
             Question::Input { text, asker } => {
                 let imagined;
@@ -344,6 +352,22 @@ impl Engine {
             &mut account.verdict,
         );
         account
+    }
+}
+
+/// What a session has to pass before anything it asks for.
+pub(super) fn waits(session: &Session) -> Option<String> {
+    match &session.entry {
+        Entry::Open if session.pending.is_empty() => None,
+        Entry::Open => {
+            let gates: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
+            Some(format!("its session waits for {} first", gates.join(", ")))
+        }
+        Entry::Held(gate) => Some(format!(
+            "its session's start is held at {gate}, that comes first"
+        )),
+        Entry::Lapsed { .. } => Some("its session's start gates are put up again first".to_owned()),
+        Entry::Refused { .. } => Some("its session was refused: it may do nothing".to_owned()),
     }
 }
 

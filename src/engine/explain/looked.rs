@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::account::waits;
 use super::input::{self, condition_fails, fired_evidence, skipped};
 use super::{Account, CheckpointEvidence, Verdict};
 use crate::atlas::compiled::{Checkpoint, Trigger};
@@ -43,7 +44,10 @@ impl Engine {
         let account = match command {
             Command::RequestAction(_, request) => {
                 let call = ActionCall::of(&self.atlases, &request.action, &request.params);
-                Account::of_action(self.evidence(session, &call, now))
+                Account {
+                    waits: waits(session),
+                    ..Account::of_action(self.evidence(session, &call, now))
+                }
             }
             Command::Input(_, input) => {
                 let mut account = self.account_of_input(session, &input.text, now);

@@ -418,6 +418,7 @@ fn draw_chosen(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
     let (title, lines) = chosen(atlases, snapshot, cells, look);
     let focus = Focus::from(atlases.deep == Depth::Chosen);
     let hint = match atlases.deep {
+        Depth::List if lines.is_empty() => "",
         Depth::Chosen => "Esc back ",
         Depth::List if atlases.pane == Pane::Tree && atlases.row.item.is_none() => "",
         Depth::List => "Enter goes into it ",
