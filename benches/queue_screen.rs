@@ -20,7 +20,7 @@ use cra_core::base::clock::Timestamp;
 use cra_core::base::digest::Digest;
 use cra_core::console::measured::MeasuredQueue as Measured;
 use cra_core::engine::held::{ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource};
-use cra_core::runtime::snapshot::{Access, ChainState, Snapshot, StoreState};
+use cra_core::runtime::snapshot::{Access, Snapshot};
 use criterion::Criterion;
 use ratatui::crossterm::event::KeyCode;
 use serde_json::json;
@@ -84,13 +84,8 @@ fn picture(size: usize) -> Arc<Snapshot> {
         revision: 1,
         operator: "op-1@ops".to_owned(),
         access: Access::Write,
-        atlases: Vec::new(),
-        sessions: Vec::new(),
         held,
-        decided: Vec::new(),
-        drafts: Arc::default(),
-        chain: ChainState::default(),
-        store: StoreState::Ready,
+        ..Snapshot::empty()
     })
 }
 

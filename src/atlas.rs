@@ -21,6 +21,7 @@ pub mod index;
 pub mod keyword;
 pub mod load;
 mod nearest;
+pub mod origin;
 mod prove;
 pub mod recording;
 pub mod redact;

@@ -18,6 +18,7 @@ mod cells;
 mod chrome;
 mod dialog;
 mod driver;
+mod evidence;
 mod json;
 mod keymap;
 mod layer;

@@ -67,7 +67,7 @@ pub mod session;
 mod settle;
 mod suspend;
 mod turn;
-mod usage;
+pub mod usage;
 mod validate;
 
 #[cfg(test)]
@@ -77,7 +77,7 @@ pub use restore::{RestoreError, held_in};
 
 /// The engine.
 pub struct Engine {
-    atlases: Vec<Atlas>,
+    atlases: Arc<[Atlas]>,
     extensions: Extensions,
     atlas_hash: Digest,
     /// Which events are stored.
@@ -158,7 +158,7 @@ impl Engine {
         let atlas_hash = combined_hash(&atlases);
         let level = recording::level(&atlases);
         Self {
-            atlases,
+            atlases: atlases.into(),
             extensions: Extensions::default(),
             atlas_hash,
             level,
@@ -215,6 +215,12 @@ impl Engine {
     #[must_use]
     pub fn atlases(&self) -> &[Atlas] {
         &self.atlases
+    }
+
+    /// The same for those who keep them.
+    #[must_use]
+    pub fn shared_atlases(&self) -> Arc<[Atlas]> {
+        Arc::clone(&self.atlases)
     }
 }
 

@@ -39,12 +39,14 @@ mod outside;
 mod reading;
 pub mod snapshot;
 pub mod upkeep;
+mod watched;
 pub mod witness;
 
 pub use crate::store::RecordedSession;
 pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 pub use reading::Reading;
+pub use watched::Watch;
 
 use actor::{Beginning, Copies, Sealing};
 use extension::Registry;

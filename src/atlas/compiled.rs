@@ -16,6 +16,7 @@ use super::document::{
 };
 use super::index::Index;
 use super::keyword::Keywords;
+use super::origin::Origin;
 use super::recording::Recording;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_REGEX_BYTES;
@@ -36,6 +37,8 @@ pub struct Atlas {
     pub hash: Digest,
     /// The text itself, so that it can be kept with the record of what was decided under it.
     pub text: std::sync::Arc<str>,
+    /// Where it came from.
+    pub origin: Arc<Origin>,
     /// Who is responsible for it.
     pub steward: Option<Steward>,
     /// Groups of actions, in the order written.

@@ -19,6 +19,7 @@ use crate::base::pattern::Pattern;
 use super::compiled::compile_regex;
 
 mod leaf;
+mod words;
 
 pub use leaf::{LeafReport, Test};
 

@@ -3,11 +3,13 @@
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::compiled::Atlas;
 use super::decode::decode;
 use super::diagnostic::{Code, Colour, Diagnostic, Problems, Severity, render};
 use super::document::AtlasManifest;
+use super::origin::Origin;
 use super::prove::{KnownExtensions, prove};
 use super::yaml;
 use crate::base::digest::Digest;
@@ -97,7 +99,31 @@ impl LoadError {
 /// When the file cannot be read, is too large, is not UTF-8, or is not a valid manifest.
 pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
     let path = path.as_ref();
-    load_bytes(&path.to_string_lossy(), read_bytes(path)?)
+    let loaded = load_bytes(&path.to_string_lossy(), read_bytes(path)?)?;
+    Ok(from_file(loaded, path))
+}
+
+/// Loads a file again, unless it still says what it said: `None` then.
+///
+/// # Errors
+/// As above.
+pub fn load_if_changed(path: impl AsRef<Path>, before: &str) -> Result<Option<Loaded>, LoadError> {
+    let path = path.as_ref();
+    let bytes = read_bytes(path)?;
+    if bytes == before.as_bytes() {
+        return Ok(None);
+    }
+    let loaded = load_bytes(&path.to_string_lossy(), bytes)?;
+    Ok(Some(from_file(loaded, path)))
+}
+
+/// The same, known to be from a file.
+fn from_file(mut loaded: Loaded, path: &Path) -> Loaded {
+    loaded.atlas.origin = Arc::new(Origin {
+        file: Some(path.to_owned()),
+        ..(*loaded.atlas.origin).clone()
+    });
+    loaded
 }
 
 /// The same, with advice about extensions that the Atlas names and that are not `known`.
@@ -153,8 +179,15 @@ fn load_configured(
     let atlas = build(&source, configure, known, &mut problems);
     let diagnostics = problems.into_diagnostics();
     match atlas {
-        Some(atlas) => Ok(Loaded {
-            atlas,
+        Some((atlas, origin)) => Ok(Loaded {
+            atlas: Atlas {
+                origin: Arc::new(Origin {
+                    name: name.to_owned(),
+                    warnings: diagnostics.clone(),
+                    ..origin
+                }),
+                ..atlas
+            },
             warnings: diagnostics,
             source,
         }),
@@ -183,7 +216,7 @@ fn build<'s>(
     configure: impl FnOnce(&mut AtlasManifest),
     known: Option<&KnownExtensions>,
     problems: &mut Problems<'s>,
-) -> Option<Atlas> {
+) -> Option<(Atlas, Origin)> {
     let root = yaml::parse(source, problems)?;
     // A tree with a key twice or an alias in it may not be the one that was meant.
     if problems.has_errors() {
@@ -203,10 +236,11 @@ fn build<'s>(
         hash = Digest::of_parts([source.as_bytes(), became.as_bytes()]);
     }
     let atlas = prove(manifest, &root, hash, known, problems)?;
-    Some(Atlas {
+    let atlas = Atlas {
         text: source.into(),
         ..atlas
-    })
+    };
+    Some((atlas, Origin::of(&root, source)))
 }
 
 /// The bytes of a file, no more than are needed to know that it is too large.

@@ -90,6 +90,7 @@ pub(super) fn prove(
         description: manifest.description,
         hash,
         text: std::sync::Arc::default(),
+        origin: std::sync::Arc::default(),
         steward: manifest.steward,
         capabilities,
         checkpoints,

@@ -141,6 +141,18 @@ pub const MAX_EXTENSION_BYTES: usize = 256 * 1024;
 /// Decisions shown as recent.
 pub const RECENT_DECISIONS: usize = 200;
 
+/// Evaluations that are kept for those who watch. Older ones go.
+pub const EVALUATIONS_KEPT: usize = 200;
+
+/// Checkpoints, and as many policies, that are kept of one evaluation; the rest is only counted.
+pub const EVIDENCE_KEPT: usize = 64;
+
+/// Longest text that is kept of what one of them wanted or found.
+pub const EVIDENCE_CHARS: usize = 300;
+
+/// How often the files of Atlases are looked at while somebody watches them.
+pub const FILE_LOOK: Duration = Duration::from_secs(3);
+
 /// Commands that may wait for the runtime. A full queue makes the sender wait.
 pub const COMMAND_QUEUE: usize = 1024;
 

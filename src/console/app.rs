@@ -20,6 +20,7 @@ use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::layer::{Change, Handled, Layer, Repaint};
 use super::request::{Message, Mouse, Purpose, Request};
+use super::screen::atlas::Atlases;
 use super::screen::queue::{Place, Queue, place_of};
 use super::screen::trace::Trace;
 use super::theme::{Ground, Look, Meaning};
@@ -29,6 +30,7 @@ use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, Snapshot};
 
 mod aside;
+mod atlas;
 mod command;
 mod drafts;
 mod mouse;
@@ -46,6 +48,9 @@ pub(crate) struct App {
     pub(super) tab: Tab,
     pub(super) queue: Queue,
     pub(super) trace: Trace,
+    pub(super) atlases: Atlases,
+    /// Dialogs that asked for something: what comes back is told apart by it.
+    numbers: u64,
     pub(super) layers: Vec<Layer>,
     /// What was typed since the console began, or thrown away.
     drafts: BTreeMap<GateId, Option<Draft>>,
@@ -66,6 +71,7 @@ pub(crate) struct App {
 pub(crate) enum Tab {
     Queue,
     Trace,
+    Atlas,
 }
 
 impl Tab {
@@ -74,6 +80,7 @@ impl Tab {
         match self {
             Self::Queue => Scope::Queue,
             Self::Trace => Scope::Trace,
+            Self::Atlas => Scope::Atlas,
         }
     }
 }
@@ -89,6 +96,8 @@ impl App {
             tab: Tab::Queue,
             queue,
             trace: Trace::default(),
+            atlases: Atlases::default(),
+            numbers: 0,
             layers: Vec::new(),
             drafts: BTreeMap::new(),
             aside: Aside::default(),
@@ -114,17 +123,18 @@ impl App {
         let mut requests = match event {
             // Some terminals also report releases and repeats: only a press was meant.
             Event::Key(key) if key.kind == KeyEventKind::Press => self.on_key(*key, now),
-            Event::Paste(text) => {
-                match (self.is_small(), self.layers.last_mut()) {
-                    (true, _) => {}
-                    (false, Some(layer)) => layer.on_paste(text, now),
-                    (false, None) => match self.tab {
+            Event::Paste(text) => match (self.is_small(), self.layers.last_mut()) {
+                (true, _) => Vec::new(),
+                (false, Some(layer)) => layer.on_paste(text, now),
+                (false, None) => {
+                    match self.tab {
                         Tab::Queue => self.queue.paste(text),
                         Tab::Trace => self.trace.on_paste(text),
-                    },
+                        Tab::Atlas => {}
+                    }
+                    Vec::new()
                 }
-                Vec::new()
-            }
+            },
             Event::Resize(width, height) => {
                 self.size = Rect::new(0, 0, *width, *height);
                 Vec::new()
@@ -151,6 +161,9 @@ impl App {
             | Request::LoadTrail { .. }
             | Request::Read(_)
             | Request::Verify
+            | Request::Explain(..)
+            | Request::Watch(_)
+            | Request::Glance(_)
             | Request::Notify(_)
             | Request::Copy(_)
             | Request::Mouse(_)
@@ -213,6 +226,7 @@ impl App {
                 Change::Ask(request) => requests.push(request),
                 Change::Minimise => self.put_aside(),
                 Change::Run(command) => requests.extend(self.run(command, now)),
+                Change::Explain(gate) => requests.extend(self.explain_held(&gate)),
             }
         }
         requests
@@ -220,11 +234,11 @@ impl App {
 
     fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
         match action {
-            Action::ShowQueue => self.tab = Tab::Queue,
-            Action::ShowTrace => {
-                self.tab = Tab::Trace;
-                return self.trace.reload();
-            }
+            Action::ShowQueue => return self.show(Tab::Queue, now),
+            Action::ShowTrace => return self.show(Tab::Trace, now),
+            Action::ShowAtlas => return self.show(Tab::Atlas, now),
+            Action::Explain => return self.explain(),
+            Action::WhatIf => return self.what_if(""),
             Action::Help => {
                 let help = HelpDialog::new(self.tab.scope());
                 self.layers.push(Layer::Help(help));
@@ -281,9 +295,18 @@ impl App {
             | Action::NextMatch
             | Action::PreviousMatch
             | Action::Browse(_)
+            | Action::NextProblem
+            | Action::PreviousProblem
+            | Action::NextSession
+            | Action::PreviousSession
             | Action::Press => match self.tab {
-                Tab::Queue => {}
+                Tab::Queue => {
+                    if let Some(motion) = action.motion() {
+                        self.queue.go(motion);
+                    }
+                }
                 Tab::Trace => return self.trace.act(action, now),
+                Tab::Atlas => return self.atlases.act(action, &self.snapshot, now),
             },
         }
         Vec::new()
@@ -339,7 +362,16 @@ impl App {
         ));
         let closes = match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.back() == Handled::with(Change::Close),
-            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) => true,
+            Some(
+                Layer::Help(_)
+                | Layer::Quit(_)
+                | Layer::Palette(_)
+                | Layer::Explain(_)
+                | Layer::WhatIf(_),
+            ) => true,
+            None if self.tab == Tab::Atlas => {
+                return self.atlases.act(Action::Back, &self.snapshot, now);
+            }
             None if self.tab == Tab::Trace => return self.trace.cancel(now),
             None => false,
         };
@@ -361,7 +393,7 @@ impl App {
         }
         self.tell_around();
         self.lay_out();
-        let mut requests = Vec::new();
+        let mut requests = self.sync_atlases();
         if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
             requests.push(self.tell_arrivals(&arrivals));
         }
@@ -390,6 +422,11 @@ impl App {
             Message::Edited(gate, edited) => self.on_edited(&gate, edited),
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Read(told) => self.trace.on_told(told),
+            Message::Explained(ticket, told) => self.on_explained(ticket, &told),
+            Message::Glanced(states) => {
+                self.atlases.on_glanced(states, &self.snapshot);
+                Vec::new()
+            }
             Message::Verified(checked) => {
                 self.found = record::unsound(&checked);
                 self.trace.on_verified(checked);
@@ -406,6 +443,7 @@ impl App {
         match self.tab {
             Tab::Queue => Vec::new(),
             Tab::Trace => self.trace.on_tick(now),
+            Tab::Atlas => self.atlases.on_tick(&self.snapshot, now),
         }
     }
 
@@ -423,12 +461,20 @@ impl App {
         }
         let content = chrome::content(self, area);
         self.trace.on_drawn(content);
+        self.atlases.on_drawn(content);
         if let Some(Place::Rows(height)) = place_of(&self.queue, content, None) {
             self.queue.on_drawn(height);
         }
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.on_drawn(content, self.look, now),
-            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => Repaint::No,
+            Some(
+                Layer::Help(_)
+                | Layer::Quit(_)
+                | Layer::Palette(_)
+                | Layer::Explain(_)
+                | Layer::WhatIf(_),
+            )
+            | None => Repaint::No,
         }
     }
 
@@ -441,6 +487,7 @@ impl App {
         for dialog in self.dialogs() {
             dialog.lay_out(content, look);
         }
+        self.lay_out_explained(content);
     }
 
     /// When the screen changes without anything happening: the end of an arming time, the next
@@ -455,10 +502,18 @@ impl App {
         let next = match self.tab {
             Tab::Queue => next,
             Tab::Trace => self.trace.plays_at().map_or(next, |it| it.min(next)),
+            Tab::Atlas => self.atlases.glances_at().map_or(next, |it| it.min(next)),
         };
         match self.layers.last() {
             Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
-            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => next,
+            Some(
+                Layer::Help(_)
+                | Layer::Quit(_)
+                | Layer::Palette(_)
+                | Layer::Explain(_)
+                | Layer::WhatIf(_),
+            )
+            | None => next,
         }
     }
 
@@ -466,7 +521,7 @@ impl App {
     pub(super) fn scope(&self) -> Scope {
         match self.tab {
             Tab::Trace if self.trace.is_typing() => Scope::Line,
-            Tab::Queue | Tab::Trace => self.tab.scope(),
+            Tab::Queue | Tab::Trace | Tab::Atlas => self.tab.scope(),
         }
     }
 

@@ -10,7 +10,7 @@ use super::cells::{clip, coordinate, counted, fit, span, width};
 use super::dialog::gate::Trouble;
 use super::keymap::{Binding, Scope, footer};
 use super::layer::Layer;
-use super::screen::{queue, trace};
+use super::screen::{atlas, queue, trace};
 use super::theme::{Look, Mark, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
@@ -99,6 +99,7 @@ impl App {
                 queue::draw(&self.queue, &self.snapshot, frame, area, self.look, now);
             }
             Tab::Trace => trace::draw(&self.trace, &self.snapshot, frame, area, self.look),
+            Tab::Atlas => atlas::draw(&self.atlases, &self.snapshot, frame, area, self.look),
         }
     }
 }
@@ -201,10 +202,11 @@ fn verdict(app: &App) -> (String, Meaning) {
     }
 }
 
-fn tab_labels(app: &App) -> [(Tab, String); 2] {
+fn tab_labels(app: &App) -> [(Tab, String); 3] {
     [
         (Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
         (Tab::Trace, "2 Trace".to_owned()),
+        (Tab::Atlas, atlas_name(app)),
     ]
 }
 
@@ -254,6 +256,14 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     Line::from(spans)
 }
 
+/// The Atlases' name, with how many problems they have.
+fn atlas_name(app: &App) -> String {
+    match app.atlases.count(&app.snapshot) {
+        0 => "4 Atlas".to_owned(),
+        problems => format!("4 Atlas !{problems}"),
+    }
+}
+
 fn due(app: &App, now: Timestamp) -> Option<String> {
     let first = app.queue.earliest()?;
     let mut text = format!("next due in {}", span(first.since(now)));
@@ -267,7 +277,7 @@ fn footer_line(app: &App, cells: usize) -> Line<'static> {
     let look = app.look;
     let screen = match app.tab {
         Tab::Queue if app.queue.is_typing() => Scope::Prompt,
-        Tab::Queue | Tab::Trace => app.scope(),
+        Tab::Queue | Tab::Trace | Tab::Atlas => app.scope(),
     };
     let scope = app.layers.last().map_or(screen, Layer::scope);
     let inner = app.layers.last().and_then(Layer::inner_scope);
@@ -292,6 +302,7 @@ fn footer_line(app: &App, cells: usize) -> Line<'static> {
             (Some(layer), _) => layer.can(binding.action),
             (None, Tab::Queue) => app.queue.can(binding.action),
             (None, Tab::Trace) => app.trace.can(binding.action),
+            (None, Tab::Atlas) => app.atlases.can(binding.action, &app.snapshot),
         };
         // What cannot be done now stays visible, so that nothing jumps about.
         let meaning = if can { Meaning::Key } else { Meaning::Dim };

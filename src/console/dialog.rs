@@ -1,6 +1,8 @@
 //! The dialogs: layers over the screens.
 
+pub(crate) mod explain;
 pub(crate) mod gate;
 pub(crate) mod help;
 pub(crate) mod palette;
 pub(crate) mod quit;
+pub(crate) mod what_if;

@@ -19,6 +19,7 @@ use super::{ConsoleError, Options};
 use crate::runtime::Desk;
 use crate::runtime::snapshot::Snapshot;
 
+pub(super) mod atlas;
 mod editor;
 mod ground;
 mod outbox;
@@ -218,6 +219,9 @@ impl Errands {
                 | Request::LoadSessions
                 | Request::Read(_)
                 | Request::LoadTrail { .. }
+                | Request::Explain(..)
+                | Request::Watch(_)
+                | Request::Glance(_)
                 | Request::Verify => self.send(request),
             }
         }
@@ -257,6 +261,12 @@ async fn answer(desk: &Desk, request: Request, left: Left) -> Option<Message> {
             Some(Message::Trail(gate, purpose, events))
         }
         Request::Verify => Some(Message::Verified(desk.verify().await)),
+        Request::Explain(ticket, questions) => Some(atlas::explain(desk, ticket, questions).await),
+        Request::Watch(watch) => {
+            desk.watch(watch).await;
+            None
+        }
+        Request::Glance(glances) => atlas::glance(glances).await,
         Request::Edit(_)
         | Request::KeepDraft(..)
         | Request::Notify(_)

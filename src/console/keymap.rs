@@ -20,6 +20,12 @@ pub(crate) enum Scope {
     Queue,
     /// The record.
     Trace,
+    /// The Atlases.
+    Atlas,
+    /// An explanation.
+    Explain,
+    /// A request that is only imagined.
+    WhatIf,
     /// The dialog in which a request is decided.
     Gate,
     /// A text of that dialog.
@@ -46,7 +52,7 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 14] = [
+    pub(crate) const ALL: [Self; 17] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
@@ -59,6 +65,9 @@ impl Scope {
         Self::Line,
         Self::Prompt,
         Self::Palette,
+        Self::Atlas,
+        Self::WhatIf,
+        Self::Explain,
         Self::Help,
         Self::Quit,
     ];
@@ -70,6 +79,9 @@ impl Scope {
             Self::Queue => "Queue",
             Self::Trace => "Trace",
             Self::Line => "Line of the trace",
+            Self::Atlas => "Atlas",
+            Self::WhatIf => "What if",
+            Self::Explain => "Explanation",
             Self::Gate => "Decision dialog",
             Self::Text => "Text",
             Self::Json => "JSON answer",
@@ -89,6 +101,15 @@ impl Scope {
 pub(crate) enum Action {
     ShowQueue,
     ShowTrace,
+    ShowAtlas,
+    /// Says why, checkpoint by checkpoint.
+    Explain,
+    /// Asks what would come of something that is only imagined.
+    WhatIf,
+    NextProblem,
+    PreviousProblem,
+    NextSession,
+    PreviousSession,
     Help,
     Quit,
     Cancel,
@@ -164,6 +185,13 @@ impl Action {
             Self::PageDown => Some(Motion::PageDown),
             Self::ShowQueue
             | Self::ShowTrace
+            | Self::ShowAtlas
+            | Self::Explain
+            | Self::WhatIf
+            | Self::NextProblem
+            | Self::PreviousProblem
+            | Self::NextSession
+            | Self::PreviousSession
             | Self::Help
             | Self::Quit
             | Self::Cancel
@@ -410,7 +438,7 @@ mod tests {
             .flat_map(|binding| binding.keys.iter().copied())
             .collect();
         for binding in BINDINGS {
-            if matches!(binding.scope, Scope::Queue | Scope::Trace) {
+            if matches!(binding.scope, Scope::Queue | Scope::Trace | Scope::Atlas) {
                 for key in binding.keys {
                     assert!(!global.contains(key), "{} is global", key.name());
                 }

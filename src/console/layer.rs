@@ -4,14 +4,17 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use super::dialog::explain::ExplainDialog;
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
 use super::dialog::palette::{Command, PaletteDialog};
 use super::dialog::quit::QuitDialog;
+use super::dialog::what_if::WhatIfDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::request::Request;
 use super::theme::Look;
 use crate::base::clock::Timestamp;
+use crate::base::id::GateId;
 
 /// A dialog.
 #[derive(Debug)]
@@ -24,6 +27,10 @@ pub(crate) enum Layer {
     Quit(QuitDialog),
     /// The palette.
     Palette(PaletteDialog),
+    /// Why something is held, or would be.
+    Explain(Box<ExplainDialog>),
+    /// A request that is only imagined.
+    WhatIf(Box<WhatIfDialog>),
 }
 
 /// What a layer made of a key.
@@ -70,6 +77,8 @@ pub(crate) enum Change {
     Minimise,
     /// Do what the palette was asked for.
     Run(Command),
+    /// Say why this is held.
+    Explain(GateId),
 }
 
 impl Layer {
@@ -80,6 +89,8 @@ impl Layer {
             Self::Help(_) => Scope::Help,
             Self::Quit(_) => Scope::Quit,
             Self::Palette(_) => Scope::Palette,
+            Self::Explain(_) => Scope::Explain,
+            Self::WhatIf(_) => Scope::WhatIf,
         }
     }
 
@@ -87,7 +98,11 @@ impl Layer {
     pub(crate) fn inner_scope(&self) -> Option<Scope> {
         match self {
             Self::Gate(dialog) => dialog.inner_scope(),
-            Self::Help(_) | Self::Quit(_) | Self::Palette(_) => None,
+            Self::Help(_)
+            | Self::Quit(_)
+            | Self::Palette(_)
+            | Self::Explain(_)
+            | Self::WhatIf(_) => None,
         }
     }
 
@@ -106,6 +121,8 @@ impl Layer {
             Self::Help(dialog) => dialog.on_key(key),
             Self::Quit(dialog) => dialog.on_key(key),
             Self::Palette(dialog) => dialog.on_key(key),
+            Self::Explain(dialog) => dialog.on_key(key),
+            Self::WhatIf(dialog) => dialog.on_key(key),
         }
     }
 
@@ -113,18 +130,24 @@ impl Layer {
     pub(crate) fn can(&self, action: Action) -> bool {
         match self {
             Self::Gate(dialog) => dialog.can(action),
-            Self::Help(_) | Self::Quit(_) | Self::Palette(_) => true,
+            Self::Help(_)
+            | Self::Quit(_)
+            | Self::Palette(_)
+            | Self::Explain(_)
+            | Self::WhatIf(_) => true,
         }
     }
 
     /// A pasted text. It goes into a field or nowhere.
-    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
+    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<Request> {
         match self {
             Self::Gate(dialog) => dialog.on_paste(text, now),
             Self::Help(dialog) => dialog.on_paste(text),
             Self::Palette(dialog) => dialog.on_paste(text),
-            Self::Quit(_) => {}
+            Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
+            Self::Quit(_) | Self::Explain(_) => {}
         }
+        Vec::new()
     }
 
     /// Paints it.
@@ -134,6 +157,8 @@ impl Layer {
             Self::Help(dialog) => dialog.draw(frame, area, look),
             Self::Quit(dialog) => dialog.draw(frame, area, look),
             Self::Palette(dialog) => dialog.draw(frame, area, look),
+            Self::Explain(dialog) => dialog.draw(frame, area, look),
+            Self::WhatIf(dialog) => dialog.draw(frame, area, look),
         }
     }
 }

@@ -110,6 +110,9 @@ impl Measured {
             | Request::Copy(_)
             | Request::Mouse(_)
             | Request::Verify
+            | Request::Explain(..)
+            | Request::Watch(_)
+            | Request::Glance(_)
             | Request::Notify(_)
             | Request::Redraw
             | Request::Suspend

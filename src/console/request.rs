@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use super::screen::atlas::{FileState, Glance};
 use super::screen::trace::{Ask, Told};
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Decide, Reply};
-use crate::runtime::RecordedSession;
+use crate::engine::explain::{Account, Question};
+use crate::runtime::{RecordedSession, Watch};
 use crate::trace::event::Event;
 use crate::trace::verify::Report;
 
@@ -39,6 +41,12 @@ pub(crate) enum Request {
     Copy(String),
     /// Check every chain.
     Verify,
+    /// Explain these. Nothing comes of it.
+    Explain(Ticket, Vec<Question>),
+    /// Begin to watch evaluations, or stop.
+    Watch(Watch),
+    /// Look at the files of Atlases.
+    Glance(Vec<Glance>),
     /// Tell the operator, who may be looking elsewhere.
     Notify(Notice),
     /// Take the mouse, or leave it to the terminal.
@@ -50,6 +58,10 @@ pub(crate) enum Request {
     /// End the console.
     Quit,
 }
+
+/// Which dialog asked, and for the how manieth time: what comes late is told from what is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ticket(pub(crate) u64, pub(crate) u64);
 
 /// What a dialog wants events for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -127,4 +139,8 @@ pub(crate) enum Message {
     Read(Told),
     /// What every chain proves.
     Verified(Result<Report, String>),
+    /// What was explained, one by one.
+    Explained(Ticket, Vec<Result<Box<Account>, String>>),
+    /// What files of Atlases have become.
+    Glanced(Vec<(usize, FileState)>),
 }

@@ -1,6 +1,7 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
 mod archive;
+mod atlas;
 mod batch;
 mod beside;
 mod chrome;
@@ -18,6 +19,7 @@ mod queue_keys;
 mod rules;
 mod stage;
 mod states;
+mod studied;
 mod svg;
 mod trace;
 mod trace_looks;

@@ -189,7 +189,7 @@ impl Turn<'_> {
     /// The denials that a permit overrules, to be asked about again.
     fn overrules_of(&self, permit: &Permit) -> Vec<OwnedApproval> {
         let mut again = Vec::new();
-        for atlas in &self.engine.atlases {
+        for atlas in self.engine.atlases.iter() {
             for policy in &atlas.policies {
                 if permit
                     .overrides

@@ -245,7 +245,7 @@ impl Turn<'_> {
         moment: When<'_>,
     ) -> Vec<Needed> {
         let mut needed = Vec::new();
-        for atlas in &self.engine.atlases {
+        for atlas in self.engine.atlases.iter() {
             for (_, checkpoint) in atlas.checkpoints_when(moment) {
                 let Trigger::Custom(trigger) = &checkpoint.trigger else {
                     continue;

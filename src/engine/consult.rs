@@ -122,7 +122,7 @@ impl Turn<'_> {
         hints: &[String],
     ) -> Vec<GivenContext> {
         let mut found = Vec::new();
-        for atlas in &self.engine.atlases {
+        for atlas in self.engine.atlases.iter() {
             for injection in &atlas.injections {
                 let of_mode = mode.is_none_or(|mode| mode == injection.mode);
                 let texts = std::iter::once(query).chain(hints.iter().map(String::as_str));

@@ -20,11 +20,16 @@ use super::session::Session;
 use super::suspend::Answers;
 use super::usage::Usage;
 
+mod account;
 mod imagined;
 mod input;
+mod looked;
+mod outside;
 
+pub use account::{Account, Asker, Question};
 pub use imagined::Imagined;
 pub use input::{ContextEvidence, InputExplanation, explain_input_under};
+pub use outside::{Outsider, handlers};
 
 /// A request that is only imagined.
 #[derive(Clone, Debug)]
@@ -57,7 +62,7 @@ pub struct Explanation {
 }
 
 /// What would happen to a request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "decision", rename_all = "snake_case")]
 pub enum Verdict {
     /// It would run.
@@ -72,7 +77,7 @@ pub enum Verdict {
 }
 
 /// What a checkpoint made of a request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CheckpointEvidence {
     /// Its Atlas.
     pub atlas_id: String,
@@ -112,7 +117,7 @@ pub enum CheckpointOutcome {
 }
 
 /// What a policy made of a request.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PolicyEvidence {
     /// Its Atlas.
     pub atlas_id: String,
@@ -129,7 +134,7 @@ pub struct PolicyEvidence {
 }
 
 /// A capability that lists the action.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CapabilityEvidence {
     /// Its Atlas.
     pub atlas_id: String,

@@ -414,7 +414,7 @@ impl Turn<'_> {
 
     fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFired> {
         let mut found = Vec::new();
-        for atlas in &self.engine.atlases {
+        for atlas in self.engine.atlases.iter() {
             for checkpoint in &atlas.checkpoints {
                 if checkpoints.contains(&checkpoint.id) {
                     let mut checkpoint = checkpoint.clone();

@@ -198,7 +198,7 @@ impl Turn<'_> {
     /// Every action that the Atlases know by name.
     fn known_actions(&self) -> BTreeSet<String> {
         let mut known = BTreeSet::new();
-        for atlas in &self.engine.atlases {
+        for atlas in self.engine.atlases.iter() {
             known.extend(atlas.actions.keys().cloned());
             let listed = atlas.capabilities.iter().flat_map(|it| it.actions.iter());
             let literal = listed.filter(|pattern| pattern.is_literal());

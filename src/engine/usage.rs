@@ -32,6 +32,23 @@ pub(super) struct Spent {
     total: f64,
 }
 
+/// What a session has used of a limit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LimitUse {
+    /// Its Atlas.
+    pub atlas_id: String,
+    /// The policy.
+    pub policy_id: String,
+    /// How much was used.
+    pub used: f64,
+    /// How much there is.
+    pub most: f64,
+    /// The time that counts, where it does not last forever.
+    pub window: Option<Duration>,
+    /// Whose runs count together.
+    pub scope: Scope,
+}
+
 /// A limit that applies to a run, and what it is kept under.
 #[derive(Debug)]
 pub(super) struct AppliedLimit {
@@ -71,6 +88,37 @@ impl Usage {
                 Ok(_) => None,
             },
         }
+    }
+
+    /// What a session has used of a limit by now.
+    pub(super) fn used(
+        &self,
+        atlas: &Atlas,
+        policy: &Policy,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Option<LimitUse> {
+        let none = Spent::default();
+        let spent = look_up(&self.spent, atlas, policy, session).unwrap_or(&none);
+        let limit = policy.limit.as_ref()?;
+        let (used, most, window) = match limit {
+            Limit::Rate {
+                max_calls, window, ..
+            } => (
+                as_number(spent.recent(*window, now)),
+                as_number(*max_calls),
+                Some(*window),
+            ),
+            Limit::Budget { limit, .. } => (spent.total, *limit, None),
+        };
+        Some(LimitUse {
+            atlas_id: atlas.id.clone(),
+            policy_id: policy.id.clone(),
+            used,
+            most,
+            window,
+            scope: limit.scope(),
+        })
     }
 
     /// Counts a run against the limits that apply to it. Gives them as they are now.
@@ -120,6 +168,11 @@ impl Spent {
             .filter(|run| now.since(**run) < window)
             .count() as u64
     }
+}
+
+/// A count beside amounts. Beyond four billion the exact number is of no use to anyone.
+fn as_number(count: u64) -> f64 {
+    u32::try_from(count).unwrap_or(u32::MAX).into()
 }
 
 /// What a limit is kept under. The last part is a session, or `*` where all count together; no

@@ -13,6 +13,7 @@ use super::ledger::Ledger;
 use super::message::Message;
 use super::outside::Outside;
 use super::snapshot::{ChainState, ChainVerdict, Drafts, Seat, Snapshot, StoreState};
+use super::watched::{Watch, Watching};
 use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::id::GateId;
@@ -56,6 +57,7 @@ pub(super) struct Actor {
     outside: Outside,
     /// What operators have typed and not yet decided with.
     drafts: Arc<Drafts>,
+    watching: Watching,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
@@ -104,6 +106,7 @@ impl Actor {
             hooks: parts.hooks,
             outside: parts.outside,
             drafts: Arc::new(parts.drafts),
+            watching: Watching::default(),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
         let first = actor.picture();
@@ -148,6 +151,11 @@ impl Actor {
                     Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
                     Some(Message::Checked(checked)) => self.checked(checked),
                     Some(Message::Draft(gate, draft)) => self.keep_draft(gate, draft).await,
+                    Some(Message::Explain(question, reply)) => {
+                        // Whoever asked may have left; nothing else comes of it.
+                        let _ = reply.send(self.engine.account(&question, self.clock.now()));
+                    }
+                    Some(Message::Watch(watch)) => self.watch(watch),
                     Some(Message::Stop(done)) => {
                         self.drain().await;
                         let _ = done.send(());
@@ -172,8 +180,18 @@ impl Actor {
             self.notice_who_left().await;
         }
         self.waiting.insert(ask, reply);
-        let effects = self.engine.handle(command, self.clock.now());
+        let now = self.clock.now();
+        let seen = self.watching.before(&self.engine, &command, now);
+        let effects = self.engine.handle(command, now);
+        self.watching.after(seen, ask, &effects);
         self.carry_out(effects).await;
+    }
+
+    fn watch(&mut self, watch: Watch) {
+        if self.watching.set(watch) {
+            self.changed = true;
+            self.show();
+        }
     }
 
     /// An extension answered. Without a record nothing may come of it.
@@ -375,7 +393,8 @@ impl Actor {
         let Some(what) = &self.poison else {
             let drafts = Arc::clone(&self.drafts);
             let picture = Snapshot::of(&self.engine, &self.seat, revision, chain, drafts);
-            return Arc::new(picture);
+            let watched = self.watching.picture(&self.engine, self.clock.now());
+            return Arc::new(Snapshot { watched, ..picture });
         };
         // The engine is ahead of what is on disk and stays so. What is shown is what was durable.
         chain.sessions = last.chain.sessions;

@@ -8,9 +8,11 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::message::{AskIds, Message};
 use super::snapshot::Access;
+use super::watched::Watch;
 use super::{Reading, RecordedSession, Snapshots};
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Command, Decide, Refused, Reply};
+use crate::engine::explain::{Account, Question};
 use crate::store::Store;
 use crate::trace::event::Event;
 use crate::trace::note::Verifier;
@@ -125,6 +127,25 @@ impl Desk {
         }
         // Without an actor there is nothing held, and no draft of use.
         let _ = self.messages.send(Message::Draft(gate, draft)).await;
+    }
+
+    /// Explains a held request, or something that is only imagined. It changes nothing, so a console
+    /// that only looks can ask too.
+    ///
+    /// # Errors
+    /// In words, when there is nothing of that name to explain.
+    pub async fn explain(&self, question: Question) -> Result<Account, String> {
+        let stopping = || "the console is stopping".to_owned();
+        let (reply, answer) = oneshot::channel();
+        let sent = self.messages.send(Message::Explain(question, reply)).await;
+        sent.map_err(|_| stopping())?;
+        answer.await.map_err(|_| stopping())?
+    }
+
+    /// Begins or stops to watch evaluations. The pictures show them from then on.
+    pub async fn watch(&self, watch: Watch) {
+        // Without an actor there is nothing to watch.
+        let _ = self.messages.send(Message::Watch(watch)).await;
     }
 
     /// Checks every chain; the pictures show the result from then on.

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::watched::Watch;
 use crate::base::id::GateId;
 use crate::engine::command::{AskId, Command, Reply};
+use crate::engine::explain::{Account, Question};
 use crate::engine::extension::{CallId, Returned};
 use crate::trace::verify::Report;
 
@@ -26,6 +28,10 @@ pub(super) enum Message {
     Checked(Result<Report, String>),
     /// An operator typed something, or threw it away.
     Draft(GateId, Option<Value>),
+    /// Somebody wants something explained. It changes nothing.
+    Explain(Question, oneshot::Sender<Result<Account, String>>),
+    /// Somebody begins to watch evaluations, or stops.
+    Watch(Watch),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
 }

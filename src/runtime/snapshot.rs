@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::watched::Watch;
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Capability;
 use crate::base::clock::Timestamp;
@@ -15,8 +16,10 @@ use crate::base::id::{GateId, SessionId};
 use crate::base::pattern::Patterns;
 use crate::engine::Engine;
 use crate::engine::command::Decided;
+use crate::engine::explain::Account;
 use crate::engine::held::Held;
-use crate::engine::session::Session;
+use crate::engine::session::{Entry, Session};
+pub use crate::engine::usage::LimitUse;
 use crate::trace::verify::{Report, Verdict};
 
 /// The picture.
@@ -30,6 +33,10 @@ pub struct Snapshot {
     pub access: Access,
     /// The Atlases in force.
     pub atlases: Vec<AtlasSummary>,
+    /// The same, whole.
+    pub loaded: Arc<[Atlas]>,
+    /// What those who watch see of evaluations.
+    pub watched: Watched,
     /// Sessions that have not ended, in the order they started.
     pub sessions: Vec<SessionSummary>,
     /// Held requests, in the order they were asked.
@@ -53,6 +60,8 @@ impl Snapshot {
             operator: String::new(),
             access: Access::ReadOnly,
             atlases: Vec::new(),
+            loaded: Arc::default(),
+            watched: Watched::default(),
             sessions: Vec::new(),
             held: Vec::new(),
             decided: Vec::new(),
@@ -75,6 +84,8 @@ impl Snapshot {
             operator: seat.operator.clone(),
             access: seat.access,
             atlases: engine.atlases().iter().map(AtlasSummary::of).collect(),
+            loaded: engine.shared_atlases(),
+            watched: Watched::default(),
             sessions: engine
                 .sessions()
                 .into_iter()
@@ -87,6 +98,51 @@ impl Snapshot {
             store: StoreState::Ready,
         }
     }
+}
+
+/// What those who watch see. Nothing is added while nobody does.
+#[derive(Clone, Debug, Default)]
+pub struct Watched {
+    /// Whether somebody watches.
+    pub watch: Watch,
+    /// Evaluations since the runtime started, as far as somebody watched.
+    pub total: u64,
+    /// The newest of them, newest first.
+    pub evaluations: Arc<[Arc<Evaluated>]>,
+    /// What was used of limits, by session.
+    pub limits: Arc<BTreeMap<SessionId, Vec<LimitUse>>>,
+}
+
+/// What checkpoints and policies made of something that happened.
+#[derive(Clone, Debug)]
+pub struct Evaluated {
+    /// Counts up from 1.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// The session.
+    pub session: SessionId,
+    /// Its agent.
+    pub agent: String,
+    /// Checkpoints that fired, that did not, and that were not about it.
+    pub counts: (usize, usize, usize),
+    /// What was found, as far as it is kept.
+    pub account: Account,
+    /// What came of it at once.
+    pub came: Came,
+}
+
+/// What came of something at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Came {
+    /// It went on.
+    Allowed,
+    /// It is held.
+    Held(Vec<GateId>),
+    /// It was denied, and why.
+    Denied(String),
+    /// It waits: for a gate that is held already, or for an extension.
+    Waits,
 }
 
 /// What was typed at held requests; what it means is the console's.
@@ -142,6 +198,12 @@ pub struct SessionSummary {
     pub id: SessionId,
     /// Its agent.
     pub agent: String,
+    /// What it says it is for.
+    pub intent: Option<String>,
+    /// Whether it may act at all.
+    pub entry: Entry,
+    /// Held gates that stand before everything it asks for.
+    pub pending: Vec<GateId>,
     /// When it started.
     pub started_at: Timestamp,
     /// Actions that ran.
@@ -175,6 +237,9 @@ impl SessionSummary {
         Self {
             id: session.id.clone(),
             agent: session.agent.clone(),
+            intent: session.intent.clone(),
+            entry: session.entry.clone(),
+            pending: session.pending.iter().cloned().collect(),
             started_at: session.started_at,
             actions: session.actions,
             unlocked: names(unlocked),

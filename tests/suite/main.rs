@@ -16,6 +16,7 @@ mod conformance;
 mod drafts;
 mod events;
 mod examples;
+mod explaining;
 mod extensions;
 mod headless;
 mod hooks;

@@ -45,6 +45,13 @@ enum Matcher {
     Glob(Pattern),
 }
 
+/// What is wanted: `gt 1000`.
+impl std::fmt::Display for Test {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.operator.as_str(), self.wanted)
+    }
+}
+
 impl Test {
     /// Compiles a test.
     ///
@@ -221,7 +228,7 @@ impl Leaf {
         let actual = self.path.read(facts);
         let report = |test: &Test| LeafReport {
             path: self.written.clone(),
-            wanted: format!("{} {}", test.operator.as_str(), test.wanted),
+            wanted: test.to_string(),
             actual: actual.as_deref().cloned(),
             truth: test.evaluate(actual.as_deref()),
         };

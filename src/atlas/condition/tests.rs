@@ -184,3 +184,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_condition_reads_as_a_sentence() {
+    let both = ConditionDef::All(vec![
+        leaf("params.amount", Operator::Gt, json!(1000)),
+        ConditionDef::Any(vec![
+            leaf("session.agent", Operator::Eq, json!("bot")),
+            ConditionDef::Not(Box::new(leaf("input", Operator::Contains, json!("ok")))),
+        ]),
+    ]);
+    let words = Condition::compile(&both).unwrap().to_string();
+    assert_eq!(
+        words,
+        "params.amount gt 1000 and (session.agent eq \"bot\" or not (input contains \"ok\"))"
+    );
+}

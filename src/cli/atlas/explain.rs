@@ -15,12 +15,9 @@ use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::engine::explain::{
-    CheckpointEvidence, CheckpointOutcome, Explanation, Imagined, InputExplanation, Verdict,
-    WhatIf, explain_input_under, explain_under,
+    CheckpointEvidence, CheckpointOutcome, Explanation, Imagined, InputExplanation, Outsider,
+    Verdict, WhatIf, explain_input_under, explain_under, handlers,
 };
-use outside::{Outsider, handlers};
-
-mod outside;
 
 /// What a checkpoint wanted that fires but for its condition.
 const CONDITION: &str = "when";

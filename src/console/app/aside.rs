@@ -50,7 +50,11 @@ impl App {
     pub(super) fn dialogs(&mut self) -> impl Iterator<Item = &mut GateDialog> {
         let open = self.layers.iter_mut().filter_map(|layer| match layer {
             Layer::Gate(dialog) => Some(&mut **dialog),
-            Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => None,
+            Layer::Help(_)
+            | Layer::Quit(_)
+            | Layer::Palette(_)
+            | Layer::Explain(_)
+            | Layer::WhatIf(_) => None,
         });
         open.chain(self.aside.dialog.as_deref_mut())
     }
@@ -114,7 +118,11 @@ impl App {
         }
         let is_its = |layer: &Layer| match layer {
             Layer::Gate(dialog) => dialog.is_about(gate),
-            Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => false,
+            Layer::Help(_)
+            | Layer::Quit(_)
+            | Layer::Palette(_)
+            | Layer::Explain(_)
+            | Layer::WhatIf(_) => false,
         };
         let Some(at) = self.layers.iter().position(is_its) else {
             return Vec::new();

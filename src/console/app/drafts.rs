@@ -14,7 +14,14 @@ impl App {
     pub(super) fn keep_typed(&mut self) -> Option<Request> {
         match self.layers.last_mut() {
             Some(Layer::Gate(dialog)) => dialog.keep_typed(),
-            Some(Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_)) | None => None,
+            Some(
+                Layer::Help(_)
+                | Layer::Quit(_)
+                | Layer::Palette(_)
+                | Layer::Explain(_)
+                | Layer::WhatIf(_),
+            )
+            | None => None,
         }
     }
 

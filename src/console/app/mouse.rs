@@ -53,6 +53,7 @@ impl App {
         match chrome::tab_at(self, self.size, at) {
             Some(Tab::Queue) => return self.act(Action::ShowQueue, now),
             Some(Tab::Trace) => return self.act(Action::ShowTrace, now),
+            Some(Tab::Atlas) => return self.act(Action::ShowAtlas, now),
             None => {}
         }
         if self.tab == Tab::Queue && !self.queue.is_typing() {
@@ -77,10 +78,10 @@ impl App {
             match self.layers.last_mut() {
                 // Not as a key: that would move what the focus is on.
                 Some(Layer::Gate(dialog)) => dialog.wheel(motion),
-                Some(layer @ (Layer::Help(_) | Layer::Palette(_))) => {
+                Some(layer @ (Layer::Help(_) | Layer::Palette(_) | Layer::Explain(_))) => {
                     layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
                 }
-                Some(Layer::Quit(_)) => {}
+                Some(Layer::Quit(_) | Layer::WhatIf(_)) => {}
                 None => requests.extend(self.act(action, now)),
             }
         }

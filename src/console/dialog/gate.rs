@@ -51,7 +51,7 @@ mod refusal;
 mod reply;
 mod skeleton;
 mod step;
-mod text;
+pub(super) mod text;
 mod view;
 
 pub(crate) use self::context::{hidden_words, request_text};
@@ -252,7 +252,10 @@ impl GateDialog {
         if self.pane == Pane::Search {
             return self.type_search(key);
         }
-        let Some(action) = lookup(Scope::Gate, key) else {
+        let why =
+            self.pane == Pane::Context && lookup(Scope::Request, key) == Some(Action::Explain);
+        let action = Some(Action::Explain).filter(|_| why);
+        let Some(action) = action.or_else(|| lookup(Scope::Gate, key)) else {
             self.type_key(key);
             return Handled::quietly();
         };
@@ -272,9 +275,16 @@ impl GateDialog {
             Action::Review => self.review(now),
             Action::Press => return self.press(key, now),
             Action::EditOutside => return self.edit_outside(),
+            Action::Explain => return Handled::with(Change::Explain(self.held.id.clone())),
             Action::Minimise => return Handled::with(Change::Minimise),
             Action::ShowQueue
             | Action::ShowTrace
+            | Action::ShowAtlas
+            | Action::WhatIf
+            | Action::NextProblem
+            | Action::PreviousProblem
+            | Action::NextSession
+            | Action::PreviousSession
             | Action::Quit
             | Action::Cancel
             | Action::Redraw

@@ -13,6 +13,7 @@ const PAGE_DOWN: &[Key] = &[Key::plain(KeyCode::PageDown), Key::ctrl('d')];
 const NEXT: &[Key] = &[Key::plain(KeyCode::Tab)];
 const PREVIOUS: &[Key] = &[Key::plain(KeyCode::BackTab)];
 const ENTER: &[Key] = &[Key::plain(KeyCode::Enter)];
+const WHY: &[Key] = &[Key::plain(KeyCode::Char('x'))];
 const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
 
 /// What an action is one of, by its name.
@@ -56,6 +57,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('N'))] => Queue(PreviousMatch), Hidden, "previous match", "the row before that matches";
         &[Key::plain(KeyCode::Char('y'))] => Queue(Copy), Hidden, "copy", "copies the identifier of the selected request";
         &[Key::plain(KeyCode::Char('Y'))] => Queue(CopyHash), Hidden, "copy hash", "copies its hash";
+        WHY => Explain, Shown, "why", "says why it is held: what every checkpoint and policy wanted and found";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row";
@@ -86,6 +88,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('D'))] => Browse(Compare), Shown, "diff", "holds the session against another one";
         &[Key::plain(KeyCode::Char('y'))] => Browse(Copy), Shown, "copy", "copies the event, the chosen value, or the session's name";
         &[Key::plain(KeyCode::Char('E'))] => Browse(Export), Shown, "export", "writes the session to a file: jsonl, csv, html or otlp";
+        WHY => Explain, Hidden, "why", "says why the event's request was held, or would be";
         NEXT => Next, Hidden, "next pane", "next pane: events, event";
         PREVIOUS => Previous, Hidden, "previous pane", "previous pane";
         &[Key::plain(KeyCode::Char('r'))] => Reload, Hidden, "reload", "reads the record again, and reads on where it was stopped";
@@ -95,6 +98,47 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         LAST => Last, Hidden, "last", "last row, and stays there as events come in";
         PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+    }
+    Atlas {
+        ENTER => Open, Shown, "open", "goes into what is chosen, or folds it";
+        NEXT => Next, Shown, "pane", "next pane: Atlas, session, evaluations, problems";
+        PREVIOUS => Previous, Hidden, "pane before", "the pane before";
+        WHY => Explain, Shown, "why", "shows an evaluation whole; of an action, what would happen to it";
+        &[Key::plain(KeyCode::Char('i'))] => WhatIf, Shown, "what if",
+            "asks what would come of an action or input that is only imagined";
+        &[Key::plain(KeyCode::Char(']'))] => NextProblem, Shown, "problem", "the next problem of an Atlas, with its line";
+        &[Key::plain(KeyCode::Char('['))] => PreviousProblem, Hidden, "problem before", "the problem before";
+        &[Key::plain(KeyCode::Char('>'))] => NextSession, Shown, "session", "the next session";
+        &[Key::plain(KeyCode::Char('<'))] => PreviousSession, Hidden, "session before", "the session before";
+        &[Key::plain(KeyCode::Char('h')), Key::plain(KeyCode::Left)] => Browse(Fold), Hidden, "fold", "folds what hangs under the row, or goes up to what it hangs under";
+        &[Key::plain(KeyCode::Char('l')), Key::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "unfolds it";
+        &[Key::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Hidden, "fold all", "folds every kind of part, or unfolds everything";
+        &[Key::plain(KeyCode::Char('y'))] => Browse(Copy), Hidden, "copy", "copies what is looked at";
+        &[Key::plain(KeyCode::Char('r'))] => Reload, Shown, "look", "looks at the files now; they are looked at every few seconds anyway";
+        UP => Up, Hidden, "up", "one row up";
+        DOWN => Down, Hidden, "down", "one row down";
+        FIRST => First, Hidden, "first", "first row; among evaluations the newest, and stays there";
+        LAST => Last, Hidden, "last", "last row";
+        PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
+        PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+    }
+    WhatIf {
+        NEXT => Next, Shown, "next", "next field";
+        PREVIOUS => Previous, Hidden, "previous field", "previous field";
+        &[Key::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the answer down";
+        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls the answer up";
+        &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
+        ESC => Back, Shown, "close", "closes the form";
+    }
+    Explain {
+        DOWN => Down, Shown, "scroll", "one row down";
+        UP => Up, Hidden, "up", "one row up";
+        FIRST => First, Hidden, "first", "the beginning";
+        LAST => Last, Hidden, "last", "the end";
+        PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
+        PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+        &[Key::plain(KeyCode::F(1)), Key::plain(KeyCode::Char('?'))] => Help, Hidden, "help", "this help";
+        &[Key::plain(KeyCode::Esc), Key::plain(KeyCode::Char('x'))] => Back, Shown, "close", "closes the explanation";
     }
     Line {
         ENTER => Press, Shown, "done", "takes what was typed";
@@ -107,6 +151,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "the record: sessions and their events";
         &[Key::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "finds a command by its name; nothing is decided by it";
         &[Key::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "takes the mouse, or gives it back to the terminal; a click selects and never decides";
+        &[Key::plain(KeyCode::Char('4'))] => ShowAtlas, Hidden, "atlas", "the Atlases: what is in them, what they did, what is wrong with them";
         &[Key::plain(KeyCode::Char('?')), Key::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
         &[Key::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "leaves the console; asks first while requests are held";
         ESC => Back, Hidden, "back", "one level back; never leaves the console";
@@ -126,11 +171,13 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::ctrl('s')] => Review, Shown, "review", "goes on to the review; never decides";
         &[Key::ctrl('e')] => EditOutside, Shown, "editor",
             "opens the focused text in $VISUAL, $EDITOR or vi; nothing is decided by it, and sensitive answers stay here";
+        &[Key::plain(KeyCode::F(7))] => Explain, Hidden, "why", "says why it is held: what every checkpoint and policy wanted and found";
         &[Key::plain(KeyCode::F(3))] => Minimise, Shown, "minimise", "puts the dialog aside; F3 brings it back";
         &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
     }
     Request {
         &[Key::plain(KeyCode::Char('/'))] => SearchRequest, Shown, "search", "looks for a text in the request; Enter ends typing";
+        WHY => Explain, Shown, "why", "says why it is held";
         &[Key::plain(KeyCode::Char('n'))] => NextMatch, Shown, "next match", "the next place where it is";
         &[Key::plain(KeyCode::Char('N'))] => PreviousMatch, Hidden, "previous match", "the place before";
         UP => Up, Hidden, "up", "one row up";

@@ -166,6 +166,7 @@ impl Queue {
             action,
             Action::Open
                 | Action::Deny
+                | Action::Explain
                 | Action::Queue(QueueKey::Mark | QueueKey::InTrace | QueueKey::Copy)
         );
         let needs_arrival = action == Action::Merge;

@@ -32,9 +32,11 @@ mod prompt;
 mod rows;
 mod scan;
 mod view;
+mod why;
 
 pub(crate) use ask::{Ask, Found, Proof, Query, Row, Told, Whole};
 pub(crate) use view::draw;
+pub(crate) use why::AS_HELD;
 
 /// The view state of the record.
 #[derive(Debug, Default)]
@@ -294,6 +296,13 @@ impl Trace {
             }
             Action::ShowQueue
             | Action::ShowTrace
+            | Action::ShowAtlas
+            | Action::Explain
+            | Action::WhatIf
+            | Action::NextProblem
+            | Action::PreviousProblem
+            | Action::NextSession
+            | Action::PreviousSession
             | Action::Help
             | Action::Quit
             | Action::Cancel

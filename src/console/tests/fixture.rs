@@ -15,9 +15,11 @@ use crate::engine::command::{Decided, Outcome};
 use crate::engine::held::{
     ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource, request_hash,
 };
+use crate::engine::session::Entry;
 use crate::runtime::RecordedSession;
 use crate::runtime::snapshot::{
-    Access, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot, StoreState,
+    Access, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot,
+    StoreState, Watched,
 };
 use crate::trace::event::Event;
 
@@ -228,6 +230,9 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
     let session = |id: &str, agent: &str| SessionSummary {
         id: id.parse().unwrap(),
         agent: agent.to_owned(),
+        intent: None,
+        entry: Entry::Open,
+        pending: vec![],
         started_at: now(),
         actions: 3,
         unlocked: vec!["basic-support".to_owned()],
@@ -249,6 +254,8 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             hash: Digest::of("atlas"),
             checkpoints: 4,
         }],
+        loaded: Arc::default(),
+        watched: Watched::default(),
         sessions: vec![
             session("s-07", "billing-bot"),
             session("s-12", "triage-bot"),

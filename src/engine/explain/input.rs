@@ -27,7 +27,7 @@ pub struct InputExplanation {
 }
 
 /// What a context's own keywords made of input.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ContextEvidence {
     /// Its Atlas.
     pub atlas_id: String,
@@ -46,14 +46,53 @@ pub fn explain_input_under(
     now: Timestamp,
 ) -> InputExplanation {
     let session = imagined.session(atlases, now);
-    let seen = Sightings::of(atlases, text);
-    let occasion = Occasion::Input { text, seen: &seen };
     let (extensions, answers) = (Extensions::default(), Answers::default());
     let customs = Customs {
         extensions: &extensions,
         answers: &answers,
     };
-    let fired = evaluate::on(atlases, &session, occasion, customs, now);
+    input(atlases, &session, text, customs, now)
+}
+
+/// The same for a session that is known.
+pub(super) fn input(
+    atlases: &[Atlas],
+    session: &Session,
+    text: &str,
+    customs: Customs<'_>,
+    now: Timestamp,
+) -> InputExplanation {
+    let seen = Sightings::of(atlases, text);
+    let occasion = Occasion::Input { text, seen: &seen };
+    let (verdict, checkpoints) = occasion_evidence(atlases, session, occasion, customs, now);
+    InputExplanation {
+        verdict,
+        checkpoints,
+        contexts: atlases.iter().flat_map(|it| called_for(it, text)).collect(),
+    }
+}
+
+/// What checkpoints make of something that happens beside actions.
+pub(super) fn occasion_evidence(
+    atlases: &[Atlas],
+    session: &Session,
+    occasion: Occasion<'_>,
+    customs: Customs<'_>,
+    now: Timestamp,
+) -> (Verdict, Vec<CheckpointEvidence>) {
+    let fired = evaluate::on(atlases, session, occasion, customs, now);
+    let facts = evaluate::facts_of(session, occasion, now);
+    let unfired = |checkpoint: &Checkpoint| unfired(checkpoint, occasion);
+    fired_evidence(atlases, &fired, &facts, unfired)
+}
+
+/// What fired, and why the rest did not.
+pub(super) fn fired_evidence(
+    atlases: &[Atlas],
+    fired: &[Fired<'_>],
+    facts: &Facts<'_>,
+    unfired: impl Fn(&Checkpoint) -> CheckpointOutcome,
+) -> (Verdict, Vec<CheckpointEvidence>) {
     let blocking = fired
         .iter()
         .filter(|fired| fired.checkpoint.mode == CheckpointMode::Blocking);
@@ -63,62 +102,84 @@ pub fn explain_input_under(
     } else {
         Verdict::Held { gates }
     };
-    let mut checkpoints = Vec::new();
-    let mut contexts = Vec::new();
-    for atlas in atlases {
-        for checkpoint in &atlas.checkpoints {
-            let why = fired
-                .iter()
-                .find(|it| std::ptr::eq(it.checkpoint, checkpoint));
-            let outcome = match why {
+    let of = |atlas: &Atlas, checkpoint: &Checkpoint| {
+        let mut fired = fired.iter();
+        let why = fired.find(|it| std::ptr::eq(it.checkpoint, checkpoint));
+        let when = checkpoint.when.as_ref();
+        CheckpointEvidence {
+            atlas_id: atlas.id.clone(),
+            checkpoint_id: checkpoint.id.clone(),
+            kind: checkpoint.kind,
+            mode: checkpoint.mode,
+            outcome: match why {
                 Some(Fired { why, .. }) => CheckpointOutcome::Fired { why: why.clone() },
-                None => unfired(checkpoint, text),
-            };
-            checkpoints.push(CheckpointEvidence {
-                atlas_id: atlas.id.clone(),
-                checkpoint_id: checkpoint.id.clone(),
-                kind: checkpoint.kind,
-                mode: checkpoint.mode,
-                outcome,
-                conditions: checkpoint
-                    .when
-                    .as_ref()
-                    .map(|when| when.explain(&facts(&session, text, now)))
-                    .unwrap_or_default(),
-            });
+                None => unfired(checkpoint),
+            },
+            conditions: when.map(|when| when.explain(facts)).unwrap_or_default(),
         }
-        contexts.extend(called_for(atlas, text));
-    }
-    InputExplanation {
-        verdict,
-        checkpoints,
-        contexts,
-    }
+    };
+    let checkpoints = atlases
+        .iter()
+        .flat_map(|atlas| atlas.checkpoints.iter().map(move |it| (atlas, it)))
+        .map(|(atlas, checkpoint)| of(atlas, checkpoint));
+    (verdict, checkpoints.collect())
 }
 
-/// Why a checkpoint does not fire on input.
-fn unfired(checkpoint: &Checkpoint, text: &str) -> CheckpointOutcome {
-    match &checkpoint.trigger {
-        Trigger::Keyword(keywords) => {
+/// Why a checkpoint does not fire on an occasion.
+fn unfired(checkpoint: &Checkpoint, occasion: Occasion<'_>) -> CheckpointOutcome {
+    match (&checkpoint.trigger, occasion) {
+        (Trigger::Keyword(keywords), Occasion::Input { text, .. }) => {
             if keywords.find(text).is_empty() {
                 not_found(keywords)
             } else {
                 condition_fails()
             }
         }
-        Trigger::Custom(custom) if custom.on_input => condition_fails(),
-        Trigger::TimeInterval(_) | Trigger::CountInterval(_) => {
-            skipped("intervals, when an action is asked for")
+        (Trigger::ActionPost(patterns), Occasion::Done(action)) => {
+            if patterns.matches(action) {
+                return condition_fails();
+            }
+            let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+            CheckpointOutcome::NotFired {
+                wanted: format!("an action like [{}]", patterns.join(", ")),
+                actual: action.to_owned(),
+            }
         }
-        Trigger::SessionStart => skipped("the start of a session"),
-        Trigger::SessionEnd => skipped("the end of a session"),
+        (Trigger::Interactive, Occasion::Named(name)) if checkpoint.id != name => {
+            CheckpointOutcome::NotFired {
+                wanted: format!("to be asked for as `{}`", checkpoint.id),
+                actual: format!("`{name}` was"),
+            }
+        }
+        (Trigger::Custom(custom), Occasion::Input { .. }) if custom.on_input => condition_fails(),
+        (Trigger::ErrorOccurred, Occasion::Error)
+        | (Trigger::ExplicitRequest, Occasion::Context)
+        | (Trigger::Interactive, Occasion::Named(_))
+        | (Trigger::SessionEnd, Occasion::SessionEnd) => condition_fails(),
+        (trigger, _) => skipped(trigger),
+    }
+}
+
+/// When a trigger is looked at.
+pub(super) fn skipped(trigger: &Trigger) -> CheckpointOutcome {
+    let at = match trigger {
+        Trigger::Keyword(_) => "input",
+        Trigger::TimeInterval(_) | Trigger::CountInterval(_) => {
+            "intervals, when an action is asked for"
+        }
+        Trigger::SessionStart => "the start of a session",
+        Trigger::SessionEnd => "the end of a session",
+        Trigger::Custom(custom) if custom.on_input && !custom.on_action => "input",
         Trigger::ActionPre(_)
         | Trigger::RiskThreshold(_)
         | Trigger::CapabilityAccess(_)
-        | Trigger::Custom(_) => skipped("actions"),
-        Trigger::ActionPost(_) => skipped("the end of an action"),
-        Trigger::ExplicitRequest | Trigger::Interactive => skipped("the agent's request"),
-        Trigger::ErrorOccurred => skipped("errors"),
+        | Trigger::Custom(_) => "actions",
+        Trigger::ActionPost(_) => "the end of an action",
+        Trigger::ExplicitRequest | Trigger::Interactive => "the agent's request",
+        Trigger::ErrorOccurred => "errors",
+    };
+    CheckpointOutcome::Skipped {
+        why: format!("it fires at {at}"),
     }
 }
 
@@ -126,12 +187,6 @@ pub(super) fn condition_fails() -> CheckpointOutcome {
     CheckpointOutcome::NotFired {
         wanted: "when".to_owned(),
         actual: "its condition does not hold".to_owned(),
-    }
-}
-
-fn skipped(at: &str) -> CheckpointOutcome {
-    CheckpointOutcome::Skipped {
-        why: format!("it fires at {at}"),
     }
 }
 
@@ -168,18 +223,4 @@ fn called_for<'a>(atlas: &'a Atlas, text: &'a str) -> impl Iterator<Item = Conte
             outcome,
         })
     })
-}
-
-fn facts<'a>(session: &'a Session, text: &'a str, now: Timestamp) -> Facts<'a> {
-    Facts {
-        action: None,
-        params: None,
-        input: Some(text),
-        session: session.id.as_str(),
-        agent: &session.agent,
-        intent: session.intent.as_deref(),
-        actions: session.actions,
-        started_at: session.started_at,
-        now,
-    }
 }

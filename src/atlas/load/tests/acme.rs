@@ -311,6 +311,7 @@ fn the_example_as_json_is_the_same_atlas() {
         assert_ne!(loaded.atlas.hash, yaml.atlas.hash);
         loaded.atlas.hash = yaml.atlas.hash;
         loaded.atlas.text = yaml.atlas.text.clone();
+        loaded.atlas.origin = yaml.atlas.origin.clone();
         assert_eq!(format!("{:?}", loaded.atlas), format!("{:?}", yaml.atlas));
     }
 }

@@ -2,24 +2,27 @@
 
 use serde::Serialize;
 
+use super::{CheckpointEvidence, CheckpointOutcome, Verdict};
 use crate::atlas::Atlas;
 use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::engine::command::{Denied, DenyCode};
-use crate::engine::explain::{CheckpointEvidence, CheckpointOutcome, Verdict};
 use crate::engine::extension::Extensions;
 
 /// A handler that is asked at a checkpoint that fires.
-#[derive(Debug, Serialize)]
-pub(super) struct Outsider {
-    pub(super) checkpoint_id: String,
-    pub(super) handler: String,
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Outsider {
+    /// The checkpoint.
+    pub checkpoint_id: String,
+    /// The handler.
+    pub handler: String,
     /// Whether the operator's list has it.
-    pub(super) listed: bool,
+    pub listed: bool,
 }
 
 /// The handlers of what fires. One that is not listed denies; a trigger that is listed is not known
 /// to fire before it is asked.
-pub(super) fn handlers(
+#[must_use]
+pub fn handlers(
     atlases: &[Atlas],
     listed: &Extensions,
     checkpoints: &mut [CheckpointEvidence],

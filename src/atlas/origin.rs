@@ -1,0 +1,148 @@
+//! Where an Atlas came from: its file, what its steward should know, and where its parts are written.
+
+use std::path::PathBuf;
+
+use super::diagnostic::Diagnostic;
+use super::yaml::{Node, NodeValue};
+
+/// Where an Atlas came from.
+#[derive(Clone, Debug, Default)]
+pub struct Origin {
+    /// What messages call it.
+    pub name: String,
+    /// The file, where it was loaded from one.
+    pub file: Option<PathBuf>,
+    /// What its steward should know.
+    pub warnings: Vec<Diagnostic>,
+    /// Where its parts are written, in the order of the text.
+    pub(super) places: Vec<Written>,
+}
+
+/// A kind of part that has a place of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// A checkpoint.
+    Checkpoint,
+    /// A policy.
+    Policy,
+    /// A capability.
+    Capability,
+    /// A context.
+    Context,
+    /// An action.
+    Action,
+}
+
+impl Part {
+    /// Every kind, with the list that it is written in and the key of its identifier.
+    const KEYS: [(Self, &'static str, &'static str); 5] = [
+        (Self::Checkpoint, "checkpoints", "checkpoint_id"),
+        (Self::Policy, "policies", "policy_id"),
+        (Self::Capability, "capabilities", "capability_id"),
+        (Self::Context, "context_blocks", "context_id"),
+        (Self::Action, "actions", "action_id"),
+    ];
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Written {
+    part: Part,
+    id: String,
+    lines: (usize, usize),
+}
+
+impl Origin {
+    /// The first and the last line of a part, from 1. What was made from `checkpoint_config` has none.
+    #[must_use]
+    pub fn lines_of(&self, part: Part, id: &str) -> Option<(usize, usize)> {
+        let mut places = self.places.iter();
+        let own = places.find(|it| it.part == part && it.id == id)?;
+        Some(own.lines)
+    }
+
+    pub(super) fn of(root: &Node, source: &str) -> Self {
+        let starts: Vec<usize> = source.match_indices('\n').map(|(at, _)| at + 1).collect();
+        let line = |byte: usize| starts.partition_point(|start| *start <= byte) + 1;
+        let mut places = Vec::new();
+        for (part, list, key) in Part::KEYS {
+            for item in items(root, list) {
+                let Some(id) = text(item, key) else {
+                    continue;
+                };
+                let end = item.span.end.saturating_sub(1).max(item.span.start);
+                places.push(Written {
+                    part,
+                    id: id.to_owned(),
+                    lines: (line(item.head().start), line(end)),
+                });
+            }
+        }
+        Self {
+            places,
+            ..Self::default()
+        }
+    }
+}
+
+fn items<'n>(root: &'n Node, list: &str) -> &'n [Node] {
+    match field(root, list).map(|node| &node.value) {
+        Some(NodeValue::Seq(items)) => items,
+        Some(
+            NodeValue::Null
+            | NodeValue::Bool(_)
+            | NodeValue::Number(_)
+            | NodeValue::String(_)
+            | NodeValue::Map(_),
+        )
+        | None => &[],
+    }
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
+    field(node, key)?.word()
+}
+
+fn field<'n>(node: &'n Node, key: &str) -> Option<&'n Node> {
+    match &node.value {
+        NodeValue::Map(entries) => {
+            let mut entries = entries.iter();
+            let own = entries.find(|entry| entry.key == key)?;
+            Some(&own.node)
+        }
+        NodeValue::Null
+        | NodeValue::Bool(_)
+        | NodeValue::Number(_)
+        | NodeValue::String(_)
+        | NodeValue::Seq(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atlas::load_str;
+
+    #[test]
+    fn parts_are_found_where_they_are_written() {
+        let acme = include_str!("../../assets/atlas/acme-support.yaml");
+        let atlas = load_str("acme.yaml", acme).unwrap().atlas;
+        let (first, last) = atlas
+            .origin
+            .lines_of(Part::Checkpoint, "delete-confirm")
+            .unwrap();
+        let lines: Vec<&str> = acme.lines().collect();
+        assert_eq!(
+            lines[first - 1].trim(),
+            "- checkpoint_id: \"delete-confirm\""
+        );
+        assert_eq!(lines[last - 1].trim(), "priority: 900");
+        assert!(
+            atlas
+                .origin
+                .lines_of(Part::Policy, "delete-confirm")
+                .is_none()
+        );
+        let (first, _) = atlas.origin.lines_of(Part::Action, "ticket.get").unwrap();
+        assert_eq!(lines[first - 1].trim(), "- action_id: \"ticket.get\"");
+    }
+}

@@ -1,0 +1,138 @@
+//! Explanations, and the screen of the Atlases.
+
+use ratatui::layout::Rect;
+
+use super::{App, Tab};
+use crate::base::clock::Timestamp;
+use crate::base::id::GateId;
+use crate::base::text::one_line;
+use crate::console::dialog::explain::ExplainDialog;
+use crate::console::dialog::what_if::WhatIfDialog;
+use crate::console::layer::Layer;
+use crate::console::request::{Request, Ticket};
+use crate::console::screen::trace::AS_HELD;
+use crate::console::theme::Meaning;
+use crate::engine::explain::{Account, Question};
+use crate::runtime::Watch;
+
+impl App {
+    /// Shows a screen. Evaluations are watched only while the Atlases are.
+    pub(super) fn show(&mut self, tab: Tab, now: Timestamp) -> Vec<Request> {
+        let left = std::mem::replace(&mut self.tab, tab);
+        let mut requests = Vec::new();
+        if left == Tab::Atlas && tab != Tab::Atlas {
+            requests.push(Request::Watch(Watch::Off));
+        }
+        match tab {
+            Tab::Queue => {}
+            Tab::Trace => requests.extend(self.trace.reload()),
+            Tab::Atlas => requests.extend(self.atlases.enter(&self.snapshot, now)),
+        }
+        requests
+    }
+
+    /// Takes in a newer picture. Two wishes may have overtaken each other on their way: whether
+    /// evaluations are watched is asked for again until it is so.
+    pub(super) fn sync_atlases(&mut self) -> Vec<Request> {
+        let wanted = match self.tab {
+            Tab::Queue | Tab::Trace => Watch::Off,
+            Tab::Atlas => {
+                self.atlases.sync(&self.snapshot);
+                Watch::On
+            }
+        };
+        if self.snapshot.watched.watch == wanted {
+            Vec::new()
+        } else {
+            vec![Request::Watch(wanted)]
+        }
+    }
+
+    /// Explains what is chosen on the screen.
+    pub(super) fn explain(&mut self) -> Vec<Request> {
+        match self.tab {
+            Tab::Queue => {
+                let held = self.queue.selected();
+                let gate = held.map(|held| held.id.clone());
+                gate.map(|gate| self.explain_held(&gate))
+                    .unwrap_or_default()
+            }
+            Tab::Trace => match self.trace.why(&self.snapshot) {
+                Ok(why) => self.ask_why(why.question, &why.title, &why.note),
+                Err(what) => {
+                    self.notice = Some((Meaning::Hint, what));
+                    Vec::new()
+                }
+            },
+            Tab::Atlas => {
+                if let Some(action) = self.atlases.action(&self.snapshot) {
+                    let action = action.to_owned();
+                    return self.what_if(&action);
+                }
+                if let Some(seen) = self.atlases.chosen(&self.snapshot) {
+                    let title = format!("{} {}", seen.at.time_of_day(), seen.account.subject);
+                    let note = format!("{}, session {}, as it was then", seen.agent, seen.session);
+                    let dialog = ExplainDialog::of(seen.account.clone(), &title, &note);
+                    self.layers.push(Layer::Explain(Box::new(dialog)));
+                }
+                Vec::new()
+            }
+        }
+    }
+
+    /// Explains a held request.
+    pub(super) fn explain_held(&mut self, gate: &GateId) -> Vec<Request> {
+        let mut held = self.snapshot.held.iter();
+        let action = held.find(|held| held.id == *gate).map(|held| held.action());
+        let title = format!("{gate} {}", one_line(action.unwrap_or_default()));
+        self.ask_why(Question::Held(gate.clone()), &title, AS_HELD)
+    }
+
+    fn ask_why(&mut self, question: Question, title: &str, note: &str) -> Vec<Request> {
+        self.numbers += 1;
+        let dialog = ExplainDialog::new(self.numbers, title, note);
+        let ticket = dialog.ticket();
+        self.layers.push(Layer::Explain(Box::new(dialog)));
+        vec![Request::Explain(ticket, vec![question])]
+    }
+
+    /// Opens the form for something that is only imagined.
+    pub(super) fn what_if(&mut self, action: &str) -> Vec<Request> {
+        self.numbers += 1;
+        let sessions = &self.snapshot.sessions;
+        let session = self.atlases.session();
+        let mut dialog = WhatIfDialog::new(self.numbers, sessions, session, action);
+        let request = dialog.ask();
+        self.layers.push(Layer::WhatIf(Box::new(dialog)));
+        request.into_iter().collect()
+    }
+
+    /// An explanation came.
+    pub(super) fn on_explained(
+        &mut self,
+        ticket: Ticket,
+        told: &[Result<Box<Account>, String>],
+    ) -> Vec<Request> {
+        let mut requests = Vec::new();
+        for layer in &mut self.layers {
+            match layer {
+                Layer::Explain(dialog) => dialog.on_explained(ticket, told),
+                Layer::WhatIf(dialog) => requests.extend(dialog.on_explained(ticket, told)),
+                Layer::Gate(_) | Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => {}
+            }
+        }
+        requests
+    }
+
+    /// Prepares explanations for the place they will be painted in.
+    pub(super) fn lay_out_explained(&mut self, content: Rect) {
+        let look = self.look;
+        for layer in &mut self.layers {
+            match layer {
+                Layer::Explain(dialog) => dialog.lay_out(content, look),
+                Layer::WhatIf(dialog) => dialog.lay_out(content, look),
+                Layer::Gate(_) | Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => {}
+            }
+        }
+    }
+}

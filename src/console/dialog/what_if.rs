@@ -1,0 +1,312 @@
+//! A request or input that is only imagined, and what would come of it. Nothing that is typed here
+//! reaches an agent or a record.
+//!
+//! Contract: one question is under way at a time, and the answer that is shown belongs to what is in
+//! the fields, or it says that it does not yet.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui_textarea::TextArea;
+use serde_json::{Value, json};
+
+use super::super::cells::wrap;
+use super::super::evidence;
+use super::super::keymap::{Action, Scope, lookup};
+use super::super::layer::{Change, Handled};
+use super::super::request::{Request, Ticket};
+use super::super::theme::{Look, Meaning};
+use super::gate::text::{edit, edit_line, editor, numbered, paste, paste_line, replace, text_of};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::engine::explain::{Account, Asker, Imagined, Question};
+use crate::runtime::snapshot::SessionSummary;
+
+mod view;
+
+/// A request that is only imagined.
+#[derive(Debug)]
+pub(crate) struct WhatIfDialog {
+    ticket: Ticket,
+    /// Sessions that could ask, after the imagined one.
+    sessions: Vec<(SessionId, String)>,
+    /// Who asks: nobody who exists, or one of the sessions.
+    who: Option<usize>,
+    agent: TextArea<'static>,
+    action: TextArea<'static>,
+    params: TextArea<'static>,
+    input: TextArea<'static>,
+    field: Field,
+    /// What is wrong with the parameters.
+    problem: Option<String>,
+    asking: Asking,
+    told: Vec<Result<Box<Account>, String>>,
+    lines: Vec<Line<'static>>,
+    place: Rect,
+    top: usize,
+}
+
+/// A field of the form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Field {
+    Who,
+    Agent,
+    Action,
+    Params,
+    Input,
+}
+
+/// Whether the answer that is shown belongs to what is in the fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Asking {
+    /// It does.
+    Done,
+    /// It was asked for.
+    Asked,
+    /// It was asked for, and the fields changed since.
+    Outdated,
+}
+
+impl WhatIfDialog {
+    /// An empty form; `session` asks, if there is one.
+    pub(crate) fn new(
+        number: u64,
+        sessions: &[SessionSummary],
+        session: Option<&SessionId>,
+        action: &str,
+    ) -> Self {
+        let sessions: Vec<_> = sessions
+            .iter()
+            .map(|it| (it.id.clone(), it.agent.clone()))
+            .collect();
+        let mut dialog = Self {
+            ticket: Ticket(number, 0),
+            who: sessions.iter().position(|(id, _)| Some(id) == session),
+            sessions,
+            agent: editor(),
+            action: editor(),
+            params: numbered(),
+            input: editor(),
+            field: Field::Action,
+            problem: None,
+            asking: Asking::Done,
+            told: Vec::new(),
+            lines: Vec::new(),
+            place: Rect::ZERO,
+            top: 0,
+        };
+        replace(&mut dialog.agent, "agent");
+        replace(&mut dialog.action, action);
+        replace(&mut dialog.params, "{}");
+        dialog
+    }
+
+    /// Asks what would come of what is in the fields, unless that is under way.
+    pub(crate) fn ask(&mut self) -> Option<Request> {
+        self.place = Rect::ZERO;
+        if self.asking != Asking::Done {
+            self.asking = Asking::Outdated;
+            return None;
+        }
+        let questions = self.questions();
+        if questions.is_empty() {
+            self.told.clear();
+            return None;
+        }
+        self.ticket.1 += 1;
+        self.asking = Asking::Asked;
+        Some(Request::Explain(self.ticket, questions))
+    }
+
+    fn questions(&mut self) -> Vec<Question> {
+        let asker = match self.who.and_then(|at| self.sessions.get(at)) {
+            Some((id, _)) => Asker::Session(id.clone()),
+            None => Asker::Imagined(Imagined {
+                agent: Some(text_of(&self.agent)),
+                ..Imagined::default()
+            }),
+        };
+        let (action, input) = (text_of(&self.action), text_of(&self.input));
+        let mut questions = Vec::new();
+        let params = self.params();
+        self.problem = params.as_ref().err().cloned();
+        if let (false, Ok(params)) = (action.trim().is_empty(), params) {
+            questions.push(Question::Action {
+                action: action.trim().to_owned(),
+                params,
+                asker: asker.clone(),
+            });
+        }
+        if !input.trim().is_empty() {
+            questions.push(Question::Input { text: input, asker });
+        }
+        questions
+    }
+
+    /// The parameters, or what is wrong with them and where.
+    fn params(&self) -> Result<Value, String> {
+        let text = text_of(&self.params);
+        if text.trim().is_empty() {
+            return Ok(json!({}));
+        }
+        serde_json::from_str(&text).map_err(|error| {
+            let what = error.to_string();
+            let what = what.split(" at line ").next().unwrap_or_default();
+            format!("line {}, column {}: {what}", error.line(), error.column())
+        })
+    }
+
+    /// The answer came. Asks again when the fields changed meanwhile.
+    pub(crate) fn on_explained(
+        &mut self,
+        ticket: Ticket,
+        told: &[Result<Box<Account>, String>],
+    ) -> Option<Request> {
+        if ticket != self.ticket {
+            return None;
+        }
+        let outdated = self.asking == Asking::Outdated;
+        self.asking = Asking::Done;
+        self.told = told.to_vec();
+        self.place = Rect::ZERO;
+        if outdated { self.ask() } else { None }
+    }
+
+    /// A key press.
+    pub(crate) fn on_key(&mut self, key: KeyEvent) -> Handled {
+        match lookup(Scope::WhatIf, key) {
+            Some(Action::Back) => return Handled::with(Change::Close),
+            Some(Action::Help) => return Handled::with(Change::Help(Scope::WhatIf)),
+            Some(Action::Next) => self.step(1),
+            Some(Action::Previous) => self.step(self.fields().len() - 1),
+            Some(Action::PageDown) => self.top = (self.top + 5).min(self.most()),
+            Some(Action::PageUp) => self.top = self.top.saturating_sub(5),
+            Some(_) | None => return self.type_key(key),
+        }
+        Handled::quietly()
+    }
+
+    fn type_key(&mut self, key: KeyEvent) -> Handled {
+        let before = self.typed();
+        match self.field {
+            Field::Who => match key.code {
+                KeyCode::Right | KeyCode::Char(' ') => self.turn(1),
+                KeyCode::Left => self.turn(self.sessions.len()),
+                _ => {}
+            },
+            Field::Agent => edit_line(&mut self.agent, key),
+            Field::Action => edit_line(&mut self.action, key),
+            Field::Params => edit(&mut self.params, key),
+            Field::Input => edit(&mut self.input, key),
+        }
+        self.after(&before)
+    }
+
+    /// A pasted text goes into the field that has the focus.
+    pub(crate) fn on_paste(&mut self, text: &str) -> Option<Request> {
+        let before = self.typed();
+        match self.field {
+            Field::Who => {}
+            Field::Agent => paste_line(&mut self.agent, text),
+            Field::Action => paste_line(&mut self.action, text),
+            Field::Params => paste(&mut self.params, text),
+            Field::Input => paste(&mut self.input, text),
+        }
+        if self.typed() == before {
+            None
+        } else {
+            self.ask()
+        }
+    }
+
+    fn after(&mut self, before: &(Option<usize>, [String; 4])) -> Handled {
+        if self.typed() == *before {
+            return Handled::quietly();
+        }
+        self.top = 0;
+        match self.ask() {
+            Some(request) => Handled::with(Change::Ask(request)),
+            None => Handled::quietly(),
+        }
+    }
+
+    fn typed(&self) -> (Option<usize>, [String; 4]) {
+        let texts = [&self.agent, &self.action, &self.params, &self.input].map(text_of);
+        (self.who, texts)
+    }
+
+    /// The imagined session, then every one there is, around.
+    fn turn(&mut self, steps: usize) {
+        let at = self.who.map_or(0, |at| at + 1);
+        let next = (at + steps) % (self.sessions.len() + 1);
+        self.who = next.checked_sub(1);
+    }
+
+    /// The fields there are: only an imagined session needs a name.
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = vec![
+            Field::Who,
+            Field::Agent,
+            Field::Action,
+            Field::Params,
+            Field::Input,
+        ];
+        if self.who.is_some() {
+            fields.retain(|field| *field != Field::Agent);
+        }
+        fields
+    }
+
+    fn step(&mut self, steps: usize) {
+        let fields = self.fields();
+        let at = fields.iter().position(|it| *it == self.field).unwrap_or(0);
+        if let Some(field) = fields.get((at + steps) % fields.len()) {
+            self.field = *field;
+        }
+    }
+
+    /// Prepares the answer for the place it will be painted in.
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+        let place = view::answer_area(area);
+        if self.place == place {
+            return;
+        }
+        self.place = place;
+        let cells = usize::from(place.width).saturating_sub(4);
+        let mut lines: Vec<Line> = Vec::new();
+        let mut say = |text: &str, meaning: Meaning| {
+            let rows = wrap(text, cells).into_iter();
+            lines.extend(rows.map(|row| Line::styled(row, look.style(meaning))));
+        };
+        if self.told.is_empty() {
+            let text = match self.asking {
+                Asking::Done => {
+                    "Type an action, or input. What would come of it shows here, under the \
+                    loaded Atlases, with what every checkpoint wanted and found. Nothing is asked, \
+                    recorded or counted."
+                }
+                Asking::Asked | Asking::Outdated => "asking the engine ...",
+            };
+            say(text, Meaning::Dim);
+        }
+        for (at, told) in self.told.iter().enumerate() {
+            if at > 0 {
+                lines.push(Line::default());
+            }
+            match told {
+                Ok(account) => lines.extend(evidence::lines(account, cells, look)),
+                Err(what) => {
+                    let rows = wrap(&one_line(what), cells).into_iter();
+                    lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Error))));
+                }
+            }
+        }
+        self.lines = lines;
+        self.top = self.top.min(self.most());
+    }
+
+    fn most(&self) -> usize {
+        let visible = usize::from(self.place.height).saturating_sub(2);
+        self.lines.len().saturating_sub(visible)
+    }
+}

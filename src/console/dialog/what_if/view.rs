@@ -1,0 +1,180 @@
+//! How a request that is only imagined looks: the form, and what would come of it.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Paragraph};
+use ratatui_textarea::TextArea;
+
+use super::{Asking, Field, WhatIfDialog};
+use crate::base::text::one_line;
+use crate::console::cells::{clip, wrap_within};
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+
+/// Cells of a label.
+const LABEL: u16 = 8;
+
+/// Where the form and the answer go: beside each other where there is room.
+fn parts(area: Rect) -> (Rect, Rect) {
+    let [form, answer] = if area.width >= 100 {
+        Layout::horizontal([Constraint::Length(46), Constraint::Fill(1)]).areas(area)
+    } else {
+        let form = if area.height >= 20 { 11 } else { 9 };
+        Layout::vertical([Constraint::Length(form), Constraint::Fill(1)]).areas(area)
+    };
+    (form, answer)
+}
+
+/// Where the answer goes.
+pub(super) fn answer_area(area: Rect) -> Rect {
+    parts(area).1
+}
+
+impl WhatIfDialog {
+    /// Paints it over everything.
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
+        frame.render_widget(Clear, area);
+        let (form, answer) = parts(area);
+        self.draw_form(frame, form, look);
+        self.draw_answer(frame, answer, look);
+    }
+
+    fn draw_form(&self, frame: &mut Frame, area: Rect, look: Look) {
+        let title = Line::styled(" What if ", look.style(Meaning::Title));
+        let block = look.panel(Focus::Here).title(title);
+        let inner = block.inner(area);
+        frame.render_widget(block, area);
+        let tall = inner.height >= 16;
+        let (params, input) = if tall { (7, 4) } else { (3, 2) };
+        let agent = u16::from(self.who.is_none());
+        let [who, agent, action, params, problem, input, note] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(agent),
+            Constraint::Length(1),
+            Constraint::Length(params),
+            Constraint::Length(if tall { 2 } else { 1 }),
+            Constraint::Length(input),
+            Constraint::Fill(1),
+        ])
+        .areas(inner);
+        self.draw_who(frame, who, look);
+        if agent.height > 0 {
+            self.draw_field(frame, agent, (Field::Agent, "agent"), &self.agent, look);
+        }
+        self.draw_field(frame, action, (Field::Action, "action"), &self.action, look);
+        self.draw_field(frame, params, (Field::Params, "params"), &self.params, look);
+        self.draw_problem(frame, problem, look);
+        self.draw_field(frame, input, (Field::Input, "input"), &self.input, look);
+        if note.height > 1 {
+            let words = "Tab goes on, PgDn scrolls the answer. Nothing here is sent to anyone.";
+            let rows = wrap_within(
+                words,
+                usize::from(note.width),
+                usize::from(note.height) - 1,
+                look,
+            );
+            let mut lines = vec![Line::default()];
+            lines.extend(
+                rows.into_iter()
+                    .map(|row| Line::styled(row, look.style(Meaning::Dim))),
+            );
+            frame.render_widget(Paragraph::new(lines), note);
+        }
+    }
+
+    fn draw_who(&self, frame: &mut Frame, area: Rect, look: Look) {
+        let who = match self.who.and_then(|at| self.sessions.get(at)) {
+            Some((id, agent)) => format!("{} {id}, as it is now", one_line(agent)),
+            None => "made up, past its start gates".to_owned(),
+        };
+        let here = self.field == Field::Who;
+        let meaning = if here {
+            Meaning::Selected
+        } else {
+            Meaning::Text
+        };
+        let room = usize::from(area.width.saturating_sub(LABEL)).saturating_sub(4);
+        let who = format!("< {} >", clip(&who, room, look));
+        let line = Line::from(vec![
+            label("who", here, look),
+            Span::styled(who, look.style(meaning)),
+        ]);
+        frame.render_widget(line, area);
+    }
+
+    fn draw_field(
+        &self,
+        frame: &mut Frame,
+        area: Rect,
+        (field, name): (Field, &str),
+        text: &TextArea<'static>,
+        look: Look,
+    ) {
+        let here = self.field == field;
+        let [left, right] =
+            Layout::horizontal([Constraint::Length(LABEL), Constraint::Fill(1)]).areas(area);
+        frame.render_widget(Line::from(label(name, here, look)), left);
+        if here {
+            frame.render_widget(text, right);
+        } else {
+            let mut still = text.clone();
+            still.set_cursor_style(Style::new());
+            frame.render_widget(&still, right);
+        }
+    }
+
+    fn draw_problem(&self, frame: &mut Frame, area: Rect, look: Look) {
+        if let Some(problem) = &self.problem {
+            let text = format!("params: {}", one_line(problem));
+            let rows = wrap_within(
+                &text,
+                usize::from(area.width),
+                usize::from(area.height),
+                look,
+            );
+            let rows = rows.into_iter();
+            let lines: Vec<Line> = rows
+                .map(|it| Line::styled(it, look.style(Meaning::Error)))
+                .collect();
+            frame.render_widget(Paragraph::new(lines), area);
+        }
+    }
+
+    fn draw_answer(&self, frame: &mut Frame, area: Rect, look: Look) {
+        let visible = usize::from(area.height).saturating_sub(2);
+        let below = self.lines.len().saturating_sub(self.top + visible);
+        let state = match (self.asking, &self.problem) {
+            (_, Some(_)) => " the parameters are no JSON: this is from before ",
+            (Asking::Asked | Asking::Outdated, None) => " asking ",
+            (Asking::Done, None) => "",
+        };
+        let more = match below {
+            0 => String::new(),
+            below => format!(" {} {below} more below ", look.mark(Mark::Ellipsis)),
+        };
+        let title = Line::from(vec![
+            Span::styled(" What would come of it ", look.style(Meaning::Title)),
+            Span::styled(state, look.style(Meaning::Warning)),
+        ]);
+        let more = Line::styled(more, look.style(Meaning::Waiting)).right_aligned();
+        let block = look.panel(Focus::Elsewhere).title(title).title_bottom(more);
+        let shown: Vec<Line> = self
+            .lines
+            .iter()
+            .skip(self.top)
+            .take(visible)
+            .cloned()
+            .collect();
+        frame.render_widget(Paragraph::new(shown).block(block), area);
+    }
+}
+
+fn label(name: &str, here: bool, look: Look) -> Span<'static> {
+    let (mark, meaning) = if here {
+        (">", Meaning::Key)
+    } else {
+        (" ", Meaning::Label)
+    };
+    Span::styled(format!("{mark}{name:7}"), look.style(meaning))
+}

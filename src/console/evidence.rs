@@ -1,0 +1,358 @@
+//! What checkpoints, policies and capabilities made of something, as lines: what decided comes first
+//! and is marked, then what fired, what did not, and what was not about it.
+
+use ratatui::text::{Line, Span};
+
+use super::cells::{clip, fit, width, wrap};
+use super::theme::{Look, Mark, Meaning, of_tier};
+use crate::atlas::condition::{LeafReport, Truth};
+use crate::atlas::document::PolicyKind;
+use crate::base::text::one_line;
+use crate::engine::explain::{
+    Account, CheckpointEvidence, CheckpointOutcome, PolicyEvidence, Verdict,
+};
+use crate::engine::held::TierSource;
+
+/// Cells of the word that says what became of a rule.
+const WORD: usize = 10;
+
+/// What stands before a condition.
+const WHEN: &str = "when   ";
+
+/// What a checkpoint wanted that fires but for its condition.
+const CONDITION: &str = "when";
+
+/// One rule, as it is shown.
+struct Rule {
+    decides: bool,
+    id: String,
+    word: &'static str,
+    meaning: Meaning,
+    texts: Vec<(&'static str, String)>,
+}
+
+/// The lines of an account, no wider than `cells`.
+pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut lines = head(account, cells, look);
+    let ids = account
+        .checkpoints
+        .iter()
+        .map(|it| width(&it.checkpoint_id));
+    let ids = ids.chain(account.policies.iter().map(|it| width(&it.policy_id)));
+    let names = ids.max().unwrap_or(0).clamp(8, (cells / 3).max(8));
+    let (fired, unfired, skipped) = account.counts();
+    if !account.checkpoints.is_empty() {
+        let counts = format!("{fired} fired, {unfired} did not, {skipped} not about this");
+        lines.push(title("CHECKPOINTS", &counts, cells, look));
+    }
+    let mut rules: Vec<Rule> = account
+        .checkpoints
+        .iter()
+        .map(|it| checkpoint(account, it))
+        .collect();
+    rules.sort_by_key(|rule| (!rule.decides, rank(rule)));
+    push_all(&mut lines, rules, names, cells, look);
+    if !account.policies.is_empty() {
+        let apply = account.policies.iter().filter(|it| it.applies).count();
+        let words = format!("{apply} of {} apply", account.policies.len());
+        lines.push(title("POLICIES", &words, cells, look));
+    }
+    let mut rules: Vec<Rule> = account
+        .policies
+        .iter()
+        .map(|it| policy(account, it))
+        .collect();
+    rules.sort_by_key(|rule| (!rule.decides, rank(rule)));
+    push_all(&mut lines, rules, names, cells, look);
+    let others = beside(account);
+    if !others.is_empty() {
+        lines.push(title("BESIDE", "", cells, look));
+        push_all(&mut lines, others, names, cells, look);
+    }
+    if account.left_out > 0 {
+        let words = format!("and {} more that are not kept", account.left_out);
+        lines.push(Line::styled(words, look.style(Meaning::Dim)));
+    }
+    lines
+}
+
+/// What came of it, in one line.
+pub(crate) fn verdict(verdict: &Verdict) -> (String, Meaning) {
+    match verdict {
+        Verdict::Allowed => ("ALLOWED".to_owned(), Meaning::Passed),
+        Verdict::Held { gates } => (
+            format!("HELD at {}", one_line(&gates.join(", "))),
+            Meaning::Waiting,
+        ),
+        Verdict::Denied(denied) => (
+            format!("DENIED: {}", one_line(&denied.reason)),
+            Meaning::Denied,
+        ),
+    }
+}
+
+fn head(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let (words, meaning) = verdict(&account.verdict);
+    let mut spans = vec![Span::styled(
+        clip(&one_line(&account.subject), cells.saturating_sub(24), look),
+        look.style(Meaning::Strong),
+    )];
+    if let Some((tier, source)) = account.tier {
+        let source = match source {
+            TierSource::Declared => "declared",
+            TierSource::Detected => "detected",
+        };
+        spans.push(Span::styled(
+            format!("  tier {tier} ({source})"),
+            look.style(of_tier(tier)),
+        ));
+    }
+    let mut lines = vec![Line::from(spans)];
+    let rows = wrap(&words, cells);
+    lines.extend(
+        rows.into_iter()
+            .map(|row| Line::styled(row, look.style(meaning))),
+    );
+    if let Some(waits) = &account.waits {
+        let rows = wrap(&one_line(waits), cells).into_iter();
+        lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Warning))));
+    }
+    if decided(account) {
+        let words = format!("{} marks what decides", look.mark(Mark::Arrow));
+        lines.push(Line::styled(words, look.style(Meaning::Dim)));
+    }
+    if let Verdict::Denied(denied) = &account.verdict
+        && let Some(help) = &denied.help
+    {
+        let rows = wrap(&format!("help: {}", one_line(help)), cells);
+        lines.extend(
+            rows.into_iter()
+                .map(|row| Line::styled(row, look.style(Meaning::Hint))),
+        );
+    }
+    lines
+}
+
+/// Whether something that is listed decides.
+fn decided(account: &Account) -> bool {
+    account.checkpoints.iter().any(|it| account.decided_by(it))
+        || account.policies.iter().any(|it| account.ruled_by(it))
+        || account.capabilities.iter().any(|it| account.barred_by(it))
+}
+
+fn title(name: &str, words: &str, cells: usize, look: Look) -> Line<'static> {
+    let words = clip(
+        &format!("  {words}"),
+        cells.saturating_sub(width(name)),
+        look,
+    );
+    Line::from(vec![
+        Span::styled(name.to_owned(), look.style(Meaning::Label)),
+        Span::styled(words, look.style(Meaning::Dim)),
+    ])
+}
+
+/// What fired comes first, then what nearly did: all of it but its condition.
+fn rank(rule: &Rule) -> u8 {
+    match rule.word {
+        "FIRED" | "APPLIES" => 0,
+        "NOT FIRED" | "DOES NOT" if rule.texts.iter().any(|(label, _)| *label == WHEN) => 1,
+        "NOT FIRED" | "DOES NOT" => 2,
+        _ => 3,
+    }
+}
+
+fn checkpoint(account: &Account, evidence: &CheckpointEvidence) -> Rule {
+    let (word, meaning, mut texts) = outcome(&evidence.outcome);
+    // A condition that nobody looked at says nothing about it.
+    let looked = match &evidence.outcome {
+        CheckpointOutcome::Fired { .. } => true,
+        CheckpointOutcome::NotFired { wanted, .. } => wanted == CONDITION,
+        CheckpointOutcome::Skipped { .. } => false,
+    };
+    if looked {
+        texts.extend(evidence.conditions.iter().map(leaf));
+    }
+    Rule {
+        decides: account.decided_by(evidence),
+        id: evidence.checkpoint_id.clone(),
+        word,
+        meaning,
+        texts,
+    }
+}
+
+fn outcome(outcome: &CheckpointOutcome) -> (&'static str, Meaning, Vec<(&'static str, String)>) {
+    match outcome {
+        CheckpointOutcome::Fired { why } => ("FIRED", Meaning::Waiting, vec![("", why.clone())]),
+        CheckpointOutcome::NotFired { wanted, actual } if wanted == CONDITION => {
+            ("NOT FIRED", Meaning::Text, vec![("", actual.clone())])
+        }
+        CheckpointOutcome::NotFired { wanted, actual } => (
+            "NOT FIRED",
+            Meaning::Text,
+            vec![("wanted ", wanted.clone()), ("actual ", actual.clone())],
+        ),
+        CheckpointOutcome::Skipped { why } => ("SKIPPED", Meaning::Dim, vec![("", why.clone())]),
+    }
+}
+
+fn policy(account: &Account, evidence: &PolicyEvidence) -> Rule {
+    let kind = policy_word(evidence.kind);
+    let (word, meaning) = if evidence.applies {
+        ("APPLIES", Meaning::Waiting)
+    } else {
+        ("DOES NOT", Meaning::Dim)
+    };
+    let rule = evidence.rule.strip_prefix("wanted ");
+    let mut texts = match rule {
+        Some(wanted) => vec![("wanted ", format!("{wanted} ({kind})"))],
+        None => vec![("", format!("{kind}: `{}` matches", evidence.rule))],
+    };
+    if rule.is_none() {
+        texts.extend(evidence.conditions.iter().map(leaf));
+    }
+    Rule {
+        decides: account.ruled_by(evidence),
+        id: evidence.policy_id.clone(),
+        word,
+        meaning,
+        texts,
+    }
+}
+
+/// What a policy does, as manifests name it.
+pub(crate) fn policy_word(kind: PolicyKind) -> &'static str {
+    match kind {
+        PolicyKind::Allow => "allow",
+        PolicyKind::Deny => "deny",
+        PolicyKind::RequiresApproval => "requires_approval",
+        PolicyKind::RateLimit => "rate_limit",
+        PolicyKind::Budget => "budget",
+    }
+}
+
+/// What is neither checkpoint nor policy.
+fn beside(account: &Account) -> Vec<Rule> {
+    let mut rules = Vec::new();
+    for capability in &account.capabilities {
+        let (word, meaning) = if capability.locked {
+            ("LOCKED", Meaning::High)
+        } else {
+            ("UNLOCKED", Meaning::Passed)
+        };
+        rules.push(Rule {
+            decides: account.barred_by(capability),
+            id: capability.capability_id.clone(),
+            word,
+            meaning,
+            texts: vec![("", "capability that lists the action".to_owned())],
+        });
+    }
+    for context in &account.contexts {
+        let (word, meaning, mut texts) = outcome(&context.outcome);
+        texts.insert(0, ("", "context".to_owned()));
+        rules.push(Rule {
+            decides: false,
+            id: context.context_id.clone(),
+            word: if word == "FIRED" { "INJECTED" } else { "NOT" },
+            meaning,
+            texts,
+        });
+    }
+    for handler in &account.handlers {
+        let text = if handler.listed {
+            "extension: it is not asked here, and may deny it"
+        } else {
+            "extension: not in the operator's list, so it denies"
+        };
+        rules.push(Rule {
+            decides: !handler.listed,
+            id: handler.handler.clone(),
+            word: "ASKED",
+            meaning: Meaning::Warning,
+            texts: vec![("", format!("{text} (at {})", handler.checkpoint_id))],
+        });
+    }
+    rules
+}
+
+fn leaf(leaf: &LeafReport) -> (&'static str, String) {
+    let actual = leaf.actual.as_ref();
+    let actual = actual.map_or_else(|| "nothing".to_owned(), ToString::to_string);
+    let truth = match leaf.truth {
+        Truth::True => "holds",
+        Truth::False => "does not hold",
+        Truth::Unknown => "cannot be told, so it counts against the agent",
+    };
+    let (path, wanted) = (&leaf.path, &leaf.wanted);
+    (WHEN, format!("{path} {wanted}, actual {actual}: {truth}"))
+}
+
+fn push_all(
+    lines: &mut Vec<Line<'static>>,
+    rules: Vec<Rule>,
+    names: usize,
+    cells: usize,
+    look: Look,
+) {
+    let mark = look.mark(Mark::Arrow);
+    let margin = width(mark) + 1;
+    // Beside the name where there is room for both, below it otherwise.
+    let beside = cells >= margin + names + 1 + WORD + 30;
+    let indent = if beside {
+        margin + names + 1 + WORD
+    } else {
+        margin + 2
+    };
+    for rule in rules {
+        let lead = if rule.decides { mark } else { "" };
+        let id = fit(&one_line(&rule.id), names, look);
+        let mut first = vec![
+            Span::styled(fit(lead, margin, look), look.style(Meaning::Key)),
+            Span::styled(
+                id,
+                look.style(if rule.decides {
+                    Meaning::Strong
+                } else {
+                    Meaning::Text
+                }),
+            ),
+            Span::raw(" "),
+            Span::styled(fit(rule.word, WORD, look), look.style(rule.meaning)),
+        ];
+        if !beside {
+            lines.push(Line::from(std::mem::take(&mut first)));
+        }
+        let faded = if rule.meaning == Meaning::Dim {
+            Meaning::Dim
+        } else {
+            Meaning::Text
+        };
+        for (label, text) in rule.texts {
+            let room = cells.saturating_sub(indent + label.len()).max(10);
+            for (at, row) in wrap(&one_line(&text), room).into_iter().enumerate() {
+                let mut spans = std::mem::take(&mut first);
+                if spans.is_empty() {
+                    spans.push(Span::raw(" ".repeat(indent)));
+                }
+                let label = if at == 0 {
+                    label.to_owned()
+                } else {
+                    " ".repeat(label.len())
+                };
+                spans.push(Span::styled(label, look.style(Meaning::Label)));
+                spans.push(Span::styled(row, look.style(faded)));
+                lines.push(Line::from(spans));
+            }
+        }
+    }
+}
+
+/// `2 fired, 5 not`: what an evaluation comes to, in few cells.
+pub(crate) fn counts((fired, unfired, _): (usize, usize, usize)) -> String {
+    match fired {
+        0 => format!("0 fired, {unfired} not"),
+        fired => format!("{fired} fired, {unfired} not"),
+    }
+}

@@ -1,0 +1,127 @@
+//! What holds for one session: what it may, what it was handed, what it has used up.
+
+use ratatui::text::{Line, Span};
+
+use super::Atlases;
+use crate::atlas::document::Scope;
+use crate::base::text::one_line;
+use crate::console::cells::{counted, wrap};
+use crate::console::theme::{Look, Meaning};
+use crate::engine::session::Entry;
+use crate::runtime::snapshot::{LimitUse, SessionSummary, Snapshot};
+
+/// Cells of a label.
+const LABEL: usize = 9;
+
+/// The chosen session, with its place among all.
+pub(super) fn chosen<'s>(
+    atlases: &Atlases,
+    snapshot: &'s Snapshot,
+) -> Option<(usize, &'s SessionSummary)> {
+    let mut sessions = snapshot.sessions.iter().enumerate();
+    sessions.find(|(_, it)| Some(&it.id) == atlases.session.as_ref())
+}
+
+/// Everything that holds for it.
+pub(super) fn lines(
+    session: &SessionSummary,
+    snapshot: &Snapshot,
+    cells: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
+    let (state, meaning) = state(session);
+    let listed = |items: &[String]| match items {
+        [] => "none".to_owned(),
+        items => one_line(&items.join(", ")),
+    };
+    let mut lines = Vec::new();
+    let mut add = |label: &str, text: &str, meaning: Meaning| {
+        labelled(&mut lines, (label, text), meaning, cells, look);
+    };
+    add("STATE", &state, meaning);
+    if let Some(intent) = &session.intent {
+        add("GOAL", &one_line(intent), Meaning::Text);
+    }
+    add("UNLOCKED", &listed(&session.unlocked), Meaning::Passed);
+    let locked = if session.locked.is_empty() {
+        Meaning::Dim
+    } else {
+        Meaning::High
+    };
+    add("LOCKED", &listed(&session.locked), locked);
+    add("INJECTED", &listed(&session.contexts), Meaning::Text);
+    if !session.guidance.is_empty() {
+        add("GUIDANCE", &listed(&session.guidance), Meaning::Text);
+    }
+    if !session.allowed.is_empty() {
+        add("ALLOWED", &listed(&session.allowed), Meaning::Text);
+    }
+    if !session.denied.is_empty() {
+        add("DENIED", &listed(&session.denied), Meaning::Denied);
+    }
+    let run = usize::try_from(session.actions).unwrap_or(usize::MAX);
+    let recorded = usize::try_from(session.events).unwrap_or(usize::MAX);
+    let counts = format!("{}, {}", counted(run, "action"), counted(recorded, "event"));
+    add("COUNTED", &counts, Meaning::Text);
+    let limits = snapshot.watched.limits.get(&session.id);
+    for limit in limits.into_iter().flatten() {
+        let (text, meaning) = limit_words(limit);
+        add("LIMIT", &text, meaning);
+    }
+    lines
+}
+
+fn state(session: &SessionSummary) -> (String, Meaning) {
+    let pending: Vec<_> = session.pending.iter().map(ToString::to_string).collect();
+    match &session.entry {
+        Entry::Open if pending.is_empty() => ("open".to_owned(), Meaning::Passed),
+        Entry::Open => (
+            format!("waits for {}", pending.join(", ")),
+            Meaning::Waiting,
+        ),
+        Entry::Held(gate) => (format!("its start is held: {gate}"), Meaning::Waiting),
+        Entry::Lapsed { .. } => {
+            let words = "its start gate lapsed; it is put up again when it acts";
+            (words.to_owned(), Meaning::Lapsed)
+        }
+        Entry::Refused { reason } => (format!("refused: {}", one_line(reason)), Meaning::Denied),
+    }
+}
+
+fn limit_words(limit: &LimitUse) -> (String, Meaning) {
+    let meaning = if limit.used >= limit.most {
+        Meaning::Denied
+    } else {
+        Meaning::Text
+    };
+    let window = limit
+        .window
+        .map_or(String::new(), |it| format!(" in {} s", it.as_secs()));
+    let scope = match limit.scope {
+        Scope::Session => "",
+        Scope::All => ", all sessions together",
+    };
+    let (id, used, most) = (one_line(&limit.policy_id), limit.used, limit.most);
+    (
+        format!("{id}: {used} of {most}{window} used{scope}"),
+        meaning,
+    )
+}
+
+/// A label with a text that may need several rows.
+pub(super) fn labelled(
+    lines: &mut Vec<Line<'static>>,
+    (label, text): (&str, &str),
+    meaning: Meaning,
+    cells: usize,
+    look: Look,
+) {
+    let rows = wrap(text, cells.saturating_sub(LABEL).max(8));
+    for (at, row) in rows.into_iter().enumerate() {
+        let label = if at == 0 { label } else { "" };
+        lines.push(Line::from(vec![
+            Span::styled(format!("{label:LABEL$}"), look.style(Meaning::Label)),
+            Span::styled(row, look.style(meaning)),
+        ]));
+    }
+}

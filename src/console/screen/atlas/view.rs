@@ -1,0 +1,451 @@
+//! How the Atlases look.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::{Atlases, Depth, FileState, Pane, item, session};
+use crate::base::text::one_line;
+use crate::console::cells::{clip, fit, width, wrap};
+use crate::console::evidence;
+use crate::console::screen::queue::highlighted;
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::runtime::Watch;
+use crate::runtime::snapshot::{Came, Evaluated, Snapshot};
+
+mod branches;
+
+/// Where the panels go.
+struct Areas {
+    status: Rect,
+    tree: Rect,
+    session: Rect,
+    /// Evaluations, or problems.
+    below: Rect,
+    chosen: Rect,
+}
+
+fn areas(atlases: &Atlases, area: Rect) -> Areas {
+    let [status, rest] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+    let none = Areas {
+        status,
+        tree: Rect::ZERO,
+        session: Rect::ZERO,
+        below: Rect::ZERO,
+        chosen: Rect::ZERO,
+    };
+    if area.width >= 120 && area.height >= 26 {
+        let halves = [Constraint::Percentage(56), Constraint::Fill(1)];
+        let [left, right] =
+            Layout::horizontal([Constraint::Length(46), Constraint::Fill(1)]).areas(rest);
+        let [tree, session] = Layout::vertical(halves).areas(left);
+        let [chosen, below] = Layout::vertical(halves).areas(right);
+        return Areas {
+            tree,
+            session,
+            below,
+            chosen,
+            ..none
+        };
+    }
+    let (list, chosen) = if area.width >= 80 && atlases.pane != Pane::Session {
+        let [list, chosen] =
+            Layout::vertical([Constraint::Percentage(42), Constraint::Fill(1)]).areas(rest);
+        (list, chosen)
+    } else if atlases.deep == Depth::Chosen {
+        (Rect::ZERO, rest)
+    } else {
+        (rest, Rect::ZERO)
+    };
+    match atlases.pane {
+        Pane::Tree => Areas {
+            tree: list,
+            chosen,
+            ..none
+        },
+        Pane::Session => Areas {
+            session: list,
+            ..none
+        },
+        Pane::Stream | Pane::Problems => Areas {
+            below: list,
+            chosen,
+            ..none
+        },
+    }
+}
+
+/// Paints the Atlases.
+pub(crate) fn draw(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) {
+    let all = areas(atlases, area);
+    frame.render_widget(
+        status(atlases, snapshot, usize::from(area.width), look),
+        all.status,
+    );
+    if snapshot.loaded.is_empty() {
+        let rest = Rect::new(
+            area.x,
+            area.y + 1,
+            area.width,
+            area.height.saturating_sub(1),
+        );
+        draw_empty(frame, rest, look);
+        return;
+    }
+    if !all.tree.is_empty() {
+        branches::draw(atlases, snapshot, frame, all.tree, look);
+    }
+    if !all.session.is_empty() {
+        draw_session(atlases, snapshot, frame, all.session, look);
+    }
+    if !all.below.is_empty() {
+        match atlases.pane {
+            Pane::Problems => draw_problems(atlases, snapshot, frame, all.below, look),
+            Pane::Tree | Pane::Session | Pane::Stream => {
+                draw_stream(atlases, snapshot, frame, all.below, look);
+            }
+        }
+    }
+    if !all.chosen.is_empty() {
+        draw_chosen(atlases, snapshot, frame, all.chosen, look);
+    }
+}
+
+/// The panes with what is in them, and what was last said.
+fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> Line<'static> {
+    let problems = atlases.count(snapshot);
+    let names = [
+        (Pane::Tree, "Atlas".to_owned()),
+        (Pane::Session, "Session".to_owned()),
+        (
+            Pane::Stream,
+            format!("Evaluations {}", snapshot.watched.evaluations.len()),
+        ),
+        (Pane::Problems, format!("Problems {problems}")),
+    ];
+    let mut spans = vec![Span::raw(" ")];
+    for (at, (pane, name)) in names.into_iter().enumerate() {
+        if at > 0 {
+            let bar = format!(" {} ", look.mark(Mark::Separator));
+            spans.push(Span::styled(bar, look.style(Meaning::Dim)));
+        }
+        let meaning = match pane {
+            own if own == atlases.pane => Meaning::Strong,
+            Pane::Problems if problems > 0 => Meaning::Warning,
+            Pane::Tree | Pane::Session | Pane::Stream | Pane::Problems => Meaning::Dim,
+        };
+        spans.push(Span::styled(name, look.style(meaning)));
+    }
+    let newer = atlases.files.values().filter_map(|it| match it {
+        FileState::Newer(newer) => Some(newer.loads),
+        FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
+    });
+    let (words, meaning) = match (&atlases.said, newer.min()) {
+        (Some((meaning, words)), _) => (words.clone(), *meaning),
+        (None, Some(true)) => (
+            "FILE NEWER: a restart loads it".to_owned(),
+            Meaning::Warning,
+        ),
+        (None, Some(false)) => (
+            "FILE NEWER with errors: cra would not start with it".to_owned(),
+            Meaning::Error,
+        ),
+        (None, None) => (String::new(), Meaning::Dim),
+    };
+    let used: usize = spans.iter().map(|it| width(&it.content)).sum();
+    let words = clip(&words, cells.saturating_sub(used + 3), look);
+    let gap = cells.saturating_sub(used + width(&words) + 1);
+    spans.push(Span::raw(" ".repeat(gap)));
+    spans.push(Span::styled(words, look.style(meaning)));
+    Line::from(spans)
+}
+
+fn draw_empty(frame: &mut Frame, area: Rect, look: Look) {
+    let block = look
+        .panel(Focus::Here)
+        .title(Line::styled(" Atlas ", look.style(Meaning::Title)));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let text = "No Atlas is loaded: every action is unknown, and denied.\n\n\
+        cra looks for files in its Atlas folder (`cra paths` names it) and takes others as arguments.\n\
+        `cra atlas init FILE` writes one to begin with; a restart loads it. Try: cra demo";
+    let rows = wrap(text, usize::from(inner.width)).into_iter();
+    let lines: Vec<Line> = rows
+        .map(|row| Line::styled(row, look.style(Meaning::Dim)))
+        .collect();
+    frame.render_widget(Paragraph::new(lines), inner);
+}
+
+/// A panel with its title; where its content goes.
+fn panel(
+    frame: &mut Frame,
+    area: Rect,
+    (title, hint): (&str, &str),
+    focus: Focus,
+    look: Look,
+) -> Rect {
+    let room = usize::from(area.width).saturating_sub(4);
+    let title = clip(&format!(" {title} "), room, look);
+    let hint = clip(hint, room.saturating_sub(width(&title)), look);
+    let title = Line::from(vec![
+        Span::styled(title, look.style(Meaning::Title)),
+        Span::styled(hint, look.style(Meaning::Dim)),
+    ]);
+    let block = look.panel(focus).title(title);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    inner
+}
+
+/// A list around its chosen row, of which only the visible rows are made.
+fn draw_rows(
+    frame: &mut Frame,
+    area: Rect,
+    (place, count): (usize, usize),
+    focus: Focus,
+    look: Look,
+    row: impl Fn(usize, usize) -> Line<'static>,
+) {
+    let (visible, cells) = (usize::from(area.height), usize::from(area.width));
+    let top = place
+        .saturating_sub(visible / 2)
+        .min(count.saturating_sub(visible));
+    let lines = (top..count.min(top + visible)).map(|at| {
+        let chosen = at == place;
+        let mark = if chosen { "> " } else { "  " };
+        let mut line = row(at, cells.saturating_sub(2));
+        line.spans.insert(0, Span::raw(mark));
+        match (chosen, focus) {
+            (true, Focus::Here) => highlighted(line, look),
+            (true, Focus::Elsewhere) => line.style(look.style(Meaning::SelectedIdle)),
+            (false, _) => line,
+        }
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), area);
+}
+
+fn focus_of(atlases: &Atlases, pane: Pane) -> Focus {
+    Focus::from(atlases.pane == pane && atlases.deep == Depth::List)
+}
+
+fn draw_session(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+    let focus = Focus::from(atlases.pane == Pane::Session);
+    let Some((at, session)) = session::chosen(atlases, snapshot) else {
+        let inner = panel(frame, area, ("Session", ""), focus, look);
+        let words = "No agent has a session now.";
+        frame.render_widget(Line::styled(words, look.style(Meaning::Dim)), inner);
+        return;
+    };
+    let title = format!("{} {}", one_line(&session.agent), session.id);
+    let many = snapshot.sessions.len();
+    let hint = format!("{} of {many}, < > ", at + 1);
+    let inner = panel(frame, area, (&title, &hint), focus, look);
+    let lines = session::lines(session, snapshot, usize::from(inner.width), look);
+    let top = if focus == Focus::Here { atlases.top } else { 0 };
+    draw_text(frame, inner, lines, top, look);
+}
+
+/// Lines from the `top`th on; the last row says how many are below.
+fn draw_text(frame: &mut Frame, area: Rect, lines: Vec<Line<'static>>, top: usize, look: Look) {
+    let visible = usize::from(area.height);
+    let top = top.min(lines.len().saturating_sub(visible));
+    let below = lines.len().saturating_sub(top + visible);
+    let mut shown: Vec<Line> = lines.into_iter().skip(top).take(visible).collect();
+    if below > 0
+        && let Some(last) = shown.last_mut()
+    {
+        let words = format!("{} {} more below", look.mark(Mark::Ellipsis), below + 1);
+        *last = Line::styled(words, look.style(Meaning::Dim));
+    }
+    frame.render_widget(Paragraph::new(shown), area);
+}
+
+fn draw_stream(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+    let focus = focus_of(atlases, Pane::Stream);
+    let watched = &snapshot.watched;
+    let state = match (watched.watch, atlases.evaluation) {
+        (Watch::Off, _) => "not watched ".to_owned(),
+        (Watch::On, None) => "live, newest first ".to_owned(),
+        (Watch::On, Some(number)) => {
+            let newer = watched.total.saturating_sub(number);
+            format!("paused, +{newer} newer, g goes there ")
+        }
+    };
+    let inner = panel(frame, area, ("Evaluations", &state), focus, look);
+    if watched.evaluations.is_empty() {
+        let text = "Nothing was asked since this screen was opened. What agents do now shows here: \
+            which checkpoints were looked at, and which fired.\ni tries something without an agent.";
+        let rows = wrap(text, usize::from(inner.width)).into_iter();
+        let lines: Vec<Line> = rows
+            .map(|it| Line::styled(it, look.style(Meaning::Dim)))
+            .collect();
+        frame.render_widget(Paragraph::new(lines), inner);
+        return;
+    }
+    let place = (
+        atlases.evaluation_place(snapshot),
+        watched.evaluations.len(),
+    );
+    draw_rows(frame, inner, place, focus, look, |at, cells| {
+        let line = watched
+            .evaluations
+            .get(at)
+            .map(|it| evaluation_row(it, cells, look));
+        line.unwrap_or_default()
+    });
+}
+
+fn evaluation_row(it: &Evaluated, cells: usize, look: Look) -> Line<'static> {
+    let (came, meaning) = came(&it.came);
+    let counts = evidence::counts(it.counts);
+    let fired = if it.counts.0 > 0 {
+        Meaning::Waiting
+    } else {
+        Meaning::Dim
+    };
+    let (who, counted) = if cells >= 60 { (14, 16) } else { (0, 16) };
+    let room = cells.saturating_sub(9 + who + counted + 2);
+    let subject = (room * 5 / 8).max(10).min(room);
+    let rest = room.saturating_sub(subject);
+    Line::from(vec![
+        Span::styled(
+            format!("{} ", it.at.time_of_day()),
+            look.style(Meaning::Dim),
+        ),
+        Span::raw(fit(&one_line(&it.agent), who, look)),
+        Span::raw(" "),
+        Span::styled(
+            fit(&one_line(&it.account.subject), subject, look),
+            look.style(Meaning::Strong),
+        ),
+        Span::raw(" "),
+        Span::styled(fit(&counts, counted, look), look.style(fired)),
+        Span::styled(clip(&came, rest, look), look.style(meaning)),
+    ])
+}
+
+/// What came of an evaluation.
+pub(super) fn came(came: &Came) -> (String, Meaning) {
+    match came {
+        Came::Allowed => ("went on".to_owned(), Meaning::Passed),
+        Came::Held(gates) => {
+            let gates: Vec<_> = gates.iter().map(ToString::to_string).collect();
+            (format!("HELD {}", gates.join(" ")), Meaning::Waiting)
+        }
+        Came::Denied(reason) => (format!("DENIED {}", one_line(reason)), Meaning::Denied),
+        Came::Waits => ("waits".to_owned(), Meaning::Waiting),
+    }
+}
+
+fn draw_problems(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) {
+    let focus = focus_of(atlases, Pane::Problems);
+    let problems = atlases.problems(snapshot);
+    let inner = panel(frame, area, ("Problems", "] next "), focus, look);
+    if problems.is_empty() {
+        let words = "No problems in what is loaded, and none in the files.";
+        frame.render_widget(Line::styled(words, look.style(Meaning::Passed)), inner);
+        return;
+    }
+    let place = (atlases.problem, problems.len());
+    draw_rows(frame, inner, place, focus, look, |at, cells| {
+        let Some((head, message, meaning)) = problems.get(at).map(super::Problem::row) else {
+            return Line::default();
+        };
+        let head = clip(&head, cells / 2, look);
+        let rest = clip(
+            &format!("  {message}"),
+            cells.saturating_sub(width(&head)),
+            look,
+        );
+        Line::from(vec![
+            Span::styled(head, look.style(meaning)),
+            Span::raw(rest),
+        ])
+    });
+}
+
+/// The part that is looked at: its title and its lines.
+fn chosen(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    cells: usize,
+    look: Look,
+) -> (String, Vec<Line<'static>>) {
+    let found = match atlases.pane {
+        Pane::Tree | Pane::Session => item::lines(atlases, snapshot, cells, look),
+        Pane::Stream => atlases.chosen(snapshot).map(|it| {
+            let (words, meaning) = came(&it.came);
+            let mut lines = evidence::lines(&it.account, cells, look);
+            lines.insert(
+                1,
+                Line::styled(format!("what came of it: {words}"), look.style(meaning)),
+            );
+            let title = format!("{} {}", it.at.time_of_day(), one_line(&it.account.subject));
+            (title, lines)
+        }),
+        Pane::Problems => atlases
+            .problems(snapshot)
+            .get(atlases.problem)
+            .map(|it| (it.row().0, it.lines(cells, look))),
+    };
+    found.unwrap_or_default()
+}
+
+/// The lines of what is looked at: for moves in it and for copying it.
+pub(super) fn chosen_lines(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    cells: usize,
+) -> Vec<Line<'static>> {
+    chosen(atlases, snapshot, cells, Look::default()).1
+}
+
+fn draw_chosen(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+    let cells = usize::from(area.width).saturating_sub(4);
+    let (title, lines) = chosen(atlases, snapshot, cells, look);
+    let focus = Focus::from(atlases.deep == Depth::Chosen);
+    let hint = match atlases.deep {
+        Depth::List if lines.is_empty() => "",
+        Depth::Chosen => "Esc back ",
+        Depth::List if atlases.pane == Pane::Tree && atlases.row.item.is_none() => "",
+        Depth::List => "Enter goes into it ",
+    };
+    let title = if title.is_empty() {
+        "Nothing chosen".to_owned()
+    } else {
+        title
+    };
+    let inner = panel(frame, area, (&title, hint), focus, look);
+    draw_text(frame, inner, lines, atlases.top, look);
+}
+
+/// How far down the part that is looked at can be scrolled.
+pub(super) fn most_top(atlases: &Atlases, snapshot: &Snapshot) -> usize {
+    let all = areas(atlases, atlases.area);
+    let (area, lines) = match atlases.pane {
+        Pane::Session => {
+            let cells = usize::from(all.session.width).saturating_sub(4);
+            let lines = session::chosen(atlases, snapshot)
+                .map(|(_, it)| session::lines(it, snapshot, cells, Look::default()).len());
+            (all.session, lines.unwrap_or(0))
+        }
+        Pane::Tree | Pane::Stream | Pane::Problems => {
+            let cells = usize::from(all.chosen.width).saturating_sub(4);
+            (all.chosen, chosen_lines(atlases, snapshot, cells).len())
+        }
+    };
+    lines.saturating_sub(usize::from(area.height).saturating_sub(2))
+}

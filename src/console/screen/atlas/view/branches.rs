@@ -1,0 +1,137 @@
+//! How the tree of Atlases looks.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::{draw_rows, focus_of, panel};
+use crate::atlas::Atlas;
+use crate::atlas::document::CheckpointMode;
+use crate::atlas::origin::Part;
+use crate::base::text::one_line;
+use crate::console::cells::{counted, fit, width};
+use crate::console::evidence;
+use crate::console::screen::atlas::tree::{self, Row, plural};
+use crate::console::screen::atlas::{Atlases, FileState, Pane};
+use crate::console::theme::{Look, Meaning, of_tier};
+use crate::runtime::snapshot::Snapshot;
+
+/// Paints the tree.
+pub(super) fn draw(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) {
+    let rows = atlases.rows(snapshot);
+    let focus = focus_of(atlases, Pane::Tree);
+    let place = rows.iter().position(|row| *row == atlases.row).unwrap_or(0);
+    let hint = format!("{} of {} ", place + 1, rows.len());
+    let inner = panel(frame, area, ("Atlas", &hint), focus, look);
+    draw_rows(
+        frame,
+        inner,
+        (place, rows.len()),
+        focus,
+        look,
+        |at, cells| {
+            let line = rows
+                .get(at)
+                .and_then(|row| tree_row(atlases, snapshot, *row, cells, look));
+            line.unwrap_or_default()
+        },
+    );
+}
+
+fn tree_row(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    row: Row,
+    cells: usize,
+    look: Look,
+) -> Option<Line<'static>> {
+    let atlas = snapshot.loaded.get(row.atlas)?;
+    let fold = if atlases.is_folded(row) { "+ " } else { "- " };
+    let (left, right, meaning) = match (row.part, row.item) {
+        (None, _) => {
+            let name = format!("{fold}{} {}", one_line(&atlas.id), one_line(&atlas.version));
+            let (state, meaning) = atlas_mark(atlases, row.atlas, atlas);
+            (name, state, meaning)
+        }
+        (Some(part), None) => {
+            let name = format!("  {fold}{}", plural(part));
+            (name, tree::count(atlas, part).to_string(), Meaning::Dim)
+        }
+        (Some(part), Some(item)) => {
+            let name = format!("      {}", one_line(tree::id(atlas, part, item)?));
+            let (word, meaning) = part_mark(atlases, atlas, part, item);
+            (name, word, meaning)
+        }
+    };
+    let room = cells.saturating_sub(width(&right) + 1);
+    let style = if row.item.is_none() {
+        Meaning::Strong
+    } else {
+        Meaning::Text
+    };
+    Some(Line::from(vec![
+        Span::styled(fit(&left, room, look), look.style(style)),
+        Span::raw(" "),
+        Span::styled(right, look.style(meaning)),
+    ]))
+}
+
+/// What is known of an Atlas' file, in a word.
+fn atlas_mark(atlases: &Atlases, at: usize, atlas: &Atlas) -> (String, Meaning) {
+    match atlases.files.get(&at) {
+        Some(FileState::Newer(newer)) if newer.loads => ("FILE NEWER".to_owned(), Meaning::Warning),
+        Some(FileState::Newer(_)) => ("FILE NEWER, FAULTY".to_owned(), Meaning::Error),
+        Some(FileState::Unreadable(_)) => ("FILE UNREADABLE".to_owned(), Meaning::Error),
+        Some(FileState::Same | FileState::AsBefore) | None => match atlas.origin.warnings.len() {
+            0 => ("ok".to_owned(), Meaning::Passed),
+            many => (counted(many, "warning"), Meaning::Warning),
+        },
+    }
+}
+
+fn part_mark(atlases: &Atlases, atlas: &Atlas, part: Part, at: usize) -> (String, Meaning) {
+    let dim = |text: &str| (text.to_owned(), Meaning::Dim);
+    match part {
+        Part::Checkpoint => {
+            let Some(it) = atlas.checkpoints.get(at) else {
+                return dim("");
+            };
+            let key = (atlas.id.clone(), it.id.clone());
+            let fired = atlases
+                .fired
+                .get(&key)
+                .map(|times| format!("fired {times}  "));
+            let mode = match it.mode {
+                CheckpointMode::Blocking => "gate",
+                CheckpointMode::Advisory => "advice",
+                CheckpointMode::Observational => "watch",
+            };
+            let meaning = if fired.is_some() {
+                Meaning::Waiting
+            } else {
+                Meaning::Dim
+            };
+            let fired = fired.unwrap_or_default();
+            (format!("{fired}{mode:6}"), meaning)
+        }
+        Part::Policy => match atlas.policies.get(at) {
+            Some(it) => dim(evidence::policy_word(it.kind)),
+            None => dim(""),
+        },
+        Part::Capability => match atlas.capabilities.get(at) {
+            Some(it) if it.starts_locked => dim("starts locked"),
+            Some(_) | None => dim(""),
+        },
+        Part::Context => dim(""),
+        Part::Action => match atlas.actions.values().nth(at).and_then(|it| it.risk_tier) {
+            Some(tier) => (tier.to_string(), of_tier(tier)),
+            None => dim("detected"),
+        },
+    }
+}

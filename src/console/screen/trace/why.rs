@@ -1,0 +1,105 @@
+//! What an event of the record is about, for those who want it explained.
+
+use serde_json::{Value, json};
+
+use super::{Pane, Trace};
+use crate::base::id::SessionId;
+use crate::engine::explain::{Asker, Imagined, Question};
+use crate::runtime::snapshot::Snapshot;
+use crate::trace::event::Event;
+
+/// Something of the record that can be explained.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Why {
+    pub(crate) question: Question,
+    /// What it is about.
+    pub(crate) title: String,
+    /// What has to be known to read it.
+    pub(crate) note: String,
+}
+
+impl Trace {
+    /// What the chosen event is about.
+    ///
+    /// # Errors
+    /// In words, when it is about nothing that can be explained.
+    pub(crate) fn why(&self, snapshot: &Snapshot) -> Result<Why, String> {
+        let opened = self.opened.as_ref();
+        let opened = opened.filter(|_| matches!(self.pane, Pane::Spans | Pane::Event));
+        let whole = opened.and_then(|it| it.whole());
+        let whole = whole.ok_or("choose an event of a session first")?;
+        of(
+            &whole.event,
+            &opened
+                .map(|it| it.session.agent.clone())
+                .unwrap_or_default(),
+            snapshot,
+        )
+        .ok_or_else(|| "this event is about no request and no checkpoint".to_owned())
+    }
+}
+
+fn of(event: &Event, agent: &str, snapshot: &Snapshot) -> Option<Why> {
+    let text = |key: &str| event.payload.get(key).and_then(Value::as_str);
+    let rule = text("checkpoint_id").or_else(|| text("policy_id"));
+    if let Some(gate) = rule.and_then(|id| held(&event.session_id, id, snapshot)) {
+        return Some(Why {
+            title: format!("{} {}", gate.id, gate.action()),
+            question: Question::Held(gate.id.clone()),
+            note: AS_HELD.to_owned(),
+        });
+    }
+    let data = event.payload.get("trigger_data");
+    let of_data = |key: &str| data.and_then(|data| data.get(key));
+    let action = text("action_type")
+        .or_else(|| text("blocked_action"))
+        .or_else(|| of_data("action_id").and_then(Value::as_str))?;
+    let params = event.payload.get("action_params");
+    let lives = snapshot.sessions.iter().any(|it| it.id == event.session_id);
+    let asker = if lives {
+        Asker::Session(event.session_id.clone())
+    } else {
+        Asker::Imagined(Imagined {
+            agent: Some(agent.to_owned()),
+            ..Imagined::default()
+        })
+    };
+    let session = if lives {
+        "with the session as it is now"
+    } else {
+        "its session is over, so a made-up one that passed its start gates asks"
+    };
+    let without = match params {
+        Some(_) => "",
+        None => " This event does not record the parameters: it is asked without.",
+    };
+    let left_out = match event.payload.get("redacted").and_then(Value::as_array) {
+        Some(list) if !list.is_empty() => " Some values are left out of the record.",
+        Some(_) | None => "",
+    };
+    Some(Why {
+        title: format!("#{} {action}", event.sequence),
+        question: Question::Action {
+            action: action.to_owned(),
+            params: params.cloned().unwrap_or_else(|| json!({})),
+            asker,
+        },
+        note: format!("Asked again under the loaded Atlases, {session}.{without}{left_out}"),
+    })
+}
+
+/// What is to be known about the explanation of something that is held.
+pub(crate) const AS_HELD: &str =
+    "Judged for the moment it was held, with what its session has by now.";
+
+fn held<'s>(
+    session: &SessionId,
+    checkpoint: &str,
+    snapshot: &'s Snapshot,
+) -> Option<&'s crate::engine::held::Held> {
+    let mut held = snapshot.held.iter();
+    let found = held.find(|it| {
+        it.session == *session && it.gates.iter().any(|gate| gate.origin.id() == checkpoint)
+    });
+    found.map(std::convert::AsRef::as_ref)
+}

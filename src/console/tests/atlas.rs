@@ -1,0 +1,479 @@
+//! The Atlases: what is in them, what they made of what happened, what is wrong with them.
+
+use std::fmt::Write as _;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::{Event, KeyCode};
+use serde_json::json;
+
+use super::fixture::{busy, idle, now};
+use super::stage::Stage;
+use super::studied::{WORDS, account, evaluated, on_disk, request, studied};
+use crate::atlas::load_str;
+use crate::base::digest::Digest;
+use crate::base::limits::FILE_LOOK;
+use crate::console::request::{Message, Request, Ticket};
+use crate::console::screen::atlas::{FileState, Glance, Newer};
+use crate::console::theme::{Colour, Glyphs, Look};
+use crate::engine::explain::{Asker, Question};
+use crate::runtime::Watch;
+use crate::runtime::snapshot::Came;
+
+const WIDE: (u16, u16) = (120, 36);
+const SMALL: (u16, u16) = (80, 24);
+const TINY: (u16, u16) = (60, 18);
+fn stage(size: (u16, u16)) -> Stage {
+    let mut stage = Stage::new(studied(idle()), size);
+    stage.press(KeyCode::Char('4'));
+    stage
+}
+
+fn plain() -> Look {
+    Look {
+        glyphs: Glyphs::Ascii,
+        colour: Colour::Plain,
+        ..Look::default()
+    }
+}
+
+#[test]
+fn wide() {
+    let mut stage = stage(WIDE);
+    stage.presses(KeyCode::Down, 3);
+    assert_snapshot!(stage.picture());
+}
+
+#[test]
+fn stacked_at_80_by_24() {
+    let mut stage = stage(SMALL);
+    stage.presses(KeyCode::Down, 3);
+    assert_snapshot!(stage.text());
+    stage.press(KeyCode::Tab);
+    assert_snapshot!("stacked_session", stage.text());
+    stage.press(KeyCode::Tab);
+    assert_snapshot!("stacked_stream", stage.text());
+    stage.press(KeyCode::Tab);
+    assert_snapshot!("stacked_problems", stage.text());
+}
+
+#[test]
+fn one_pane_at_60_by_18() {
+    let mut stage = stage(TINY);
+    stage.presses(KeyCode::Down, 3);
+    assert_snapshot!(stage.text());
+    stage.press(KeyCode::Enter);
+    assert_snapshot!("one_pane_chosen", stage.text());
+    stage.press(KeyCode::Esc);
+    stage.presses(KeyCode::Tab, 2);
+    assert_snapshot!("one_pane_stream", stage.text());
+}
+
+#[test]
+fn no_atlas() {
+    for (name, size) in [
+        ("no_atlas", WIDE),
+        ("no_atlas_80", SMALL),
+        ("no_atlas_60", TINY),
+    ] {
+        let mut stage = Stage::new(idle(), size);
+        stage.press(KeyCode::Char('4'));
+        assert_snapshot!(name, stage.text());
+    }
+}
+
+#[test]
+fn plain_characters_without_colour() {
+    let mut stage = Stage::with_look(studied(idle()), SMALL, plain());
+    stage.press(KeyCode::Char('4'));
+    stage.presses(KeyCode::Tab, 2);
+    assert!(stage.text().is_ascii(), "{}", stage.text());
+    assert_snapshot!(stage.picture());
+}
+
+#[test]
+fn a_policy_a_capability_a_context_and_an_action_tell_what_they_do() {
+    let mut stage = stage(WIDE);
+    for (steps, texts) in [
+        (7, ["requires_approval", "require-admin-approval"]),
+        (
+            3,
+            ["starts locked", "locked, until a checkpoint unlocks it"],
+        ),
+        (
+            2,
+            [
+                "context, priority",
+                "when it is asked for, or a checkpoint names it",
+            ],
+        ),
+        (3, ["action", "x asks what would happen to it"]),
+    ] {
+        stage.presses(KeyCode::Down, steps);
+        for text in texts {
+            stage.shows(text);
+        }
+    }
+}
+
+#[test]
+fn what_is_folded_is_hidden_and_comes_back() {
+    let mut stage = stage(WIDE);
+    stage.press(KeyCode::Down);
+    stage.press(KeyCode::Char('h'));
+    stage.hides("delete-confirm  ");
+    stage.shows("+ checkpoints");
+    stage.press(KeyCode::Enter);
+    stage.shows("delete-confirm  ");
+    stage.press(KeyCode::Char('z'));
+    stage.shows("+ actions");
+    stage.press(KeyCode::Char('z'));
+    stage.shows("- policies");
+}
+
+#[test]
+fn the_stream_stays_with_what_was_chosen_while_more_comes_in() {
+    let mut stage = stage(WIDE);
+    stage.presses(KeyCode::Tab, 2);
+    stage.shows("live, newest first");
+    stage.shows("marks what decides");
+    stage.press(KeyCode::Down);
+    stage.shows("params.amount gt 1000,");
+    stage.shows("actual 750: does not hold");
+    assert_snapshot!(stage.text());
+    let mut next = studied(idle());
+    let newest = evaluated(6, &request("ticket.get", json!({})), Came::Allowed);
+    let old = next.watched.evaluations.iter().cloned();
+    next.watched.evaluations = std::iter::once(newest).chain(old).collect();
+    next.watched.total = 6;
+    stage.snapshot(next);
+    stage.shows("params.amount gt 1000,");
+    stage.shows("actual 750: does not hold");
+    stage.shows("paused, +2 newer");
+    stage.press(KeyCode::Char('g'));
+    stage.shows("live, newest first");
+    stage.press(KeyCode::Char('x'));
+    stage.shows("Why: 14:02:37 ticket.get");
+    stage.press(KeyCode::Esc);
+    stage.hides("Why:");
+}
+
+#[test]
+fn the_session_is_switched_and_shows_what_it_has_used() {
+    let mut stage = stage(WIDE);
+    stage.shows("billing-bot s-07");
+    stage.shows("few: 1 of 5 in 60 s used");
+    stage.press(KeyCode::Char('>'));
+    stage.shows("triage-bot s-12");
+    stage.presses(KeyCode::Char('<'), 2);
+    stage.shows("docs-bot s-15");
+}
+
+#[test]
+fn problems_are_shown_with_their_line_one_after_the_other() {
+    let mut stage = stage(WIDE);
+    let count = stage.app.atlases.count(&stage.app.snapshot);
+    stage.shows(&format!("4 Atlas !{count}"));
+    stage.press(KeyCode::Char(']'));
+    stage.shows("^^^");
+    stage.shows("in what is loaded");
+    assert_snapshot!(stage.text());
+    let first = stage.text();
+    stage.press(KeyCode::Char(']'));
+    assert_ne!(stage.text(), first);
+    stage.press(KeyCode::Char('['));
+    assert_eq!(stage.text(), first);
+    stage.presses(KeyCode::Char(']'), count);
+    assert_eq!(stage.text(), first, "around");
+}
+
+fn glances(requests: &[Request]) -> Vec<Glance> {
+    let of = |request: &Request| match request {
+        Request::Glance(glances) => glances.clone(),
+        _ => Vec::new(),
+    };
+    requests.iter().flat_map(of).collect()
+}
+
+#[test]
+fn a_file_that_changed_is_said_to_be_newer_and_what_is_loaded_stays() {
+    let mut stage = Stage::new(on_disk(studied(idle())), WIDE);
+    let asked = glances(&stage.press(KeyCode::Char('4')));
+    assert_eq!(asked.len(), 2);
+    assert_eq!(
+        glances(&stage.press(KeyCode::Char('r'))),
+        [],
+        "one look at a time"
+    );
+    let text = WORDS.replace("type: rate_limit", "type: rate_limits");
+    let invalid = match load_str("payments.yaml", &text) {
+        Err(error) => error.diagnostics().to_vec(),
+        Ok(_) => panic!("it should not load"),
+    };
+    let newer = FileState::Newer(Newer {
+        digest: Digest::of(text.as_bytes()),
+        text: text.as_str().into(),
+        problems: invalid,
+        loads: false,
+    });
+    let states = vec![(0, FileState::Same), (1, newer)];
+    stage.message(Message::Glanced(states));
+    stage.shows("FILE NEWER with errors: cra would not start with it");
+    stage.press(KeyCode::Char('z'));
+    stage.shows("FILE NEWER, FAULTY");
+    // Errors come first.
+    stage.press(KeyCode::Char(']'));
+    stage.shows("E013 NEWER payments.yaml:16:11");
+    stage.shows("unknown policy type `rate_limits`");
+    stage.shows("which is newer than what is loaded");
+    assert_snapshot!(stage.text());
+    // It is looked at again only after a while, and what was found is not reported twice.
+    assert_eq!(stage.app.on_tick(now()), []);
+    let later = glances(&stage.app.on_tick(now().plus(FILE_LOOK)));
+    assert_eq!(later[1].seen, Some(Digest::of(text.as_bytes())));
+    stage.message(Message::Glanced(vec![(1, FileState::AsBefore)]));
+    stage.shows("FILE NEWER");
+    stage.message(Message::Glanced(vec![(
+        1,
+        FileState::Unreadable("cannot read it\u{1b}".to_owned()),
+    )]));
+    stage.shows("FILE UNREADABLE");
+}
+
+#[test]
+fn files_are_compared_with_what_was_loaded() {
+    use crate::console::driver::atlas::look;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.yaml");
+    let glance = |seen| Glance {
+        atlas: 0,
+        file: file.clone(),
+        text: WORDS.into(),
+        seen,
+    };
+    assert!(matches!(look(&glance(None)), FileState::Unreadable(_)));
+    std::fs::write(&file, WORDS).unwrap();
+    assert_eq!(look(&glance(None)), FileState::Same);
+    let other = WORDS.replace("Payments", "Money");
+    std::fs::write(&file, &other).unwrap();
+    assert!(matches!(look(&glance(None)), FileState::Newer(newer) if newer.loads));
+    let seen = Some(Digest::of(other.as_bytes()));
+    assert_eq!(look(&glance(seen)), FileState::AsBefore);
+    std::fs::write(&file, "atlas_version: 7").unwrap();
+    assert!(matches!(look(&glance(None)), FileState::Newer(newer) if !newer.loads));
+}
+
+#[test]
+fn evaluations_are_watched_only_while_the_screen_is_shown() {
+    let mut stage = Stage::new(idle(), WIDE);
+    assert_eq!(stage.press(KeyCode::Char('4')), [Request::Watch(Watch::On)]);
+    assert_eq!(
+        stage.press(KeyCode::Char('1')),
+        [Request::Watch(Watch::Off)]
+    );
+    // Where a wish was overtaken it is said again.
+    assert_eq!(
+        stage.snapshot(studied(idle())),
+        [Request::Watch(Watch::Off)]
+    );
+}
+
+#[test]
+fn x_says_why_a_held_request_is_held() {
+    let mut stage = Stage::new(studied(busy()), WIDE);
+    stage.press(KeyCode::Down);
+    let requests = stage.press(KeyCode::Char('x'));
+    let [Request::Explain(ticket, questions)] = requests.as_slice() else {
+        panic!("{requests:?}");
+    };
+    assert_eq!(*questions, [Question::Held("c-121".parse().unwrap())]);
+    stage.shows("asking the engine");
+    stage.message(Message::Explained(*ticket, vec![Ok(Box::new(account()))]));
+    stage.shows("marks what decides");
+    assert_snapshot!(stage.picture());
+    stage.press(KeyCode::Enter);
+    stage.shows("Why: c-121");
+    stage.resize(80, 24);
+    assert_snapshot!("why_80", stage.text());
+    stage.resize(60, 18);
+    assert_snapshot!("why_60", stage.text());
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.app.layers.len(), 0);
+}
+
+#[test]
+fn the_dialog_says_why_too_and_decides_nothing_by_it() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.open_gate("c-121");
+    let requests = stage.press(KeyCode::F(7));
+    assert!(
+        matches!(requests.as_slice(), [Request::Explain(..)]),
+        "{requests:?}"
+    );
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::F(6));
+    let requests = stage.press(KeyCode::Char('x'));
+    assert!(
+        matches!(requests.as_slice(), [Request::Explain(..)]),
+        "{requests:?}"
+    );
+    stage.message(Message::Explained(
+        Ticket(99, 0),
+        vec![Ok(Box::new(account()))],
+    ));
+    stage.shows("asking the engine");
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.app.layers.len(), 1, "the dialog is still there");
+}
+
+#[test]
+fn what_if_asks_with_every_change_once_at_a_time() {
+    let mut stage = stage(WIDE);
+    assert_eq!(stage.press(KeyCode::Char('i')), []);
+    stage.shows("Type an action, or input.");
+    assert_snapshot!(stage.text());
+    let requests = stage.type_text("ticket.delete");
+    let [Request::Explain(ticket, questions)] = requests.as_slice() else {
+        panic!("{requests:?}");
+    };
+    assert!(matches!(&questions[0], Question::Action { action, .. } if action == "t"));
+    // What was typed since is asked when the answer is here.
+    let again = stage.message(Message::Explained(*ticket, vec![Ok(Box::new(account()))]));
+    let [Request::Explain(ticket, questions)] = again.as_slice() else {
+        panic!("{again:?}");
+    };
+    let asker = Asker::Session("s-07".parse().unwrap());
+    let wanted = Question::Action {
+        action: "ticket.delete".to_owned(),
+        params: json!({}),
+        asker,
+    };
+    assert_eq!(*questions, [wanted]);
+    assert_eq!(
+        stage.message(Message::Explained(*ticket, vec![Ok(Box::new(account()))])),
+        []
+    );
+    stage.shows("marks what decides");
+    assert_snapshot!("what_if_answered", stage.text());
+    stage.resize(80, 24);
+    assert_snapshot!("what_if_80", stage.text());
+    stage.resize(60, 18);
+    assert_snapshot!("what_if_60", stage.text());
+}
+
+#[test]
+fn what_if_names_the_place_of_a_mistake_and_takes_a_made_up_agent() {
+    let mut stage = stage(WIDE);
+    stage.press(KeyCode::Char('i'));
+    stage.press(KeyCode::Tab);
+    stage.press(KeyCode::Backspace);
+    stage.event(&Event::Paste("\n  \"a\": 1,\n".to_owned()));
+    stage.shows("params: line 3, column");
+    stage.presses(KeyCode::Tab, 2);
+    stage.press(KeyCode::Left);
+    stage.shows("made up, past its start gates");
+    stage.press(KeyCode::Tab);
+    stage.type_text("x");
+    stage.presses(KeyCode::Tab, 3);
+    let requests = stage.event(&Event::Paste("refund\u{202e}".to_owned()));
+    let [Request::Explain(_, questions)] = requests.as_slice() else {
+        panic!("{requests:?}");
+    };
+    let [
+        Question::Input {
+            text,
+            asker: Asker::Imagined(who),
+        },
+    ] = questions.as_slice()
+    else {
+        panic!("{questions:?}");
+    };
+    assert_eq!(
+        (text.as_str(), who.agent.as_deref()),
+        ("refund", Some("agentx"))
+    );
+}
+
+#[test]
+fn text_of_an_atlas_cannot_break_the_screen() {
+    let hostile = WORDS.replace("Large payments", "L\\u202e\\e[2J\\u65e5\\u672c\\u8a9e");
+    let hostile = hostile
+        .replace("name: L", "name: \"L")
+        .replace("8a9e", "8a9e\"");
+    let loaded = vec![load_str("a\u{1b}.yaml", &hostile).unwrap().atlas];
+    let mut snapshot = studied(idle());
+    snapshot.loaded = loaded.into();
+    let mut stage = Stage::new(snapshot, WIDE);
+    stage.press(KeyCode::Char('4'));
+    stage.presses(KeyCode::Down, 2);
+    stage.shows("L\\u{202e}\\u{1b}[2J");
+    for row in stage.text().lines().filter(|row| row.starts_with('│')) {
+        assert!(row.ends_with('│'), "{row}");
+    }
+}
+
+#[test]
+fn a_thousand_checkpoints_are_scrolled_through() {
+    let mut text = WORDS.split("checkpoints:").next().unwrap().to_owned();
+    text.push_str("checkpoints:\n");
+    for number in 0..1000 {
+        let _ = write!(
+            text,
+            "  - checkpoint_id: c{number:04}\n    trigger: {{ type: action_pre, patterns: [\"a{number}.*\"] }}\n"
+        );
+    }
+    let mut snapshot = studied(idle());
+    snapshot.loaded = vec![load_str("many.yaml", &text).unwrap().atlas].into();
+    let mut stage = Stage::new(snapshot, WIDE);
+    stage.press(KeyCode::Char('4'));
+    stage.press(KeyCode::Char('G'));
+    stage.shows("> ");
+    stage.shows("c0999");
+    stage.hides("c0500");
+    stage.shows("many.yaml:2005-2006");
+    stage.presses(KeyCode::PageUp, 50);
+    stage.shows("c0499");
+}
+
+#[test]
+fn x_says_why_for_an_event_of_the_record() {
+    use super::archive::Archive;
+    let mut archive = Archive::default();
+    let attempted =
+        json!({ "action_type": "ticket.delete", "action_params": { "ticket_id": "1" } });
+    let triggered = json!({ "checkpoint_id": "high-risk-gate", "trigger_data": { "action_id": "ticket.delete" } });
+    archive.add(
+        "s-12",
+        "triage-bot",
+        &[
+            (
+                0,
+                "session_started",
+                None,
+                json!({ "agent_type": "triage-bot" }),
+            ),
+            (1, "action_attempted", None, attempted),
+            (2, "checkpoint_triggered", None, triggered),
+        ],
+    );
+    let mut stage = Stage::new(busy(), WIDE);
+    archive.open(&mut stage, "s-12");
+    assert_eq!(stage.press(KeyCode::Char('x')), []);
+    stage.shows("this event is about no request and no checkpoint");
+    let asked = |stage: &mut Stage| match stage.press(KeyCode::Char('x')).as_slice() {
+        [Request::Explain(_, questions)] => questions[0].clone(),
+        other => panic!("{other:?}"),
+    };
+    archive.press(&mut stage, KeyCode::Char('.'));
+    let again = Question::Action {
+        action: "ticket.delete".to_owned(),
+        params: json!({ "ticket_id": "1" }),
+        asker: Asker::Session("s-12".parse().unwrap()),
+    };
+    assert_eq!(asked(&mut stage), again);
+    stage.shows("Asked again under the loaded Atlases, with the session as it is now.");
+    stage.press(KeyCode::Esc);
+    // What is still held is explained as what it is.
+    archive.press(&mut stage, KeyCode::Char('.'));
+    assert_eq!(asked(&mut stage), Question::Held("c-121".parse().unwrap()));
+}

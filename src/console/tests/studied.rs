@@ -1,0 +1,168 @@
+//! Sample Atlases, and what they made of what happened.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::fixture::now;
+use crate::atlas::origin::Origin;
+use crate::atlas::{Atlas, load_str};
+use crate::base::id::CountedIds;
+use crate::engine::Engine;
+use crate::engine::command::{ActionRequest, AskId, Command, Input, InputSource, StartSession};
+use crate::engine::explain::{Account, Asker, Question};
+use crate::runtime::Watch;
+use crate::runtime::snapshot::{Came, Evaluated, LimitUse, Snapshot, Watched};
+
+pub(super) const ACME: &str = include_str!("../../../assets/atlas/acme-support.yaml");
+
+/// An Atlas with everything that has a word of its own.
+pub(super) const WORDS: &str = r#"atlas_version: "1.0"
+atlas_id: com.example.payments
+version: "1"
+name: Payments
+default_decision: allow
+checkpoints:
+  - checkpoint_id: large
+    name: Large payments
+    trigger: { type: action_pre, patterns: ["payment.*"] }
+    mode: blocking
+    when: { path: params.amount, gt: 1000 }
+  - checkpoint_id: refunds
+    trigger: { type: keyword, patterns: [refund], match_mode: phrase }
+policies:
+  - policy_id: few
+    type: rate_limit
+    actions: ["payment.*"]
+    max_calls: 5
+    window_seconds: 60
+    reason: slow down
+actions:
+  - action_id: payment.send
+    name: Send
+    risk_tier: medium
+"#;
+
+pub(super) fn atlases() -> Vec<Atlas> {
+    let acme = load_str("assets/acme-support.yaml", ACME).unwrap().atlas;
+    let words = load_str("payments.yaml", WORDS).unwrap().atlas;
+    vec![acme, words]
+}
+
+pub(super) fn ask() -> AskId {
+    AskId(1)
+}
+
+/// An engine in which session `s-12` of `triage-bot` has begun.
+pub(super) fn engine() -> Engine {
+    let mut engine = Engine::new(atlases(), Box::new(CountedIds::default()));
+    engine.handle(Command::StartSession(ask(), start()), now());
+    engine
+}
+
+pub(super) fn start() -> StartSession {
+    StartSession {
+        session: "s-12".parse().unwrap(),
+        agent: "triage-bot".to_owned(),
+        agent_version: None,
+        intent: None,
+    }
+}
+
+pub(super) fn request(action: &str, params: serde_json::Value) -> Command {
+    let request = ActionRequest {
+        session: "s-12".parse().unwrap(),
+        action: action.to_owned(),
+        params,
+        deadline: None,
+        resolution: None,
+    };
+    Command::RequestAction(ask(), request)
+}
+
+pub(super) fn evaluated(number: u64, command: &Command, came: Came) -> Arc<Evaluated> {
+    let engine = match command {
+        Command::StartSession(..) => Engine::new(atlases(), Box::new(CountedIds::default())),
+        _ => engine(),
+    };
+    let (session, agent, account) = engine.looked(command, now()).unwrap();
+    Arc::new(Evaluated {
+        number,
+        at: now().plus(Duration::from_secs(number)),
+        session,
+        agent,
+        counts: account.counts(),
+        account,
+        came,
+    })
+}
+
+/// A picture with two Atlases and four evaluations.
+pub(super) fn studied(base: Snapshot) -> Snapshot {
+    let input = Input {
+        session: "s-12".parse().unwrap(),
+        text: "a refund please".to_owned(),
+        source: InputSource::User,
+    };
+    let held = Came::Held(vec!["c-121".parse().unwrap()]);
+    let denied = Came::Denied("no Atlas knows the action `disk.wipe`".to_owned());
+    let evaluations: Vec<_> = vec![
+        evaluated(
+            5,
+            &request("ticket.delete", json!({"ticket_id": "1"})),
+            held,
+        ),
+        evaluated(
+            4,
+            &request("payment.send", json!({"amount": 750})),
+            Came::Allowed,
+        ),
+        evaluated(3, &request("disk.wipe", json!({})), denied),
+        evaluated(2, &Command::Input(ask(), input), Came::Allowed),
+        evaluated(1, &Command::StartSession(ask(), start()), Came::Waits),
+    ];
+    let few = LimitUse {
+        atlas_id: "com.example.payments".to_owned(),
+        policy_id: "few".to_owned(),
+        used: 1.0,
+        most: 5.0,
+        window: Some(Duration::from_mins(1)),
+        scope: crate::atlas::document::Scope::Session,
+    };
+    Snapshot {
+        loaded: atlases().into(),
+        watched: Watched {
+            watch: Watch::On,
+            total: 5,
+            evaluations: evaluations.into(),
+            limits: Arc::new([("s-07".parse().unwrap(), vec![few])].into()),
+        },
+        ..base
+    }
+}
+
+/// The same, with files that can be looked at.
+pub(super) fn on_disk(snapshot: Snapshot) -> Snapshot {
+    let file = |mut atlas: Atlas| {
+        let mut origin: Origin = (*atlas.origin).clone();
+        origin.file = Some(PathBuf::from("/etc/cra").join(&origin.name));
+        atlas.origin = Arc::new(origin);
+        atlas
+    };
+    let loaded: Vec<_> = snapshot.loaded.iter().cloned().map(file).collect();
+    Snapshot {
+        loaded: loaded.into(),
+        ..snapshot
+    }
+}
+
+pub(super) fn account() -> Account {
+    let question = Question::Action {
+        action: "ticket.delete".to_owned(),
+        params: json!({}),
+        asker: Asker::Session("s-12".parse().unwrap()),
+    };
+    engine().account(&question, now()).unwrap()
+}

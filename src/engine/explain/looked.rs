@@ -1,0 +1,164 @@
+//! What is looked at when something happens: the same evaluation, for those who watch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::account::waits;
+use super::input::{self, condition_fails, fired_evidence, skipped};
+use super::{Account, CheckpointEvidence, Verdict};
+use crate::atlas::compiled::{Checkpoint, Trigger};
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+use crate::engine::Engine;
+use crate::engine::command::Command;
+use crate::engine::customs::Customs;
+use crate::engine::evaluate::{self, Occasion};
+use crate::engine::held::{ActionCall, Moment};
+use crate::engine::session::Session;
+use crate::engine::suspend::Answers;
+use crate::engine::usage::LimitUse;
+
+impl Engine {
+    /// What everything makes of `command` before it is carried out: of which session and agent it is,
+    /// and what is found. Nothing where no checkpoint is looked at, or there is no such session.
+    #[must_use]
+    pub fn looked(
+        &self,
+        command: &Command,
+        now: Timestamp,
+    ) -> Option<(SessionId, String, Account)> {
+        if let Command::StartSession(_, start) = command {
+            if self.state.sessions.contains_key(&start.session) {
+                return None;
+            }
+            let session = Session::imagined(
+                start.session.clone(),
+                start.agent.clone(),
+                start.intent.clone(),
+                self.atlas_hash,
+                now,
+            );
+            let account = self.account_of_start(&session, now);
+            return Some((session.id, session.agent, account));
+        }
+        let session = self.state.sessions.get(command.session()?)?;
+        let account = match command {
+            Command::RequestAction(_, request) => {
+                let call = ActionCall::of(&self.atlases, &request.action, &request.params);
+                Account {
+                    waits: waits(session),
+                    ..Account::of_action(self.evidence(session, &call, now))
+                }
+            }
+            Command::Input(_, input) => {
+                let mut account = self.account_of_input(session, &input.text, now);
+                // Of input only its hash is kept, also for those who watch.
+                let size = format!("{} characters", input.text.chars().count());
+                let evidence = account.checkpoints.iter_mut();
+                let leaves = evidence.flat_map(|it| it.conditions.iter_mut());
+                for leaf in leaves.filter(|leaf| leaf.path == "input") {
+                    leaf.actual = Some(size.clone().into());
+                }
+                account
+            }
+            Command::CompleteAction(_, completed) => {
+                let running = session.running.get(&completed.execution)?;
+                let subject = format!("after {}", running.action);
+                self.account_on(session, subject, Occasion::Done(&running.action), now)
+            }
+            Command::ReportError(..) => {
+                self.account_on(session, "error".to_owned(), Occasion::Error, now)
+            }
+            Command::RequestContext(_, request) => {
+                let named = request.checkpoint.as_deref();
+                let subject = format!("asked for {}", named.unwrap_or("context"));
+                let occasion = named.map_or(Occasion::Context, Occasion::Named);
+                self.account_on(session, subject, occasion, now)
+            }
+            Command::EndSession(..) => {
+                let subject = "session end".to_owned();
+                self.account_on(session, subject, Occasion::SessionEnd, now)
+            }
+            Command::StartSession(..)
+            | Command::Report(..)
+            | Command::AskerLeft(_)
+            | Command::Decide(..)
+            | Command::Answer(..)
+            | Command::Resolve(..)
+            | Command::Consult(..)
+            | Command::DeadlineReached(_)
+            | Command::Returned(..) => return None,
+        };
+        Some((session.id.clone(), session.agent.clone(), account))
+    }
+
+    /// What every session has used of every limit.
+    #[must_use]
+    pub fn limits(&self, now: Timestamp) -> BTreeMap<SessionId, Vec<LimitUse>> {
+        let used = |session: &SessionId| {
+            let of = self.atlases.iter().flat_map(|atlas| {
+                let policies = atlas.policies.iter();
+                policies
+                    .filter_map(move |policy| self.state.usage.used(atlas, policy, session, now))
+            });
+            of.collect::<Vec<_>>()
+        };
+        let sessions = self.state.sessions.keys();
+        sessions.map(|id| (id.clone(), used(id))).collect()
+    }
+
+    pub(super) fn customs<'s>(&'s self, answers: &'s Answers) -> Customs<'s> {
+        Customs {
+            extensions: &self.extensions,
+            answers,
+        }
+    }
+
+    fn account_on(
+        &self,
+        session: &Session,
+        subject: String,
+        occasion: Occasion<'_>,
+        now: Timestamp,
+    ) -> Account {
+        let answers = Answers::default();
+        let customs = self.customs(&answers);
+        let found = input::occasion_evidence(&self.atlases, session, occasion, customs, now);
+        Account::of_occasion(subject, found)
+    }
+
+    /// What is looked at when a session starts.
+    pub(super) fn account_of_start(&self, session: &Session, now: Timestamp) -> Account {
+        let owed = BTreeSet::new();
+        let fired = evaluate::session_start(&self.atlases, session, &owed, now);
+        let facts = evaluate::facts_of(session, Occasion::Beat, now);
+        let unfired = |checkpoint: &Checkpoint| match &checkpoint.trigger {
+            Trigger::SessionStart => condition_fails(),
+            trigger => skipped(trigger),
+        };
+        let found = fired_evidence(&self.atlases, &fired, &facts, unfired);
+        Account::of_occasion("session start".to_owned(), found)
+    }
+
+    /// What is not about a moment. What is about it cannot be told again: the input is not kept.
+    pub(super) fn beside(&self, moment: &Moment) -> (Verdict, Vec<CheckpointEvidence>) {
+        let mut found = Vec::new();
+        for atlas in self.atlases.iter() {
+            let others = atlas.checkpoints.iter();
+            found.extend(others.map(|checkpoint| CheckpointEvidence {
+                atlas_id: atlas.id.clone(),
+                checkpoint_id: checkpoint.id.clone(),
+                kind: checkpoint.kind,
+                mode: checkpoint.mode,
+                outcome: if checkpoint.kind == moment.kind {
+                    super::CheckpointOutcome::Skipped {
+                        why: "it did not fire; what it looked at is not kept".to_owned(),
+                    }
+                } else {
+                    skipped(&checkpoint.trigger)
+                },
+                conditions: Vec::new(),
+            }));
+        }
+        (Verdict::Allowed, found)
+    }
+}

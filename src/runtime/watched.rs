@@ -1,0 +1,141 @@
+//! What checkpoints made of what happened lately, for those who watch.
+//!
+//! Nothing is looked at while nobody watches. Contract: watching changes no decision and no record. What is
+//! kept is bounded: so many evaluations, so much of each.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::snapshot::{Came, Evaluated, Watched};
+use crate::base::clock::Timestamp;
+use crate::base::limits::{EVALUATIONS_KEPT, EVIDENCE_CHARS, EVIDENCE_KEPT};
+use crate::engine::Engine;
+use crate::engine::command::{AskId, Command, Effect, Reply};
+
+/// Whether somebody watches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Watch {
+    /// Nobody does.
+    #[default]
+    Off,
+    /// Somebody does.
+    On,
+}
+
+/// The evaluations that are kept.
+#[derive(Debug, Default)]
+pub(super) struct Watching {
+    watch: Watch,
+    kept: VecDeque<Arc<Evaluated>>,
+    total: u64,
+    /// The newest picture of them, made when it is wanted.
+    shown: Option<Arc<[Arc<Evaluated>]>>,
+}
+
+impl Watching {
+    /// Somebody begins to watch, or stops. What was seen stays: who comes back wants to go on.
+    /// Tells whether that is news.
+    pub(super) fn set(&mut self, watch: Watch) -> bool {
+        std::mem::replace(&mut self.watch, watch) != watch
+    }
+
+    /// Looks at a command before it is carried out, while somebody watches.
+    pub(super) fn before(
+        &self,
+        engine: &Engine,
+        command: &Command,
+        now: Timestamp,
+    ) -> Option<Evaluated> {
+        if self.watch == Watch::Off {
+            return None;
+        }
+        let (session, agent, account) = engine.looked(command, now)?;
+        Some(Evaluated {
+            number: self.total + 1,
+            at: now,
+            session,
+            agent,
+            counts: account.counts(),
+            account: account.bounded(EVIDENCE_KEPT, EVIDENCE_CHARS),
+            came: Came::Waits,
+        })
+    }
+
+    /// Keeps what was looked at, with what came of it.
+    pub(super) fn after(&mut self, seen: Option<Evaluated>, ask: AskId, effects: &[Effect]) {
+        let Some(mut seen) = seen else {
+            return;
+        };
+        seen.came = came(ask, effects);
+        self.total += 1;
+        self.kept.push_front(Arc::new(seen));
+        self.kept.truncate(EVALUATIONS_KEPT);
+        self.shown = None;
+    }
+
+    /// What the screen is shown.
+    pub(super) fn picture(&mut self, engine: &Engine, now: Timestamp) -> Watched {
+        let limits = match self.watch {
+            Watch::On => Arc::new(engine.limits(now)),
+            Watch::Off => Arc::default(),
+        };
+        let kept = &self.kept;
+        let shown = self
+            .shown
+            .get_or_insert_with(|| kept.iter().cloned().collect());
+        Watched {
+            watch: self.watch,
+            total: self.total,
+            evaluations: Arc::clone(shown),
+            limits,
+        }
+    }
+}
+
+/// What came of a command at once.
+fn came(ask: AskId, effects: &[Effect]) -> Came {
+    let held = effects.iter().filter_map(|effect| match effect {
+        Effect::Held(gate) => Some(gate.clone()),
+        Effect::Record(_)
+        | Effect::Persist(_)
+        | Effect::Reply(..)
+        | Effect::SetDeadline(..)
+        | Effect::CallOut(_)
+        | Effect::Settled(_) => None,
+    });
+    let held: Vec<_> = held.collect();
+    if !held.is_empty() {
+        return Came::Held(held);
+    }
+    let reply = effects.iter().find_map(|effect| match effect {
+        Effect::Reply(to, reply) if *to == ask => Some(reply),
+        Effect::Reply(..)
+        | Effect::Record(_)
+        | Effect::Persist(_)
+        | Effect::SetDeadline(..)
+        | Effect::CallOut(_)
+        | Effect::Held(_)
+        | Effect::Settled(_) => None,
+    });
+    match reply {
+        Some(Reply::Denied(denied)) => {
+            let reason = denied.reason.chars().take(EVIDENCE_CHARS).collect();
+            Came::Denied(reason)
+        }
+        Some(
+            Reply::Started(_)
+            | Reply::Ended
+            | Reply::Accepted(_)
+            | Reply::Allowed(_)
+            | Reply::Asked(_)
+            | Reply::Resolved(_)
+            | Reply::Consulted(_)
+            | Reply::Completed
+            | Reply::Noted(_)
+            | Reply::Decided(_)
+            | Reply::Invalid(_)
+            | Reply::Refused(_),
+        ) => Came::Allowed,
+        None => Came::Waits,
+    }
+}

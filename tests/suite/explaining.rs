@@ -1,0 +1,273 @@
+//! Explanations and the stream of evaluations: they show what is, and change nothing.
+
+use std::sync::Arc;
+
+use cra_core::atlas::{Atlas, load_str};
+use cra_core::engine::command::{Input, InputSource};
+use cra_core::engine::explain::{
+    Account, Asker, CheckpointOutcome, Imagined, Question, Verdict, explain_under,
+};
+use cra_core::runtime::snapshot::{Access, Came, ChainVerdict, Evaluated, Snapshot};
+use cra_core::runtime::{Parts, Runtime, Watch};
+use cra_core::store::memory::MemoryStore;
+use cra_core::store::{StateRow, Store};
+use serde_json::json;
+
+use super::support::{ACME, Bench, clock, parts, request};
+
+const KEYWORDS: &str = r#"
+atlas_version: "1.0"
+atlas_id: com.example.words
+version: "1"
+name: Words
+default_decision: allow
+unknown_actions: allow
+checkpoints:
+  - checkpoint_id: refunds
+    trigger: { type: keyword, patterns: [refund] }
+    mode: blocking
+  - checkpoint_id: deletions
+    trigger: { type: keyword, patterns: [delete] }
+    mode: blocking
+  - checkpoint_id: large
+    trigger: { type: action_pre, patterns: ["payment.*"] }
+    mode: blocking
+    when: { path: params.amount, gt: 1000 }
+policies:
+  - policy_id: few
+    type: rate_limit
+    actions: ["payment.*"]
+    max_calls: 5
+    window_seconds: 60
+    reason: slow down
+"#;
+
+fn words() -> Vec<Atlas> {
+    vec![load_str("words.yaml", KEYWORDS).unwrap().atlas]
+}
+
+/// Everything that is kept.
+async fn kept(store: &Arc<dyn Store>) -> (Vec<StateRow>, Vec<(String, u64)>) {
+    let sessions = store.sessions().await.unwrap().into_iter();
+    let sessions = sessions.map(|it| (it.session.to_string(), it.events));
+    (store.state().await.unwrap(), sessions.collect())
+}
+
+fn outcome<'a>(account: &'a Account, id: &str) -> &'a CheckpointOutcome {
+    let mut all = account.checkpoints.iter();
+    &all.find(|it| it.checkpoint_id == id).unwrap().outcome
+}
+
+fn newest(snapshot: &Snapshot) -> &Evaluated {
+    &snapshot.watched.evaluations[0]
+}
+
+/// A store under a runtime with one held `ticket.delete`.
+async fn held_delete(store: &Arc<dyn Store>) -> Bench {
+    let bench = Bench::start(Arc::clone(store), clock()).await;
+    bench.begin("s-1").await;
+    let start = bench.until(|s| s.held.len() == 1).await;
+    bench.pass(&start.held[0]).await;
+    let agents = bench.runtime.agents();
+    let delete = request("s-1", "ticket.delete", json!({"ticket_id": "1"}));
+    tokio::spawn(async move { agents.request_action(delete).await });
+    bench.until(|s| s.held.len() == 1).await;
+    bench
+        .until(|s| matches!(s.chain.verdict, ChainVerdict::Verified { .. }))
+        .await;
+    bench
+}
+
+#[tokio::test]
+async fn explaining_changes_neither_store_nor_state() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = held_delete(&store).await;
+    let desk = bench.runtime.desk();
+    let (before, picture) = (kept(&store).await, bench.snapshot());
+    let asker = Asker::Session("s-1".parse().unwrap());
+    let imagined = Asker::Imagined(Imagined::default());
+    let action = |asker: &Asker| Question::Action {
+        action: "user.ban".to_owned(),
+        params: json!({"user": "x"}),
+        asker: asker.clone(),
+    };
+    let input = |asker: &Asker| Question::Input {
+        text: "please delete it".to_owned(),
+        asker: asker.clone(),
+    };
+    let held = Question::Held(picture.held[0].id.clone());
+    let told = desk.explain(held).await.unwrap();
+    for question in [
+        action(&asker),
+        action(&imagined),
+        input(&asker),
+        input(&imagined),
+    ] {
+        desk.explain(question).await.unwrap();
+    }
+    assert_eq!(kept(&store).await, before);
+    let after = bench.snapshot();
+    assert_eq!(after.held, picture.held);
+    assert_eq!(after.sessions, picture.sessions);
+    assert_eq!(after.chain.events, picture.chain.events);
+
+    // What holds it is what the queue shows.
+    let gates: Vec<_> = picture.held[0].gates.iter().collect();
+    let own: Vec<_> = gates
+        .iter()
+        .map(|gate| gate.origin.id().to_owned())
+        .collect();
+    assert!(matches!(&told.verdict, Verdict::Held { gates } if *gates == own));
+    let CheckpointOutcome::Fired { why } = outcome(&told, own[0].as_str()) else {
+        panic!("{told:?}");
+    };
+    assert_eq!(*why, gates[0].why);
+    let decisive = told.checkpoints.iter().filter(|it| told.decided_by(it));
+    let ruling = told.policies.iter().filter(|it| told.ruled_by(it));
+    assert_eq!(decisive.count() + ruling.count(), own.len());
+}
+
+#[tokio::test]
+async fn what_is_not_there_cannot_be_explained() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = held_delete(&store).await;
+    let desk = bench.runtime.desk();
+    let nobody = Question::Input {
+        text: "x".to_owned(),
+        asker: Asker::Session("s-9".parse().unwrap()),
+    };
+    let said = desk.explain(nobody).await.unwrap_err();
+    assert_eq!(said, "there is no session `s-9` any more");
+    let gone = Question::Held("c-99".parse().unwrap());
+    let said = desk.explain(gone).await.unwrap_err();
+    assert_eq!(said, "`c-99` is not held any more");
+}
+
+#[tokio::test]
+async fn a_console_that_only_looks_can_have_things_explained() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let runtime = Runtime::start(Parts {
+        access: Access::ReadOnly,
+        ..parts(store).await
+    });
+    let runtime = runtime.await.unwrap();
+    let question = Question::Action {
+        action: "ticket.delete".to_owned(),
+        params: json!({}),
+        asker: Asker::Imagined(Imagined::default()),
+    };
+    let told = runtime.desk().explain(question).await.unwrap();
+    // The same as the command line tells.
+    let atlas = load_str("acme.yaml", ACME).unwrap().atlas;
+    let what_if = cra_core::engine::explain::WhatIf {
+        action: "ticket.delete".to_owned(),
+        params: json!({}),
+        session: Imagined::default(),
+    };
+    let now = "2026-01-01T00:00:00.000000Z".parse().unwrap();
+    let printed = explain_under(&[atlas], &what_if, now);
+    assert_eq!(json!(told.verdict), json!(printed.verdict));
+    assert_eq!(json!(told.checkpoints), json!(printed.checkpoints));
+    assert_eq!(json!(told.policies), json!(printed.policies));
+}
+
+#[tokio::test]
+async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::under(words(), Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    assert!(
+        bench.snapshot().watched.evaluations.is_empty(),
+        "nobody watches"
+    );
+    let desk = bench.runtime.desk();
+    desk.watch(Watch::On).await;
+    let pay = |amount: u64| request("s-1", "payment.send", json!({ "amount": amount }));
+    let agents = bench.runtime.agents();
+    agents.request_action(pay(10)).await.unwrap();
+    let shown = bench.until(|s| s.watched.total == 1).await;
+    let seen = newest(&shown);
+    assert_eq!(
+        (seen.account.subject.as_str(), &seen.came),
+        ("payment.send", &Came::Allowed)
+    );
+    assert_eq!(seen.counts, (0, 1, 2));
+    assert!(matches!(
+        outcome(&seen.account, "large"),
+        CheckpointOutcome::NotFired { wanted, .. } if wanted == "when"
+    ));
+    let large = seen
+        .account
+        .checkpoints
+        .iter()
+        .find(|it| it.checkpoint_id == "large");
+    let leaf = &large.unwrap().conditions[0];
+    assert_eq!(
+        (leaf.wanted.as_str(), leaf.actual.clone()),
+        ("gt 1000", Some(json!(10)))
+    );
+    let used = &shown.watched.limits[&"s-1".parse().unwrap()][0];
+    assert_eq!(
+        (used.policy_id.as_str(), used.used, used.most),
+        ("few", 1.0, 5.0)
+    );
+
+    let input = Input {
+        session: "s-1".parse().unwrap(),
+        text: "a refund please".to_owned(),
+        source: InputSource::User,
+    };
+    let others = agents.clone();
+    tokio::spawn(async move { others.input(input).await });
+    let shown = bench
+        .until(|s| s.watched.total == 2 && s.held.len() == 1)
+        .await;
+    let seen = newest(&shown);
+    assert_eq!(seen.came, Came::Held(vec![shown.held[0].id.clone()]));
+    assert!(matches!(
+        outcome(&seen.account, "refunds"),
+        CheckpointOutcome::Fired { .. }
+    ));
+    assert!(matches!(
+        outcome(&seen.account, "deletions"),
+        CheckpointOutcome::NotFired { .. }
+    ));
+    assert!(matches!(
+        outcome(&seen.account, "large"),
+        CheckpointOutcome::Skipped { .. }
+    ));
+
+    desk.watch(Watch::Off).await;
+    bench.until(|s| s.watched.watch == Watch::Off).await;
+    let read = request("s-1", "ticket.get", json!({}));
+    tokio::spawn(async move { agents.request_action(read).await });
+    bench.pass(&shown.held[0]).await;
+    let shown = bench.until(|s| s.held.is_empty()).await;
+    assert_eq!(shown.watched.evaluations.len(), 2, "what was seen stays");
+}
+
+/// What a run leaves in a store, with or without somebody watching.
+async fn run_watched(watch: Watch) -> (Vec<StateRow>, Vec<(String, u64)>) {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::under(words(), Arc::clone(&store), clock()).await;
+    bench.runtime.desk().watch(watch).await;
+    bench.begin("s-1").await;
+    let agents = bench.runtime.agents();
+    for amount in 0..250_u64 {
+        // The limit denies most of them.
+        let pay = request("s-1", "payment.send", json!({ "amount": amount }));
+        let _ = agents.request_action(pay).await;
+    }
+    let most = bench.snapshot().watched.evaluations.len();
+    assert_eq!(most, if watch == Watch::On { 200 } else { 0 });
+    bench.runtime.stop().await;
+    kept(&store).await
+}
+
+#[tokio::test]
+async fn watching_changes_no_record_and_keeps_a_bounded_number() {
+    let (state, sessions) = run_watched(Watch::On).await;
+    let (other, unwatched) = run_watched(Watch::Off).await;
+    assert_eq!(state, other);
+    assert_eq!(sessions, unwatched);
+}
