@@ -22,8 +22,18 @@ fn all_but(keys: &str) -> String {
 
 /// Types every letter and digit wherever the queue and the record take keys.
 fn type_all_over_the_queue(terminal: &mut Terminal) {
-    terminal.keys(&all_but("dq2"));
+    terminal.keys(&all_but("dq2ft"));
     catch_up(terminal);
+    terminal.keys("f");
+    terminal.wait_for("filter> ");
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.wait_for("0 of 1 match");
+    terminal.esc();
+    terminal.wait_without("filter> ");
+    terminal.keys("t");
+    terminal.wait_for(" Sessions");
+    terminal.keys("1");
+    terminal.wait_for("> [ ]  c-1 ");
     terminal.keys("q");
     terminal.wait_for("Leave the console");
     terminal.keys(LETTERS_AND_DIGITS);
@@ -39,7 +49,7 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.wait_without("export to>");
     catch_up(terminal);
     terminal.keys("1");
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     terminal.keys("d");
     terminal.wait_for("READY");
     terminal.keys(LETTERS_AND_DIGITS);
@@ -53,7 +63,7 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.esc();
     terminal.wait_for("[ Deny... ]");
     terminal.esc();
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
 }
 
 /// Types every letter and digit into a field of the dialog and at each of its buttons.

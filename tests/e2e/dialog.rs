@@ -43,7 +43,7 @@ fn pass(terminal: &mut Terminal) {
 fn every_kind_of_answer_is_recorded_as_it_was_chosen_and_shown() {
     let place = Place::new("answers.yaml");
     let mut terminal = place.demo(&two_deletes(), WIDE);
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     terminal.wait_for("see the rules <https://acme.example/rules>");
     terminal.keys("\x1b[6~");
@@ -73,7 +73,7 @@ fn every_kind_of_answer_is_recorded_as_it_was_chosen_and_shown() {
         }
     }
     // The next one says how many were passed, and how fast.
-    terminal.wait_for("> c-2 ");
+    terminal.wait_for("> [ ]  c-2 ");
     open(&mut terminal);
     terminal.wait_for("you passed 1 in 10 min");
     answer(&mut terminal);
@@ -96,7 +96,7 @@ fn nothing_passes_before_the_whole_request_was_on_screen() {
     let ids: Vec<String> = (0..200).map(|n| format!("T-{n}")).collect();
     let request = script("triage-bot", json!({ "ticket_ids": ids }));
     let mut terminal = place.demo(&request, WIDE);
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     answer(&mut terminal);
     terminal.wait_for("Pass is disabled: request not fully seen (PgDn)");
@@ -191,7 +191,7 @@ fn an_editor_that_is_not_there_is_named_and_the_text_stays() {
     place.assert_undecided();
     terminal.wait_for("READY");
     terminal.esc();
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     leave(&mut terminal);
     terminal.assert_restored();
 }
@@ -221,7 +221,7 @@ fn a_dialog_put_aside_leaves_the_queue_to_use_and_decides_nothing() {
     terminal.keys("understood");
     terminal.wait_for("2 answers missing");
     terminal.keys("\x1bOR");
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     terminal.wait_for("ticket.delete  2 answers missing");
     terminal.wait_for("left → DENIED");
     terminal.keys("jkgGu");
@@ -230,13 +230,13 @@ fn a_dialog_put_aside_leaves_the_queue_to_use_and_decides_nothing() {
     terminal.wait_for("READY");
     terminal.wait_for("[understood      ] ✓");
     terminal.keys("\x1bOR");
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     // Left while it is aside: what was typed is on disk.
     leave(&mut terminal);
     place.assert_undecided();
     assert_eq!(place.kept_on_disk("draft").len(), 1);
     let mut terminal = place.console(WIDE);
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     terminal.wait_for("[understood      ] ✓");
     place.assert_sound();
@@ -252,7 +252,7 @@ fn esc_and_a_lost_terminal_leave_the_request_held() {
     terminal.tabs(3);
     terminal.enter();
     terminal.wait_for("Review: what will be written");
-    for shown in ["[ Deny... ]", "> c-1 "] {
+    for shown in ["[ Deny... ]", "> [ ]  c-1 "] {
         terminal.esc();
         terminal.wait_for(shown);
         place.assert_undecided();
@@ -276,7 +276,7 @@ fn under_another_atlas_a_request_can_only_be_denied() {
     terminal.kill9();
     let place = place.under("answers.yaml");
     let mut terminal = place.console(WIDE);
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     terminal.wait_without("Pass is disabled");
     terminal.tabs(5);

@@ -21,13 +21,13 @@ fn a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed() {
     place.assert_sound();
 
     let mut terminal = place.console(WIDE);
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     let shown = format!("c-1 · hash {:.4} ", before[0].1);
     terminal.wait_for(&shown);
     assert_eq!(place.held_on_disk(), before);
     terminal.wait_until("the mark of a draft", |view| {
         let text = view.text();
-        let row = text.lines().find(|row| row.contains("> c-1 "));
+        let row = text.lines().find(|row| row.contains("> [ ]  c-1 "));
         row.is_some_and(|row| row.contains(" draft "))
     });
     open(&mut terminal);
@@ -66,13 +66,13 @@ fn a_draft_outlives_a_console_that_is_left_while_typing() {
     assert_eq!(terminal.wait_exit(), 0);
     place.assert_undecided();
     let mut terminal = place.console(WIDE);
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     open(&mut terminal);
     terminal.wait_for("underst");
     terminal.backspace(7);
     terminal.wait_for("3 answers missing");
     terminal.esc();
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     leave(&mut terminal);
     assert_eq!(place.kept_on_disk("draft").len(), 0);
     place.assert_undecided();
@@ -116,7 +116,7 @@ fn a_second_console_is_sent_away_and_the_first_goes_on() {
     open(&mut first);
     place.assert_undecided();
     first.esc();
-    first.wait_for("> c-1 ");
+    first.wait_for("> [ ]  c-1 ");
     leave(&mut first);
     place.assert_sound();
 }
@@ -135,7 +135,7 @@ fn told_to_terminate_it_gives_the_terminal_back_and_keeps_the_gate() {
     place.assert_sound();
 
     let terminal = place.console(WIDE);
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     terminal.wait_for("ticket.delete");
     place.assert_undecided();
 }

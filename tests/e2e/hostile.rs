@@ -63,7 +63,7 @@ fn hostile_text_is_written_out_and_never_obeyed() {
     let place = Place::new("gates.yaml");
     let mut terminal = place.demo(&script(&agent, params), WIDE);
     terminal.wait_until("the queue in its frame", |view| {
-        view.shows("> c-1 ") && panes_are_whole(view, 2..35)
+        view.shows("> [ ]  c-1 ") && panes_are_whole(view, 2..35)
     });
     open(&mut terminal);
     assert_nothing_planted(&terminal);
@@ -83,7 +83,7 @@ fn hostile_text_is_written_out_and_never_obeyed() {
     terminal.wait_for("seen 100 %");
     terminal.wait_for("hidden");
     terminal.esc();
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     terminal.keys("2");
     terminal.wait_until("the sessions in their frame", |view| {
         view.shows(" Sessions ") && panes_are_whole(view, 3..35)
@@ -93,7 +93,7 @@ fn hostile_text_is_written_out_and_never_obeyed() {
         view.shows("action_attempted") && panes_are_whole(view, 3..35)
     });
     terminal.keys("1");
-    terminal.wait_for("> c-1 ");
+    terminal.wait_for("> [ ]  c-1 ");
     leave(&mut terminal);
     terminal.assert_restored();
 

@@ -44,7 +44,7 @@ fn keys_are_dropped_for_a_moment_after_the_dialog_was_shown() {
         let dropped = first_field_is_empty(&terminal.text());
         terminal.backspace(1);
         terminal.esc();
-        terminal.wait_for("> c-1 ");
+        terminal.wait_for("> [ ]  c-1 ");
         dropped
     });
     assert!(dropped, "every key counted");

@@ -60,7 +60,7 @@ impl Place {
     /// The console with one simulated agent that asks to delete two tickets, at the held request.
     pub(crate) fn held_delete(&self) -> Terminal {
         let terminal = self.demo(&delete_script(), WIDE);
-        terminal.wait_for("> c-1 ");
+        terminal.wait_for("> [ ]  c-1 ");
         terminal
     }
 

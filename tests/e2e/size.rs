@@ -34,7 +34,7 @@ fn a_small_terminal_says_so_and_takes_no_keys() {
     });
     terminal.resize(WIDE);
     terminal.wait_until("the queue in its frame", |view| {
-        view.shows("> c-1 ") && view.shows("Held requests") && is_framed(view, 2)
+        view.shows("> [ ]  c-1 ") && view.shows("Held requests") && is_framed(view, 2)
     });
     place.assert_undecided();
     open(&mut terminal);
