@@ -20,10 +20,26 @@ fn all_but(keys: &str) -> String {
         .collect()
 }
 
-/// Types every letter and digit wherever the queue and the record take keys.
+/// Types every letter and digit wherever the queue, the Atlases and the record take keys.
 fn type_all_over_the_queue(terminal: &mut Terminal) {
-    terminal.keys(&all_but("dq2"));
+    terminal.keys(&all_but("dq24x"));
     catch_up(terminal);
+    terminal.keys("x");
+    terminal.wait_for("Why: c-1");
+    terminal.keys(&all_but("x"));
+    terminal.esc();
+    terminal.wait_without("Why: c-1");
+    terminal.keys("4");
+    terminal.wait_for(" Evaluations");
+    terminal.keys(&all_but("q12xi"));
+    catch_up(terminal);
+    terminal.keys("i");
+    terminal.wait_for(" What if ");
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.esc();
+    terminal.wait_without(" What if ");
+    terminal.keys("1");
+    terminal.wait_for("> c-1 ");
     terminal.keys("q");
     terminal.wait_for("Leave the console");
     terminal.keys(LETTERS_AND_DIGITS);
