@@ -20,9 +20,9 @@ fn all_but(keys: &str) -> String {
         .collect()
 }
 
-/// Types every letter and digit wherever the queue and the record take keys.
+/// Types every letter and digit wherever the queue, the Atlases and the record take keys.
 fn type_all_over_the_queue(terminal: &mut Terminal) {
-    terminal.keys(&all_but("dq2ft"));
+    terminal.keys(&all_but("dq24xft"));
     catch_up(terminal);
     terminal.keys("f");
     terminal.wait_for("filter> ");
@@ -31,7 +31,23 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.esc();
     terminal.wait_without("filter> ");
     terminal.keys("t");
-    terminal.wait_for(" Sessions");
+    terminal.wait_for(" Spans ");
+    terminal.keys("1");
+    terminal.wait_for("> [ ]  c-1 ");
+    terminal.keys("x");
+    terminal.wait_for("Why: c-1");
+    terminal.keys(&all_but("x"));
+    terminal.esc();
+    terminal.wait_without("Why: c-1");
+    terminal.keys("4");
+    terminal.wait_for(" Evaluations");
+    terminal.keys(&all_but("q12xi"));
+    catch_up(terminal);
+    terminal.keys("i");
+    terminal.wait_for(" What if ");
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.esc();
+    terminal.wait_without(" What if ");
     terminal.keys("1");
     terminal.wait_for("> [ ]  c-1 ");
     terminal.keys("q");
@@ -44,9 +60,9 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.wait_for(" live ");
     terminal.keys(&all_but("q1"));
     // One of them opened a line that took the rest.
-    terminal.wait_for("export to>");
+    terminal.wait_for("filter> ");
     terminal.esc();
-    terminal.wait_without("export to>");
+    terminal.wait_without("filter> ");
     catch_up(terminal);
     terminal.keys("1");
     terminal.wait_for("> [ ]  c-1 ");
