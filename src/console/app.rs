@@ -15,8 +15,6 @@ use self::command::Known;
 use super::chrome;
 use super::dialog::gate::{Draft, Entry, GateDialog};
 use super::dialog::help::HelpDialog;
-use super::dialog::palette::PaletteDialog;
-use super::dialog::quit::QuitDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::layer::{Change, Handled, Layer, Repaint};
 use super::request::{Message, Mouse, Purpose, Request};
@@ -29,6 +27,7 @@ use crate::base::id::GateId;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, Snapshot};
 
+mod act;
 mod aside;
 mod atlas;
 mod command;
@@ -230,96 +229,6 @@ impl App {
             }
         }
         requests
-    }
-
-    fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
-        match action {
-            Action::ShowQueue => return self.show(Tab::Queue, now),
-            Action::ShowTrace => return self.show(Tab::Trace, now),
-            Action::ShowAtlas => return self.show(Tab::Atlas, now),
-            Action::Explain => return self.explain(),
-            Action::WhatIf => return self.what_if(""),
-            Action::Help => {
-                let help = HelpDialog::new(self.tab.scope());
-                self.layers.push(Layer::Help(help));
-            }
-            Action::Quit => return self.quit(),
-            Action::Open if self.tab == Tab::Queue => return self.open(Entry::Answer),
-            Action::Deny => return self.open(Entry::Deny),
-            Action::Restore => self.bring_back(),
-            Action::Cancel => return self.cancel(now),
-            Action::Redraw => return vec![Request::Redraw],
-            Action::Suspend => return vec![Request::Suspend],
-            Action::Merge => self.queue.merge(),
-            Action::Queue(key) => return self.act_queue(key),
-            Action::Palette => {
-                let palette = PaletteDialog::new(self.tab.scope());
-                self.layers.push(Layer::Palette(palette));
-            }
-            Action::Mouse => return self.toggle_mouse(),
-            Action::Back if self.tab == Tab::Queue => self.queue.back(),
-            Action::Up
-            | Action::Down
-            | Action::First
-            | Action::Last
-            | Action::PageUp
-            | Action::PageDown
-                if self.tab == Tab::Queue =>
-            {
-                if let Some(motion) = action.motion() {
-                    self.queue.go(motion);
-                }
-                return self.ask_last();
-            }
-            Action::Back
-            | Action::Up
-            | Action::Down
-            | Action::First
-            | Action::Last
-            | Action::PageUp
-            | Action::PageDown
-            | Action::Next
-            | Action::Previous
-            | Action::Open
-            | Action::Verify
-            | Action::Reload
-            | Action::Review
-            | Action::SwitchPane
-            | Action::Choose
-            | Action::Undo
-            | Action::Redo
-            | Action::EditOutside
-            | Action::Skeleton
-            | Action::Minimise
-            | Action::SearchRequest
-            | Action::NextMatch
-            | Action::PreviousMatch
-            | Action::Browse(_)
-            | Action::NextProblem
-            | Action::PreviousProblem
-            | Action::NextSession
-            | Action::PreviousSession
-            | Action::Press => match self.tab {
-                Tab::Queue => {
-                    if let Some(motion) = action.motion() {
-                        self.queue.go(motion);
-                    }
-                }
-                Tab::Trace => return self.trace.act(action, now),
-                Tab::Atlas => return self.atlases.act(action, &self.snapshot, now),
-            },
-        }
-        Vec::new()
-    }
-
-    /// Leaves, or asks first.
-    fn quit(&mut self) -> Vec<Request> {
-        let held = self.snapshot.held.len();
-        if held == 0 {
-            return vec![Request::Quit];
-        }
-        self.layers.push(Layer::Quit(QuitDialog::new(held)));
-        Vec::new()
     }
 
     fn open(&mut self, entry: Entry) -> Vec<Request> {
