@@ -229,10 +229,21 @@ pub(super) fn ordinary(bytes: &[u8]) -> Option<Run> {
         }
         length += 16;
     }
-    let is_special = |byte: &u8| *byte < 0x20 || matches!(byte, b'"' | b'\\');
-    length += rest.iter().position(is_special)?;
-    let ascii = all & HIGH == 0 && rest.is_ascii();
-    Some(Run { length, ascii })
+    // What is left over is filled up with blanks, which stand for themselves.
+    for left in rest.chunks(8) {
+        let mut word = [b' '; 8];
+        word.get_mut(..left.len())?.copy_from_slice(left);
+        let word = u64::from_le_bytes(word);
+        all |= word;
+        let found = special(word);
+        if found != 0 {
+            length += found.trailing_zeros() as usize / 8;
+            let ascii = all & HIGH == 0;
+            return Some(Run { length, ascii });
+        }
+        length += 8;
+    }
+    None
 }
 
 /// Every byte is 1, and every byte has its highest bit alone.
