@@ -31,6 +31,22 @@ struct Rule {
     texts: Vec<(&'static str, String)>,
 }
 
+/// The lines of an account, or why there is none.
+pub(crate) fn told(
+    told: &Result<Box<Account>, String>,
+    cells: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
+    match told {
+        Ok(account) => lines(account, cells, look),
+        Err(what) => {
+            let rows = wrap(&one_line(what), cells).into_iter();
+            rows.map(|row| Line::styled(row, look.style(Meaning::Error)))
+                .collect()
+        }
+    }
+}
+
 /// The lines of an account, no wider than `cells`.
 pub(crate) fn lines(account: &Account, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut lines = head(account, cells, look);

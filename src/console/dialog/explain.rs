@@ -82,13 +82,7 @@ impl ExplainDialog {
         }
         for told in &self.told {
             lines.push(Line::default());
-            match told {
-                Ok(account) => lines.extend(evidence::lines(account, cells, look)),
-                Err(what) => {
-                    let rows = wrap(&one_line(what), cells).into_iter();
-                    lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Error))));
-                }
-            }
+            lines.extend(evidence::told(told, cells, look));
         }
         self.lines = lines;
         self.top = self.top.min(self.most());

@@ -18,7 +18,6 @@ use super::super::request::{Request, Ticket};
 use super::super::theme::{Look, Meaning};
 use super::gate::text::{edit, edit_line, editor, numbered, paste, paste_line, replace, text_of};
 use crate::base::id::SessionId;
-use crate::base::text::one_line;
 use crate::engine::explain::{Account, Asker, Imagined, Question};
 use crate::runtime::snapshot::SessionSummary;
 
@@ -293,13 +292,7 @@ impl WhatIfDialog {
             if at > 0 {
                 lines.push(Line::default());
             }
-            match told {
-                Ok(account) => lines.extend(evidence::lines(account, cells, look)),
-                Err(what) => {
-                    let rows = wrap(&one_line(what), cells).into_iter();
-                    lines.extend(rows.map(|row| Line::styled(row, look.style(Meaning::Error))));
-                }
-            }
+            lines.extend(evidence::told(told, cells, look));
         }
         self.lines = lines;
         self.top = self.top.min(self.most());
