@@ -17,6 +17,7 @@
 //! | [`base`] | time, identifiers, digests, canonical JSON, wildcard patterns, limits |
 //! | [`atlas`] | the steward's manifest, from text to a proven [`atlas::Atlas`], and every problem with its place |
 //! | [`engine`] | decisions: `(state, command, now) -> effects`; no I/O, no clock, no dice |
+//! | [`memento`] | what a conversation has come to: turns, the breakpoint decision, the peak guardrail |
 //! | [`trace`] | event types, the hash chain, the log and its heads, verification, replay, comparison, exports |
 //! | [`store`] | where record, state, signed heads and Atlases are kept: SQLite, and for tests a journal on a disk that fails |
 //! | [`runtime`] | the one actor that carries effects out and seals the log; a way in for agents, another for the operator; upkeep of the record |
@@ -24,8 +25,8 @@
 //! | [`console`] | the terminal: screens, dialogs, keys, colours |
 //! | [`cli`] | the command line |
 //!
-//! Rooms name only what lies below them: `cli -> console | gateway -> runtime -> engine -> atlas ->
-//! base` and `runtime -> store -> trace -> base`. A test reads the sources and holds this.
+//! Rooms name only what lies below them: `cli -> console | gateway -> runtime -> memento | engine -> atlas
+//! -> base` and `runtime -> store -> trace -> base`. A test reads the sources and holds this.
 //!
 //! # Invariants
 //!
@@ -66,6 +67,7 @@ pub mod cli;
 pub mod console;
 pub mod engine;
 pub mod gateway;
+pub mod memento;
 pub mod runtime;
 pub mod store;
 pub mod trace;

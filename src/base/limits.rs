@@ -202,3 +202,30 @@ pub const HEAD_FILE_TIME: Duration = Duration::from_secs(5);
 /// Most bytes that are handed to the terminal's clipboard. As base64 that is just below the 100,000
 /// characters at which common terminals stop listening.
 pub const MAX_COPY_BYTES: usize = 72 * 1024;
+
+/// Longest name of a memento, a thread or a message that others gave.
+pub const MAX_MEMENTO_NAME: usize = 256;
+
+/// Largest memento or turn. A message is the largest part; a prompt with a whole file in it has some 100 KiB.
+pub const MAX_MEMENTO_BYTES: usize = 4 * 1024 * 1024;
+
+/// Most signals of a turn, as the contract of mementos has it.
+pub const MAX_SIGNALS: usize = 8;
+
+/// Most points of affect in a memento, as its contract has it.
+pub const MAX_AFFECT_POINTS: usize = 5;
+
+/// How long a point of affect counts.
+pub const AFFECT_WINDOW: Duration = Duration::from_mins(30);
+
+/// Most items in each list of a proposed summary.
+pub const MAX_SHAPE_ITEMS: usize = 6;
+
+/// Mementos of a thread that are kept beside the newest, to be named by later turns.
+pub const MAX_MEMENTOS: usize = 8;
+
+/// Proposals of a thread that are kept while its summary is frozen: the newest is what people look at.
+pub const MAX_HELD_BACK: usize = 8;
+
+/// Turns of a thread that are kept for its screen; TRACE has all of them.
+pub const MAX_TURNS: usize = 64;

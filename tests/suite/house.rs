@@ -7,19 +7,29 @@ use super::support::{files, root};
 
 /// What each room may name. Never sideways, never up: gateway and console do not know each other, the
 /// engine and the Atlas know nothing that touches a disk or a screen.
-const MAY_NAME: [(&str, &[&str]); 9] = [
+const MAY_NAME: [(&str, &[&str]); 10] = [
     ("base", &[]),
     ("atlas", &["base"]),
     ("trace", &["base"]),
     ("engine", &["atlas", "trace", "base"]),
+    ("memento", &["base"]),
     ("store", &["trace", "base"]),
-    ("runtime", &["store", "engine", "atlas", "trace", "base"]),
-    ("gateway", &["runtime", "engine", "atlas", "trace", "base"]),
-    ("console", &["runtime", "engine", "atlas", "trace", "base"]),
+    (
+        "runtime",
+        &["store", "memento", "engine", "atlas", "trace", "base"],
+    ),
+    (
+        "gateway",
+        &["runtime", "memento", "engine", "atlas", "trace", "base"],
+    ),
+    (
+        "console",
+        &["runtime", "memento", "engine", "atlas", "trace", "base"],
+    ),
     (
         "cli",
         &[
-            "console", "gateway", "runtime", "store", "engine", "atlas", "trace", "base",
+            "console", "gateway", "runtime", "store", "memento", "engine", "atlas", "trace", "base",
         ],
     ),
 ];

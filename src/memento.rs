@@ -1,0 +1,43 @@
+//! What a conversation has come to, kept short, and when that may change.
+//!
+//! A thread's memento says where the conversation is going (its arc), what is active and parked, what was
+//! decided and what comes next, and how heated it is. Every turn of the conversation is classified
+//! ([`decide`]): it must, should or need not change the memento. While the conversation is at its peak, only
+//! what must change it does ([`Freeze`]); what a model proposed meanwhile is held back and kept.
+//!
+//! Pure: time and identifiers are handed in, nothing is read or written. [`Thread::take`] is the whole way of a
+//! turn.
+
+mod ack;
+mod affect;
+mod baseline;
+mod contract;
+mod decision;
+mod freeze;
+mod shape;
+mod signal;
+mod text;
+mod thread;
+mod turn;
+
+pub use ack::is_ack_only;
+pub use affect::{
+    Affect, Confidence, Intensity, Phase, Point, PointSource, Rollup, rollup, within_window,
+};
+pub use baseline::{Baseline, BaselineSource};
+pub use contract::{
+    MEMENTO_VERSION, MementoError, SignalItem, SignalSource, Signals, Summarised, ThreadMemento,
+    Version,
+};
+pub use decision::{Decided, Decision, Inputs, Rule, decide};
+pub use freeze::Freeze;
+pub use shape::{Change, Shape, Side};
+pub use signal::{Category, SignalKind};
+pub use text::{Datetime, Name, Text};
+pub use thread::{Given, HeldBack, Named, ThawedBy, Thread, Turned};
+pub use turn::{
+    AffectSignal, Author, Kept, Outcome, Pressure, Refusal, Summary, Turn, TurnContext, TurnOptions,
+};
+
+#[cfg(test)]
+mod tests;

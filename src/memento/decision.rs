@@ -1,0 +1,157 @@
+//! Whether a turn must, should or need not change the memento.
+
+use serde::{Deserialize, Serialize};
+
+use super::ack::is_ack_only;
+use super::signal::{Category, SignalKind};
+
+/// What a turn is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Decision {
+    /// The summary has to follow it, even at the peak.
+    Must,
+    /// The summary follows it, unless the peak guardrail holds it back.
+    Should,
+    /// It only acknowledges: the summary stays as it is.
+    Skip,
+}
+
+impl Decision {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Must, Self::Should, Self::Skip];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Must => "must",
+            Self::Should => "should",
+            Self::Skip => "skip",
+        }
+    }
+
+    /// What it means, for people.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Self::Must => "a point of decision: the summary is updated, even at the peak",
+            Self::Should => "an ordinary turn: the summary is updated, unless it is at the peak",
+            Self::Skip => "only an acknowledgment: the summary stays as it is",
+        }
+    }
+}
+
+/// What a decision goes by.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inputs<'a> {
+    /// The message.
+    pub message: &'a str,
+    /// The signals that came with it.
+    pub signals: &'a [SignalKind],
+    /// Whether the agent's context window is nearly full.
+    pub context_pressure: bool,
+    /// Whether somebody says that the conversation drifts.
+    pub drift_risk: bool,
+    /// Whether the memento was edited since the turn before.
+    pub summary_changed: bool,
+}
+
+/// The rule that decided. The first that fits does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Rule {
+    /// The memento was edited.
+    SummaryChanged,
+    /// A signal of those that must change it.
+    MustSignal,
+    /// A signal of those that should.
+    ShouldSignal,
+    /// The context window is nearly full, or the conversation drifts.
+    PressureOrDrift,
+    /// It only acknowledges.
+    Acknowledgment,
+    /// Nothing else fits.
+    Default,
+}
+
+impl Rule {
+    /// All of them, in the order in which they are tried.
+    pub const ALL: [Self; 6] = [
+        Self::SummaryChanged,
+        Self::MustSignal,
+        Self::ShouldSignal,
+        Self::PressureOrDrift,
+        Self::Acknowledgment,
+        Self::Default,
+    ];
+
+    /// Its number, from 1.
+    #[must_use]
+    pub fn number(self) -> u8 {
+        match self {
+            Self::SummaryChanged => 1,
+            Self::MustSignal => 2,
+            Self::ShouldSignal => 3,
+            Self::PressureOrDrift => 4,
+            Self::Acknowledgment => 5,
+            Self::Default => 6,
+        }
+    }
+
+    /// What it says, for people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::SummaryChanged => "the memento was edited since the turn before",
+            Self::MustSignal => "a signal in the MUST set",
+            Self::ShouldSignal => "a signal in the SHOULD set",
+            Self::PressureOrDrift => "context pressure or drift risk",
+            Self::Acknowledgment => "only an acknowledgment",
+            Self::Default => "no other rule fits",
+        }
+    }
+
+    /// What it decides.
+    #[must_use]
+    pub fn decision(self) -> Decision {
+        match self {
+            Self::SummaryChanged | Self::MustSignal => Decision::Must,
+            Self::ShouldSignal | Self::PressureOrDrift | Self::Default => Decision::Should,
+            Self::Acknowledgment => Decision::Skip,
+        }
+    }
+
+    fn fits(self, inputs: &Inputs<'_>) -> bool {
+        let any = |category| inputs.signals.iter().any(|it| it.category() == category);
+        match self {
+            Self::SummaryChanged => inputs.summary_changed,
+            Self::MustSignal => any(Category::Must),
+            Self::ShouldSignal => any(Category::Should),
+            Self::PressureOrDrift => inputs.context_pressure || inputs.drift_risk,
+            Self::Acknowledgment => any(Category::Skip) || is_ack_only(inputs.message),
+            Self::Default => true,
+        }
+    }
+}
+
+/// A decision and the rule it goes by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Decided {
+    /// What the turn is worth.
+    pub decision: Decision,
+    /// Why.
+    pub rule: Rule,
+}
+
+/// Classifies a turn.
+#[must_use]
+pub fn decide(inputs: &Inputs<'_>) -> Decided {
+    let fitting = Rule::ALL.into_iter().find(|rule| rule.fits(inputs));
+    let rule = fitting.unwrap_or(Rule::Default);
+    Decided {
+        decision: rule.decision(),
+        rule,
+    }
+}

@@ -1,0 +1,222 @@
+use super::*;
+
+fn refused(memento: &Value) -> String {
+    ThreadMemento::from_value(memento).unwrap_err().to_string()
+}
+
+/// A memento in which `path` is `value`; without a value, in which it is not.
+fn with(path: &str, value: Option<Value>) -> Value {
+    let mut memento = full();
+    let (above, last) = path.rsplit_once('/').unwrap();
+    let place = memento.pointer_mut(above).unwrap();
+    match (place, value) {
+        (Value::Object(fields), Some(value)) => drop(fields.insert(last.to_owned(), value)),
+        (Value::Object(fields), None) => drop(fields.remove(last).unwrap()),
+        (Value::Array(items), Some(value)) => items[last.parse::<usize>().unwrap()] = value,
+        (other, _) => panic!("{other}"),
+    }
+    memento
+}
+
+/// A memento that has everything there can be.
+fn full() -> Value {
+    let mut memento = heated("rising", "med");
+    memento["affect"]["points"] = json!([{
+        "endMessageId": "m-0", "label": "tense", "intensity": 0.5, "confidence": "low",
+        "source": "device_hint"
+    }]);
+    memento["signals"] = json!({"updatedAt": "2026-01-31T23:59:59Z", "items": [{
+        "endMessageId": "m-0", "kind": "pivot", "confidence": "med", "source": "server",
+        "summary": "x".repeat(180)
+    }]});
+    memento
+}
+
+#[test]
+fn a_memento_is_read_and_written_as_it_is() {
+    for memento in [memento(), full()] {
+        let read = ThreadMemento::from_value(&memento).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), memento);
+    }
+}
+
+// covers D12, D13
+#[test]
+fn signals_default_to_none_and_are_eight_at_the_most() {
+    let without = with("/signals/items", None);
+    let read = ThreadMemento::from_value(&without).unwrap();
+    assert!(read.signals.unwrap().items.is_empty());
+    let item = full()["signals"]["items"][0].clone();
+    let eight = with("/signals/items", Some(json!(vec![item.clone(); 8])));
+    assert!(ThreadMemento::from_value(&eight).is_ok());
+    let nine = with("/signals/items", Some(json!(vec![item; 9])));
+    assert!(refused(&nine).starts_with("signals.items: 9 signals are more than 8"));
+}
+
+fn holds_to(table: &[(&str, Option<Value>, &str)]) {
+    for (path, value, wanted) in table {
+        let refused = refused(&with(path, value.clone()));
+        assert!(refused.starts_with(wanted), "{path}: {refused}");
+    }
+}
+
+fn long(length: usize) -> Value {
+    json!("x".repeat(length))
+}
+
+#[rustfmt::skip]
+#[test]
+fn what_breaks_the_contract_is_refused_with_its_place() {
+    holds_to(&[
+        ("/mementoId", Some(json!("")), "mementoId: is empty"),
+        ("/threadId", Some(json!(7)), "threadId: invalid type: integer `7`"),
+        ("/createdTs", Some(json!("yesterday")), "createdTs: is no time"),
+        ("/createdTs", Some(json!("2026-01-31T23:59:59+01:00")), "createdTs: is no time"),
+        ("/createdTs", Some(json!("2026-02-30T23:59:59Z")), "createdTs: is no time"),
+        ("/version", Some(json!("memento-v0.1")), "version: `memento-v0.1` is not `memento-v0.2`"),
+        ("/arc", Some(long(201)), "arc: has 201 characters, and may have 200"),
+        ("/arc", Some(json!("")), "arc: is empty"),
+        ("/arc", None, "memento: missing field `arc`"),
+        ("/next/0", Some(long(201)), "next[0]: has 201 characters"),
+        ("/extra", Some(json!(1)), "extra: unknown field `extra`"),
+    ]);
+}
+
+#[rustfmt::skip]
+#[test]
+fn what_breaks_the_contract_of_affect_is_refused_with_its_place() {
+    let six = vec![full()["affect"]["points"][0].clone(); 6];
+    holds_to(&[
+        ("/affect", None, "memento: missing field `affect`"),
+        ("/affect/mood", Some(json!(1)), "affect.mood: unknown field `mood`"),
+        ("/affect/points", Some(json!(six)), "affect.points: 6 points are more than 5"),
+        ("/affect/points/0/intensity", Some(json!(1.01)), "affect.points[0].intensity: 1.01 is not"),
+        ("/affect/points/0/intensity", Some(json!(-0.1)), "affect.points[0].intensity: -0.1 is not"),
+        ("/affect/points/0/label", Some(long(65)), "affect.points[0].label: has 65 characters"),
+        ("/affect/points/0/source", Some(json!("user")), "affect.points[0].source: unknown variant"),
+        ("/affect/rollup/phase", Some(json!("calm")), "affect.rollup.phase: unknown variant `calm`"),
+        ("/affect/rollup/extra", Some(json!(1)), "affect.rollup.extra: unknown field"),
+    ]);
+}
+
+#[rustfmt::skip]
+#[test]
+fn what_breaks_the_contract_of_signals_is_refused_with_its_place() {
+    holds_to(&[
+        ("/signals/extra", Some(json!(1)), "signals.extra: unknown field"),
+        ("/signals/updatedAt", None, "signals: missing field `updatedAt`"),
+        ("/signals/items/0/extra", Some(json!(1)), "signals.items[0].extra: unknown field"),
+        ("/signals/items/0/endMessageId", Some(json!("")), "signals.items[0].endMessageId: is empty"),
+        ("/signals/items/0/kind", Some(json!("mood")), "signals.items[0].kind: unknown variant"),
+        ("/signals/items/0/source", Some(json!("user")), "signals.items[0].source: unknown variant"),
+        ("/signals/items/0/confidence", Some(json!("sure")), "signals.items[0].confidence: unknown"),
+        ("/signals/items/0/summary", Some(long(181)), "signals.items[0].summary: has 181 characters"),
+    ]);
+}
+
+#[test]
+fn what_is_no_json_or_too_much_is_refused() {
+    let refused = |text: &[u8]| ThreadMemento::read(text).unwrap_err().to_string();
+    assert!(refused(b"").starts_with("memento: EOF"));
+    assert!(refused(b"\xff").starts_with("memento: "));
+    let twice = format!("{} {{}}", memento());
+    assert!(refused(twice.as_bytes()).starts_with("memento: trailing"));
+    let deep = "{\"arc\":".repeat(100_000);
+    assert!(refused(deep.as_bytes()).starts_with("arc: invalid type"));
+    let deep = format!("{{\"extra\":{}", "[".repeat(100_000));
+    assert!(refused(deep.as_bytes()).starts_with("extra: unknown field"));
+    let large = " ".repeat(crate::base::limits::MAX_MEMENTO_BYTES + 1);
+    assert!(refused(large.as_bytes()).contains("bytes are more than"));
+    let double = memento().to_string().replacen('{', "{\"arc\":\"x\",", 1);
+    assert!(refused(double.as_bytes()).contains("duplicate field `arc`"));
+}
+
+#[test]
+fn a_list_of_fields_is_no_object() {
+    let points = json!([["m-0", "tense", 0.5, "low", "model"]]);
+    for (path, value, wanted) in [
+        ("/affect/points", points, "points: is a list, and no object"),
+        (
+            "/affect/rollup",
+            json!(["peak", "high", "2026-01-31T23:59:59Z"]),
+            "rollup: is a list",
+        ),
+    ] {
+        let refused = refused(&with(path, Some(value)));
+        assert!(refused.starts_with(wanted), "{refused}");
+    }
+    let values: Vec<_> = [
+        "mementoId",
+        "threadId",
+        "createdTs",
+        "version",
+        "arc",
+        "active",
+        "parked",
+        "decisions",
+        "next",
+        "affect",
+    ]
+    .map(|field| memento()[field].clone())
+    .to_vec();
+    let list = Value::Array(values).to_string();
+    let refused = ThreadMemento::read(list.as_bytes())
+        .unwrap_err()
+        .to_string();
+    assert!(refused.starts_with("memento: is a list"), "{refused}");
+}
+
+#[test]
+fn a_proposal_is_short() {
+    let place = |value: &Value| Shape::proposed(value).unwrap_err().to_string();
+    assert!(Shape::proposed(&proposal()).is_ok());
+    assert!(Shape::proposed(&json!({"arc": "x"})).is_ok());
+    let table = [
+        (json!({"arc": "x".repeat(201)}), "arc: has 201"),
+        (json!({}), "shape: missing field `arc`"),
+        (
+            json!({"arc": "x", "next": vec!["y"; 7]}),
+            "next: 7 items are more than 6",
+        ),
+        (
+            json!({"arc": "x", "next": ["y".repeat(161)]}),
+            "next[0]: has 161",
+        ),
+        (json!({"arc": "x", "mood": 1}), "mood: unknown field"),
+        (json!("purge"), "shape: invalid type"),
+    ];
+    for (value, wanted) in table {
+        assert!(place(&value).starts_with(wanted), "{}", place(&value));
+    }
+}
+
+#[test]
+fn shapes_differ_by_lines() {
+    let kept = ThreadMemento::from_value(&memento()).unwrap().shape();
+    let proposed = Shape::proposed(&proposal()).unwrap();
+    let changes = kept.changes(&proposed);
+    let lines: Vec<_> = changes
+        .iter()
+        .map(|it| {
+            let side = match it.side {
+                Side::Kept => '-',
+                Side::Proposed => '+',
+            };
+            format!("{side} {} {}", it.part, it.text)
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "- arc dedupe tickets",
+            "+ arc purge all",
+            "- active delete 4411",
+            "+ active a",
+            "- parked report format",
+            "- decisions keep 4398",
+            "- next dry run",
+            "+ next delete 190",
+        ]
+    );
+    assert!(kept.changes(&kept).is_empty());
+}
