@@ -20,6 +20,7 @@ mod error;
 mod exit;
 mod paths;
 mod queue;
+mod reconstruct;
 mod run;
 mod settings;
 mod trace;
@@ -59,6 +60,7 @@ fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Demo(demo)) => console::demo(&settings, &demo),
         Some(Command::Run(scenario)) => run::run(&scenario),
         Some(Command::Queue(queue)) => queue::queue(&settings, &queue),
+        Some(Command::Reconstruct(file)) => reconstruct::reconstruct(&file),
         Some(Command::Trace { command }) => match command {
             TraceCommand::List(list) => trace::list(&settings, &list),
             TraceCommand::Show(show) => trace::show(&settings, &show),

@@ -18,6 +18,7 @@
 //! | [`atlas`] | the steward's manifest, from text to a proven [`atlas::Atlas`], and every problem with its place |
 //! | [`engine`] | decisions: `(state, command, now) -> effects`; no I/O, no clock, no dice |
 //! | [`memento`] | what a conversation has come to: turns, the breakpoint decision, the peak guardrail |
+//! | [`reconstruct`] | snapshot files: four phases to a text that a conversation goes on with, and writing one |
 //! | [`trace`] | event types, the hash chain, the log and its heads, verification, replay, comparison, exports |
 //! | [`store`] | where record, state, signed heads and Atlases are kept: SQLite, and for tests a journal on a disk that fails |
 //! | [`runtime`] | the one actor that carries effects out and seals the log; a way in for agents, another for the operator; upkeep of the record |
@@ -25,8 +26,8 @@
 //! | [`console`] | the terminal: screens, dialogs, keys, colours |
 //! | [`cli`] | the command line |
 //!
-//! Rooms name only what lies below them: `cli -> console | gateway -> runtime -> memento | engine -> atlas
-//! -> base` and `runtime -> store -> trace -> base`. A test reads the sources and holds this.
+//! Rooms name only what lies below them: `cli -> console | gateway -> runtime -> memento | reconstruct | engine
+//! -> atlas -> base` and `runtime -> store -> trace -> base`. A test reads the sources and holds this.
 //!
 //! # Invariants
 //!
@@ -68,6 +69,7 @@ pub mod console;
 pub mod engine;
 pub mod gateway;
 pub mod memento;
+pub mod reconstruct;
 pub mod runtime;
 pub mod store;
 pub mod trace;

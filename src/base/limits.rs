@@ -229,3 +229,9 @@ pub const MAX_HELD_BACK: usize = 8;
 
 /// Turns of a thread that are kept for its screen; TRACE has all of them.
 pub const MAX_TURNS: usize = 64;
+
+/// Largest snapshot file. Long conversations come to some 100 KiB.
+pub const MAX_SNAPSHOT_BYTES: usize = 8 * 1024 * 1024;
+
+/// Most entries of each list of a snapshot file: nobody begins with more.
+pub const MAX_SNAPSHOT_ITEMS: usize = 200;

@@ -6,8 +6,10 @@ use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum}
 
 use crate::console::Theme;
 
+mod reconstruct;
 mod trace;
 
+pub(super) use reconstruct::*;
 pub(super) use trace::*;
 
 /// A terminal governance console for AI agents.
@@ -119,6 +121,9 @@ pub(super) enum Command {
     },
     /// List the requests that are held, or show one of them whole
     Queue(Queue),
+    /// Take a saved conversation through the reconstruction protocol: the text that the next agent
+    /// begins with
+    Reconstruct(Reconstruct),
     /// Check an Atlas, or ask what it would do
     Atlas {
         #[command(subcommand)]

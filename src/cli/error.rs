@@ -8,6 +8,7 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
+use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
 use crate::runtime::upkeep::UpkeepError;
 use crate::store::StoreError;
@@ -69,6 +70,12 @@ pub(super) enum Failure {
     Script(PathBuf, serde_json::Error),
     #[error("`{}` is there already", .0.display())]
     Exists(PathBuf),
+    #[error("`{}` cannot be reconstructed from: {}", .0.display(), .1)]
+    Snapshot(PathBuf, SnapshotError),
+    #[error("the file names no artifact `{0}`: {known}", known = names(.1))]
+    NoArtifact(String, Vec<String>),
+    #[error("an artifact is kept beside its snapshot file, and `{}` is elsewhere", .0.display())]
+    ArtifactPath(PathBuf),
     #[error("no request `{0}` is held")]
     NoGate(String),
     #[error(transparent)]
@@ -109,6 +116,14 @@ pub(super) enum Failure {
     Console(#[from] ConsoleError),
     #[error("cannot start: {0}")]
     Tokio(io::Error),
+}
+
+/// Names that there are, for a message.
+fn names(names: &[String]) -> String {
+    match names {
+        [] => "it names none".to_owned(),
+        some => format!("there is {}", some.join(", ")),
+    }
 }
 
 const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra trace list, cra trace show, cra trace verify, cra trace \
@@ -173,6 +188,9 @@ impl Failure {
             | Self::Write(..)
             | Self::Script(..)
             | Self::Exists(_)
+            | Self::Snapshot(..)
+            | Self::NoArtifact(..)
+            | Self::ArtifactPath(_)
             | Self::NoGate(_)
             | Self::Kept(_)
             | Self::NoScenario(_)
@@ -225,6 +243,11 @@ impl Failure {
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
             Self::Exists(_) => Some("nothing was changed; name another file"),
             Self::NoGate(_) => Some("cra queue lists what is held"),
+            Self::Snapshot(_, error) => Some(error.help()),
+            Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
+            Self::ArtifactPath(_) => {
+                Some("nothing was read; open it yourself if you trust the file")
+            }
             Self::Kept(_) => Some("cra trace verify says whether the record holds"),
             Self::NoScenario(_) => Some(
                 "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one",

@@ -7,29 +7,63 @@ use super::support::{files, root};
 
 /// What each room may name. Never sideways, never up: gateway and console do not know each other, the
 /// engine and the Atlas know nothing that touches a disk or a screen.
-const MAY_NAME: [(&str, &[&str]); 10] = [
+const MAY_NAME: [(&str, &[&str]); 11] = [
     ("base", &[]),
     ("atlas", &["base"]),
     ("trace", &["base"]),
     ("engine", &["atlas", "trace", "base"]),
     ("memento", &["base"]),
+    ("reconstruct", &["base"]),
     ("store", &["trace", "base"]),
     (
         "runtime",
-        &["store", "memento", "engine", "atlas", "trace", "base"],
+        &[
+            "store",
+            "memento",
+            "reconstruct",
+            "engine",
+            "atlas",
+            "trace",
+            "base",
+        ],
     ),
     (
         "gateway",
-        &["runtime", "memento", "engine", "atlas", "trace", "base"],
+        &[
+            "runtime",
+            "memento",
+            "reconstruct",
+            "engine",
+            "atlas",
+            "trace",
+            "base",
+        ],
     ),
     (
         "console",
-        &["runtime", "memento", "engine", "atlas", "trace", "base"],
+        &[
+            "runtime",
+            "memento",
+            "reconstruct",
+            "engine",
+            "atlas",
+            "trace",
+            "base",
+        ],
     ),
     (
         "cli",
         &[
-            "console", "gateway", "runtime", "store", "memento", "engine", "atlas", "trace", "base",
+            "console",
+            "gateway",
+            "runtime",
+            "store",
+            "memento",
+            "reconstruct",
+            "engine",
+            "atlas",
+            "trace",
+            "base",
         ],
     ),
 ];

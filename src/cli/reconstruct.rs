@@ -1,0 +1,205 @@
+//! `cra reconstruct`: a snapshot file, taken through the protocol.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::{self, Read as _, Write};
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::json;
+
+use super::args::{Phase, Reconstruct};
+use super::error::{Failure, verdict};
+use super::exit;
+use crate::base::limits::MAX_SNAPSHOT_BYTES;
+use crate::base::text::{Lines, visible};
+use crate::reconstruct::{
+    Artifact, COMPATIBLE_WITH, Checklist, GLOSSARY, Inference, LOAD_ARTIFACTS_FOR,
+    NEVER_LOAD_ARTIFACTS_FOR, PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, Step, UPDATED,
+};
+
+/// Takes a file through the protocol.
+pub(super) fn reconstruct(args: &Reconstruct) -> Result<u8, Failure> {
+    let Some(file) = &args.file else {
+        return print(exit::OK, &glossary());
+    };
+    let text = read(file)?;
+    let snapshot = Snapshot::read(&text);
+    let snapshot = snapshot.map_err(|error| Failure::Snapshot(file.clone(), error))?;
+    if let Some(wanted) = &args.artifact {
+        return artifact(file, &snapshot, wanted, args);
+    }
+    let whole = Reconstruction::of_snapshot(&snapshot);
+    let code = match args.phase {
+        Phase::Validate if !whole.checklist.is_clear() => exit::EXPECTATION,
+        Phase::Retrieve | Phase::Infer | Phase::Validate | Phase::Engage => exit::OK,
+    };
+    if args.json {
+        return print(code, &pretty(&whole));
+    }
+    let text = match args.phase {
+        Phase::Retrieve => retrieved(&whole.retrieved, &whole.artifacts),
+        Phase::Infer => inferred(&whole.inferred),
+        Phase::Validate => validated(&whole.checklist),
+        Phase::Engage => whole.confirmation,
+    };
+    print(code, &text)
+}
+
+fn print(code: u8, text: &str) -> Result<u8, Failure> {
+    verdict(code, io::stdout().lock().write_all(text.as_bytes()))
+}
+
+fn pretty(value: &impl serde::Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// A file, or standard input: no more of it than a snapshot file may have, and a byte to tell.
+fn read(file: &Path) -> Result<Vec<u8>, Failure> {
+    let failed = |error| Failure::Read(file.to_owned(), error);
+    let mut text = Vec::new();
+    let limit = MAX_SNAPSHOT_BYTES as u64 + 1;
+    let read = if file == Path::new("-") {
+        io::stdin().lock().take(limit).read_to_end(&mut text)
+    } else {
+        let opened = fs::File::open(file).map_err(failed)?;
+        opened.take(limit).read_to_end(&mut text)
+    };
+    read.map_err(failed)?;
+    Ok(text)
+}
+
+fn retrieved(steps: &[Step], artifacts: &[Artifact]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        let (number, name, purpose) = (step.number, step.name, step.purpose);
+        let _ = writeln!(text, "{number}. {name}: {purpose}");
+        for read in &step.reads {
+            let value = read.value.as_deref().unwrap_or("(missing)");
+            let _ = writeln!(text, "   {:<46} {value}", read.path);
+        }
+    }
+    for artifact in artifacts {
+        let _ = writeln!(text, "   {}", artifact.mention());
+    }
+    text
+}
+
+fn inferred(inferred: &[Inference]) -> String {
+    let mut text = String::new();
+    for one in inferred {
+        let (number, name) = (one.number, one.name);
+        let _ = writeln!(text, "{number}. {name} (from {})", one.inputs.join(", "));
+        let _ = writeln!(text, "   {}", one.output);
+    }
+    text
+}
+
+fn validated(checklist: &Checklist) -> String {
+    let mut text = String::new();
+    for check in &checklist.checks {
+        let mark = if check.is_clear() { 'x' } else { ' ' };
+        let _ = writeln!(text, "[{mark}] {}: {}", check.name, check.question);
+        for missing in &check.missing {
+            let _ = writeln!(text, "      missing: {missing}");
+        }
+        if let Some(ask) = check.ask {
+            let _ = writeln!(text, "      ask: {ask}");
+        }
+    }
+    let doubts = checklist.format.iter().cloned();
+    let faults = checklist.faults.iter();
+    let faults = faults.map(|fault| format!("{} {}", fault.place, fault.what));
+    for doubt in doubts.chain(faults) {
+        let _ = writeln!(text, "  ! {doubt}");
+    }
+    text
+}
+
+fn artifact(
+    file: &Path,
+    snapshot: &Snapshot,
+    wanted: &str,
+    args: &Reconstruct,
+) -> Result<u8, Failure> {
+    let found = snapshot.artifacts.iter().find(|it| it.id == wanted);
+    let artifact = found.ok_or_else(|| {
+        let known = snapshot.artifacts.iter().map(|it| it.id.clone()).collect();
+        Failure::NoArtifact(wanted.to_owned(), known)
+    })?;
+    let content = content(file, artifact)?;
+    if args.json {
+        let whole = json!({ "artifact": artifact, "content": content });
+        return print(exit::OK, &pretty(&whole));
+    }
+    let mut text = String::new();
+    let title = artifact.title.as_deref().unwrap_or("no title");
+    let _ = writeln!(text, "{}: {title}", artifact.id);
+    let list = |texts: &[String]| (!texts.is_empty()).then(|| texts.join("; "));
+    let about = [
+        ("type", artifact.kind.clone()),
+        ("status", artifact.status.clone()),
+        ("sections", list(&artifact.key_sections)),
+        ("load for", list(&artifact.retrieve_for)),
+    ];
+    for (name, value) in about {
+        if let Some(value) = value {
+            let _ = writeln!(text, "{name}: {value}");
+        }
+    }
+    match content {
+        Some(content) => {
+            let content = visible(&content, Lines::Keep).text;
+            let _ = writeln!(text, "\n{}", content.trim_end());
+        }
+        None => {
+            let _ = writeln!(text, "\nThe file has neither its content nor a path to it.");
+        }
+    }
+    print(exit::OK, &text)
+}
+
+/// What an artifact says: in the file, or in another one beside it. A path leads nowhere else.
+fn content(file: &Path, artifact: &Artifact) -> Result<Option<String>, Failure> {
+    if let Some(content) = &artifact.content {
+        return Ok(Some(content.clone()));
+    }
+    let Some(path) = &artifact.path else {
+        return Ok(None);
+    };
+    let path = PathBuf::from(path);
+    let beside = path
+        .components()
+        .all(|part| matches!(part, Component::Normal(_)));
+    if !beside {
+        return Err(Failure::ArtifactPath(path));
+    }
+    let folder = file.parent().unwrap_or(Path::new(""));
+    let text = read(&folder.join(path))?;
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+}
+
+fn glossary() -> String {
+    let mut text = format!(
+        "Reconstruction protocol {PROTOCOL_VERSION} of {UPDATED}, for snapshot files of format {COMPATIBLE_WITH}.\n\n"
+    );
+    for (term, meaning) in GLOSSARY {
+        let _ = writeln!(text, "{term:<29} {meaning}");
+    }
+    let _ = writeln!(text, "\nAn artifact is loaded when");
+    for case in LOAD_ARTIFACTS_FOR {
+        let _ = writeln!(text, "  + {case}");
+    }
+    let _ = writeln!(text, "and not");
+    for case in NEVER_LOAD_ARTIFACTS_FOR {
+        let _ = writeln!(text, "  - {case}");
+    }
+    for (who, standards) in QUALITY {
+        let _ = writeln!(text, "\nAfter a good reconstruction the {who}");
+        for standard in standards {
+            let _ = writeln!(text, "  - {standard}");
+        }
+    }
+    text
+}

@@ -1,0 +1,102 @@
+//! What the protocol says about itself.
+
+/// The version of the protocol.
+pub const PROTOCOL_VERSION: &str = "1.0";
+
+/// The format of snapshot files that it is for.
+pub const COMPATIBLE_WITH: &str = "2.0";
+
+/// When it was last changed.
+pub const UPDATED: &str = "2025-10-17";
+
+/// The words of snapshot files.
+pub const GLOSSARY: [(&str, &str); 12] = [
+    (
+        "blocking_issue",
+        "an unresolved question that keeps everything from moving on",
+    ),
+    (
+        "checkpoint_type",
+        "the kind of snapshot: cognitive, transition or completion",
+    ),
+    (
+        "completion_percentage",
+        "how far the conversation or the design has come",
+    ),
+    (
+        "confidence",
+        "how sure a decision or an approach is: high, medium or low",
+    ),
+    (
+        "critical_question",
+        "the one unresolved question that needs attention first",
+    ),
+    (
+        "deferred_items",
+        "what was put off on purpose until something holds",
+    ),
+    ("intellectual_journey", "the way that the conversation took"),
+    (
+        "key_pivots",
+        "moments that changed the direction, and what was understood there",
+    ),
+    (
+        "momentum",
+        "where it is heading: exploratory, converging or implementing",
+    ),
+    (
+        "phase",
+        "the major part of the work: foundation, design, implementation",
+    ),
+    (
+        "readiness_for_implementation",
+        "whether the design is solid enough to build",
+    ),
+    ("stage", "the place within a phase: early, mid or late"),
+];
+
+/// When artifacts are loaded.
+pub const LOAD_ARTIFACTS_FOR: [&str; 4] = [
+    "the user asks about what is in one",
+    "technical details are needed",
+    "earlier work is reviewed or revised",
+    "one component is looked into deeply",
+];
+
+/// When they are not.
+pub const NEVER_LOAD_ARTIFACTS_FOR: [&str; 3] = [
+    "while the context is being reconstructed",
+    "when the conversation simply goes on",
+    "when the overview is enough",
+];
+
+/// What a good reconstruction makes possible, for the user, the agent and the conversation.
+pub const QUALITY: [(&str, [&str; 4]); 3] = [
+    (
+        "user",
+        [
+            "need not explain the context again",
+            "finds that the conversation simply goes on",
+            "sees that it is understood what is resolved and what is not",
+            "hears the same tone as before",
+        ],
+    ),
+    (
+        "agent",
+        [
+            "knows earlier decisions and why they were made",
+            "suggests nothing that was put off or is premature",
+            "is as sure as it has reason to be",
+            "can explain why the conversation stands where it does",
+        ],
+    ),
+    (
+        "conversation",
+        [
+            "is taken up where it was left",
+            "keeps its momentum, exploring or deciding",
+            "goes on with a step that fits",
+            "respects what the user wants and how they work",
+        ],
+    ),
+];

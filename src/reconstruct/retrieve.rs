@@ -1,0 +1,209 @@
+//! Phase 1: what is read, in the order in which it is.
+
+use serde::Serialize;
+
+use super::snapshot::{Blocking, Snapshot};
+use super::words::{joined, percent};
+
+/// A step of reading.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Step {
+    /// From 1.
+    pub number: u8,
+    /// What it loads.
+    pub name: &'static str,
+    /// What for.
+    pub purpose: &'static str,
+    /// The fields, in their order.
+    pub reads: Vec<Read>,
+}
+
+/// A field that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Read {
+    /// Which.
+    pub path: &'static str,
+    /// What it says; nothing where it is missing or not as it should be.
+    pub value: Option<String>,
+}
+
+/// Reads a snapshot in the order of the protocol.
+#[must_use]
+pub fn retrieve(snapshot: &Snapshot) -> Vec<Step> {
+    vec![
+        metadata(snapshot),
+        session_state(snapshot),
+        position(snapshot),
+        question(snapshot),
+        person(snapshot),
+        context(snapshot),
+        artifacts(snapshot),
+    ]
+}
+
+fn read(path: &'static str, value: Option<&String>) -> Read {
+    let value = value.cloned();
+    Read { path, value }
+}
+
+/// Several texts as one, if there are some.
+fn list(path: &'static str, texts: impl IntoIterator<Item = String>) -> Read {
+    let texts: Vec<_> = texts.into_iter().collect();
+    let value = (!texts.is_empty()).then(|| texts.join("; "));
+    Read { path, value }
+}
+
+fn blocking(path: &'static str, blocking: Option<&Blocking>) -> Read {
+    let value = blocking.map(|blocking| match blocking {
+        Blocking::No => "no".to_owned(),
+        Blocking::Yes { what } if what.is_empty() => "yes".to_owned(),
+        Blocking::Yes { what } => format!("yes: {}", joined(what)),
+    });
+    Read { path, value }
+}
+
+fn metadata(from: &Snapshot) -> Step {
+    Step {
+        number: 1,
+        name: "Metadata",
+        purpose: "confirm that the format can be read, and what kind of snapshot it is",
+        reads: vec![
+            read("checkpoint_metadata.version", Some(&from.version)),
+            read(
+                "checkpoint_metadata.checkpoint_type",
+                from.checkpoint_type.as_ref(),
+            ),
+            read("checkpoint_metadata.status", from.status.as_ref()),
+        ],
+    }
+}
+
+fn session_state(from: &Snapshot) -> Step {
+    let completion = from.completion.map(percent);
+    Step {
+        number: 2,
+        name: "Session state",
+        purpose: "know where in the whole it stands",
+        reads: vec![
+            read("session_state.phase", from.phase.as_ref()),
+            read("session_state.completion_percentage", completion.as_ref()),
+            blocking("session_state.blocking_issue", from.blocking_issue.as_ref()),
+            read(
+                "session_state.next_major_step",
+                from.next_major_step.as_ref(),
+            ),
+        ],
+    }
+}
+
+fn position(from: &Snapshot) -> Step {
+    let ready = from.ready.map(|ready| ready.to_string());
+    Step {
+        number: 3,
+        name: "Current position",
+        purpose: "know the state right now, and where it is heading",
+        reads: vec![
+            read("current_position.stage", from.stage.as_ref()),
+            read(
+                "current_position.last_major_activity",
+                from.last_major_activity.as_ref(),
+            ),
+            read("current_position.momentum", from.momentum.as_ref()),
+            read(
+                "current_position.readiness_for_implementation",
+                ready.as_ref(),
+            ),
+        ],
+    }
+}
+
+fn question(from: &Snapshot) -> Step {
+    let confidence = from.my_confidence.as_ref().map(|(_, text)| text);
+    Step {
+        number: 4,
+        name: "Critical question",
+        purpose: "know what is unresolved before everything else",
+        reads: vec![
+            read("critical_question.question", from.question.as_ref()),
+            read("critical_question.type", from.question_type.as_ref()),
+            read(
+                "critical_question.priority",
+                from.question_priority.as_ref(),
+            ),
+            blocking(
+                "critical_question.blocking",
+                from.question_blocking.as_ref(),
+            ),
+            read("critical_question.user_framing", from.user_framing.as_ref()),
+            read("critical_question.my_confidence", confidence),
+        ],
+    }
+}
+
+fn person(from: &Snapshot) -> Step {
+    let goals = from.goal.iter().chain(&from.needs).cloned();
+    let approach = [&from.style, &from.preference];
+    let approach = approach.into_iter().flatten().chain(&from.values).cloned();
+    Step {
+        number: 5,
+        name: "User profile",
+        purpose: "know who it is, what they need and how to talk with them",
+        reads: vec![
+            list("user_profile.goals", goals),
+            list("user_profile.approach", approach),
+            list(
+                "user_profile.communication_calibration",
+                calibration(from).cloned(),
+            ),
+        ],
+    }
+}
+
+/// What the file says about how to talk with the person.
+pub(super) fn calibration(from: &Snapshot) -> impl Iterator<Item = &String> {
+    let single = [&from.depth, &from.reasoning_style, &from.collaboration];
+    let single = single.into_iter().flatten();
+    single
+        .chain(&from.appreciates)
+        .chain(&from.comfortable_with)
+}
+
+fn context(from: &Snapshot) -> Step {
+    let pivots = from.pivots.iter().map(|pivot| {
+        let text = |part: &Option<String>| part.clone().unwrap_or_else(|| "?".to_owned());
+        format!("{} -> {}", text(&pivot.from), text(&pivot.to))
+    });
+    let decisions = from.decisions.iter().map(|it| {
+        let confidence = it.confidence.as_ref();
+        let confidence = confidence.map_or("no confidence given", |(_, text)| text);
+        format!("{} ({confidence})", it.decision)
+    });
+    Step {
+        number: 6,
+        name: "Context elements",
+        purpose: "know how it came here, and what could follow",
+        reads: vec![
+            list("intellectual_journey.key_pivots", pivots),
+            list("decisions_made", decisions),
+            list("key_insights", from.insights.iter().cloned()),
+            list(
+                "open_questions",
+                from.open_questions.iter().map(|it| it.question.clone()),
+            ),
+            list(
+                "next_steps",
+                from.next_steps.iter().map(|it| it.step.clone()),
+            ),
+        ],
+    }
+}
+
+fn artifacts(from: &Snapshot) -> Step {
+    let ids = from.artifacts.iter().map(|it| it.id.clone());
+    Step {
+        number: 7,
+        name: "Referenced artifacts",
+        purpose: "know what can be loaded when somebody asks for it",
+        reads: vec![list("artifacts_created", ids)],
+    }
+}

@@ -1,0 +1,352 @@
+//! A snapshot file, as far as it can be read.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::look::{Fault, Faults, Look};
+use crate::base::limits::{MAX_SNAPSHOT_BYTES, MAX_SNAPSHOT_ITEMS};
+use crate::base::text::one_line;
+
+mod parts;
+
+pub use parts::*;
+
+/// Why a file cannot be reconstructed from at all.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SnapshotError {
+    /// It is too large.
+    #[error("{found} bytes are more than {MAX_SNAPSHOT_BYTES}")]
+    TooLarge {
+        /// Its size.
+        found: usize,
+    },
+    /// It is no text.
+    #[error("it is not UTF-8, from byte {at} on")]
+    NotText {
+        /// Where.
+        at: usize,
+    },
+    /// It is no JSON object.
+    #[error("it is no JSON object: {what}")]
+    NotJson {
+        /// What it is.
+        what: String,
+    },
+    /// It does not say which version it is of.
+    #[error("checkpoint_metadata.version is missing, so nothing says how to read it")]
+    NoVersion,
+    /// It is of a version that cannot be read.
+    #[error("it is of version `{found}`, and 2.x can be read")]
+    Version {
+        /// The version.
+        found: String,
+    },
+}
+
+impl SnapshotError {
+    /// What can be done about it.
+    #[must_use]
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::TooLarge { .. } => "move what artifacts contain to files of their own",
+            Self::NotText { .. } => "save it as UTF-8",
+            Self::NotJson { .. } => "`cra snapshot SESSION` writes one",
+            Self::NoVersion => {
+                "add `\"checkpoint_metadata\": {\"version\": \"2.0\"}` if it is of format 2"
+            }
+            Self::Version { .. } => {
+                "3.x and 4.x are opened with doubts; save older ones anew in format 2.0"
+            }
+        }
+    }
+}
+
+/// Where a conversation stood, as far as the file says.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[expect(
+    missing_docs,
+    reason = "the fields are those of the format, by their names"
+)]
+pub struct Snapshot {
+    pub version: String,
+    pub later: bool,
+    pub format: Option<String>,
+    pub checkpoint_type: Option<String>,
+    pub status: Option<String>,
+    pub session_id: Option<String>,
+    pub phase: Option<String>,
+    pub completion: Option<f64>,
+    pub blocking_issue: Option<Blocking>,
+    pub next_major_step: Option<String>,
+    pub stage: Option<String>,
+    pub last_major_activity: Option<String>,
+    pub momentum: Option<String>,
+    pub ready: Option<bool>,
+    pub question: Option<String>,
+    pub question_type: Option<String>,
+    pub question_priority: Option<String>,
+    pub question_blocking: Option<Blocking>,
+    pub user_framing: Option<String>,
+    pub my_confidence: Option<(Certainty, String)>,
+    pub confidence_note: Option<String>,
+    pub start_topic: Option<String>,
+    pub pivots: Vec<Pivot>,
+    pub decisions: Vec<Decided>,
+    pub insights: Vec<String>,
+    pub open_questions: Vec<OpenQuestion>,
+    pub next_steps: Vec<NextStep>,
+    pub deferred: Vec<Deferred>,
+    pub tradeoffs: Vec<String>,
+    pub artifacts: Vec<Artifact>,
+    pub goal: Option<String>,
+    pub needs: Vec<String>,
+    pub style: Option<String>,
+    pub preference: Option<String>,
+    pub values: Vec<String>,
+    pub depth: Option<String>,
+    pub reasoning_style: Option<String>,
+    pub appreciates: Vec<String>,
+    pub comfortable_with: Vec<String>,
+    pub collaboration: Option<String>,
+    pub what_works: Vec<String>,
+    pub communication_pattern: Option<String>,
+    /// What is there and not as it should be.
+    pub faults: Vec<Fault>,
+}
+
+impl Snapshot {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// When it is no snapshot file, or one of a version that cannot be read.
+    pub fn read(text: &[u8]) -> Result<Self, SnapshotError> {
+        if text.len() > MAX_SNAPSHOT_BYTES {
+            return Err(SnapshotError::TooLarge { found: text.len() });
+        }
+        // Some editors begin a file with a mark.
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        let text = std::str::from_utf8(text).map_err(|error| SnapshotError::NotText {
+            at: error.valid_up_to(),
+        })?;
+        let not_json = |what: String| SnapshotError::NotJson {
+            what: one_line(&what),
+        };
+        let value: Value = serde_json::from_str(text).map_err(|it| not_json(it.to_string()))?;
+        if !value.is_object() {
+            return Err(not_json("it is a list or a single value".to_owned()));
+        }
+        Self::of(&value)
+    }
+
+    fn of(value: &Value) -> Result<Self, SnapshotError> {
+        let faults = Faults::default();
+        let file = Look::at_all(value, &faults);
+        let metadata = file.at("checkpoint_metadata").expect_object();
+        let version = metadata.at("version").text();
+        let version = version.ok_or(SnapshotError::NoVersion)?;
+        let major = version.trim_start_matches('v').split('.').next();
+        let later = match major {
+            Some("2") => false,
+            Some("3" | "4") => true,
+            Some(_) | None => {
+                let found = version.chars().take(40).collect();
+                return Err(SnapshotError::Version { found });
+            }
+        };
+        let mut snapshot = Self {
+            version: version.trim_start_matches('v').to_owned(),
+            later,
+            format: metadata.at("format").text(),
+            checkpoint_type: metadata.at("checkpoint_type").text(),
+            status: metadata.at("status").text(),
+            session_id: metadata.at("session_id").text(),
+            ..Self::default()
+        };
+        snapshot.read_position(&file);
+        snapshot.read_question(&file);
+        snapshot.read_history(&file);
+        snapshot.read_person(&file);
+        snapshot.read_future(&file);
+        snapshot.faults = faults.into_inner();
+        snapshot.faults.truncate(MAX_SNAPSHOT_ITEMS);
+        Ok(snapshot)
+    }
+
+    fn read_position(&mut self, file: &Look<'_>) {
+        let state = file.at("session_state").expect_object();
+        self.phase = state.at("phase").text();
+        let completion = state.at("completion_percentage");
+        self.completion = completion.number().filter(|number| {
+            let within = (0.0..=100.0).contains(number);
+            if !within {
+                completion.note("is not between 0 and 100");
+            }
+            within
+        });
+        self.blocking_issue = Blocking::read(&state.at("blocking_issue"));
+        self.next_major_step = state.at("next_major_step").text();
+        let position = file.at("current_position").expect_object();
+        self.stage = position.at("stage").text();
+        self.last_major_activity = position.at("last_major_activity").text();
+        self.momentum = position.at("momentum").text();
+        self.ready = position.at("readiness_for_implementation").truth();
+    }
+
+    fn read_question(&mut self, file: &Look<'_>) {
+        let question = file.at("critical_question").expect_object();
+        self.question = question.at("question").text();
+        self.question_type = question.at("type").text();
+        self.question_priority = question.at("priority").text();
+        self.question_blocking = Blocking::read(&question.at("blocking"));
+        self.user_framing = question.at("user_framing").text();
+        self.my_confidence = Certainty::read(&question.at("my_confidence"));
+        self.confidence_note = question.at("confidence_note").text();
+    }
+
+    fn read_history(&mut self, file: &Look<'_>) {
+        let journey = file.at("intellectual_journey").expect_object();
+        self.start_topic = journey.at("start_topic").text();
+        self.pivots = items(&journey.at("key_pivots"), |it| {
+            let (from, to) = (it.at("from").text(), it.at("to").text());
+            let insight = it.at("insight").text();
+            (from.is_some() || to.is_some() || insight.is_some()).then_some(Pivot {
+                from,
+                to,
+                insight,
+            })
+        });
+        self.decisions = items(&file.at("decisions_made"), |it| {
+            Some(Decided {
+                decision: it.at("decision").text()?,
+                confidence: Certainty::read(&it.at("confidence")),
+                rationale: it.at("rationale").text(),
+                rejected: it.at("alternatives_rejected").texts(),
+                needs_revision: it.at("needs_revision").truth().unwrap_or(false),
+            })
+        });
+        self.insights = items(&file.at("key_insights"), |it| it.at("insight").text());
+        self.open_questions = items(&file.at("open_questions"), |it| {
+            Some(OpenQuestion {
+                question: it.at("question").text()?,
+                priority: it.at("priority").text(),
+            })
+        });
+        self.artifacts = items(&file.at("artifacts_created"), |it| {
+            Some(Artifact {
+                id: it.at("id").text()?,
+                title: it.at("title").text(),
+                kind: it.at("type").text(),
+                status: it.at("status").text(),
+                retrieve_for: it.at("retrieve_for").texts(),
+                key_sections: it.at("key_sections").texts(),
+                path: it.at("path").text(),
+                content: match it.at("content").raw() {
+                    Some(Value::String(content)) => Some(content.clone()),
+                    Some(_) | None => None,
+                },
+            })
+        });
+    }
+
+    fn read_person(&mut self, file: &Look<'_>) {
+        let profile = file.at("user_profile").expect_object();
+        let goals = profile.at("goals").expect_object();
+        self.goal = goals.at("primary").text();
+        self.needs = goals.at("key_needs").texts();
+        let approach = profile.at("approach").expect_object();
+        self.style = approach.at("style").text();
+        self.preference = approach.at("preference").text();
+        self.values = approach.at("values").texts();
+        let calibration = profile.at("communication_calibration").expect_object();
+        self.depth = calibration.at("preferred_depth").text();
+        self.reasoning_style = calibration.at("reasoning_style").text();
+        self.appreciates = calibration.at("appreciates").texts();
+        self.comfortable_with = calibration.at("comfortable_with").texts();
+        self.collaboration = calibration.at("collaboration_mode").text();
+        let dynamics = file.at("conversation_dynamics").expect_object();
+        self.what_works = dynamics.at("what_works").texts();
+        self.communication_pattern = dynamics.at("communication_pattern").text();
+    }
+
+    fn read_future(&mut self, file: &Look<'_>) {
+        self.next_steps = items(&file.at("next_steps"), |it| {
+            Some(NextStep {
+                step: it.at("step").text()?,
+                high: is_high(&it.at("priority")),
+                kind: it.at("type").text(),
+                purpose: it.at("purpose").text(),
+                questions: it.at("questions_to_address").texts(),
+                alternative_to: it.at("alternative_to").text(),
+            })
+        });
+        self.deferred = items(&file.at("deferred_items"), |it| {
+            Some(Deferred {
+                item: it.at("item").text()?,
+                reason: it.at("reason").text(),
+                until: it.at("defer_until").text(),
+            })
+        });
+        let tradeoffs = file.at("tradeoffs_identified");
+        self.tradeoffs = tradeoffs.list().iter().filter_map(tradeoff).collect();
+    }
+
+    /// What stands in the way, in words, if something does.
+    #[must_use]
+    pub fn blocked(&self) -> Option<String> {
+        let what = self.blocking_issue.as_ref()?.what()?;
+        Some(what.first().cloned().unwrap_or_else(|| {
+            let question = self.question.clone();
+            question.unwrap_or_else(|| "something that the file does not name".to_owned())
+        }))
+    }
+
+    /// Whether there are several steps that matter most.
+    #[must_use]
+    pub fn has_several_options(&self) -> bool {
+        self.next_steps.iter().filter(|step| step.high).count() >= 2
+    }
+}
+
+/// The items of a list that have what matters about them. What has not is noted.
+fn items<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
+    let all = list.list();
+    if all.len() > MAX_SNAPSHOT_ITEMS {
+        let found = all.len();
+        list.note(&format!(
+            "has {found} entries, and the first {MAX_SNAPSHOT_ITEMS} are used"
+        ));
+    }
+    let items = all.into_iter().take(MAX_SNAPSHOT_ITEMS);
+    let items = items.filter_map(|item| {
+        let item = item.expect_object();
+        let is_object = item.raw().is_some_and(Value::is_object);
+        let read = read(&item);
+        if read.is_none() && is_object {
+            item.note("does not say what it is about");
+        }
+        read
+    });
+    items.collect()
+}
+
+fn is_high(priority: &Look<'_>) -> bool {
+    match priority.raw() {
+        Some(Value::Number(number)) => number.as_f64() == Some(1.0),
+        Some(Value::String(word)) => {
+            matches!(
+                word.trim().to_lowercase().as_str(),
+                "1" | "high" | "critical"
+            )
+        }
+        Some(_) | None => false,
+    }
+}
+
+/// A trade-off is a text, or an entry that has one.
+fn tradeoff(look: &Look<'_>) -> Option<String> {
+    if look.raw().is_some_and(Value::is_object) {
+        let keys = ["tradeoff", "description", "summary"];
+        return keys.iter().find_map(|key| look.at(key).text());
+    }
+    look.text()
+}

@@ -1,0 +1,215 @@
+//! Phase 3: whether enough is known to go on.
+
+use serde::Serialize;
+
+use super::look::Fault;
+use super::retrieve::calibration;
+use super::snapshot::Snapshot;
+
+/// One thing that has to be clear.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Check {
+    /// Which.
+    pub name: &'static str,
+    /// What it asks.
+    pub question: &'static str,
+    /// The fields that would make it clear and are not there.
+    pub missing: Vec<&'static str>,
+    /// What to ask the user, where it is not clear.
+    pub ask: Option<&'static str>,
+}
+
+impl Check {
+    /// Whether it is clear.
+    #[must_use]
+    pub fn is_clear(&self) -> bool {
+        self.missing.is_empty()
+    }
+}
+
+/// What is clear, and what is not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Checklist {
+    /// The six checks.
+    pub checks: Vec<Check>,
+    /// What is there and not as it should be.
+    pub faults: Vec<Fault>,
+    /// A doubt about the format itself.
+    pub format: Option<String>,
+}
+
+impl Checklist {
+    /// Whether everything is clear.
+    #[must_use]
+    pub fn is_clear(&self) -> bool {
+        self.checks.iter().all(Check::is_clear) && self.faults.is_empty() && self.format.is_none()
+    }
+
+    /// Everything that is not clear, a line each.
+    #[must_use]
+    pub fn uncertainties(&self) -> Vec<String> {
+        let unclear = self.checks.iter().filter(|check| !check.is_clear());
+        let unclear = unclear.map(|check| {
+            let missing = check.missing.join(", ");
+            format!("{} is not clear: {missing} missing", check.name)
+        });
+        let faults = self.faults.iter();
+        let faults = faults.map(|fault| format!("{} {}", fault.place, fault.what));
+        self.format
+            .iter()
+            .cloned()
+            .chain(unclear)
+            .chain(faults)
+            .collect()
+    }
+
+    /// What to ask before going on.
+    pub fn questions(&self) -> impl Iterator<Item = &'static str> {
+        let unclear = self.checks.iter().filter(|check| !check.is_clear());
+        unclear.filter_map(|check| check.ask)
+    }
+}
+
+/// Goes through the checklist.
+#[must_use]
+pub fn validate(from: &Snapshot) -> Checklist {
+    let format = from.later.then(|| {
+        format!(
+            "the file is of version {}, and 2.x is known: what it says may mean something else",
+            from.version
+        )
+    });
+    Checklist {
+        checks: vec![
+            position(from),
+            history(from),
+            challenge(from),
+            person(from),
+            direction(from),
+            confidence(from),
+        ],
+        faults: from.faults.clone(),
+        format,
+    }
+}
+
+fn check(
+    name: &'static str,
+    question: &'static str,
+    ask: &'static str,
+    wanted: &[(&'static str, Known)],
+) -> Check {
+    let missing = wanted.iter().filter(|(_, known)| *known == Known::No);
+    let missing: Vec<_> = missing.map(|(path, _)| *path).collect();
+    Check {
+        name,
+        question,
+        ask: (!missing.is_empty()).then_some(ask),
+        missing,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Known {
+    Yes,
+    No,
+}
+
+fn known<T>(value: Option<&T>) -> Known {
+    match value {
+        Some(_) => Known::Yes,
+        None => Known::No,
+    }
+}
+
+fn some<T>(list: &[T]) -> Known {
+    known(list.first())
+}
+
+fn position(from: &Snapshot) -> Check {
+    check(
+        "Position",
+        "Do I understand WHERE we are in the conversation?",
+        "Where are we right now, and how far along is it?",
+        &[
+            ("session_state.phase", known(from.phase.as_ref())),
+            ("current_position.stage", known(from.stage.as_ref())),
+            (
+                "session_state.completion_percentage",
+                known(from.completion.as_ref()),
+            ),
+            ("current_position.momentum", known(from.momentum.as_ref())),
+        ],
+    )
+}
+
+fn history(from: &Snapshot) -> Check {
+    check(
+        "History",
+        "Do I understand HOW we got here?",
+        "Which decisions led here, and what changed the direction?",
+        &[
+            ("decisions_made", some(&from.decisions)),
+            ("intellectual_journey.key_pivots", some(&from.pivots)),
+        ],
+    )
+}
+
+fn challenge(from: &Snapshot) -> Check {
+    let why = super::infer::why_blocking(from);
+    let said = from.question_blocking.is_some() || why.is_some();
+    let blocking = if said { Known::Yes } else { Known::No };
+    check(
+        "Challenge",
+        "Do I understand WHAT'S unresolved?",
+        "What is the one question that has to be resolved, and what waits for it?",
+        &[
+            ("critical_question.question", known(from.question.as_ref())),
+            ("critical_question.blocking", blocking),
+        ],
+    )
+}
+
+fn person(from: &Snapshot) -> Check {
+    let approach = [&from.style, &from.preference];
+    let approach = approach.into_iter().flatten().chain(&from.values).next();
+    check(
+        "User",
+        "Do I understand WHO I'm talking to?",
+        "What do you want to reach, and how do you like to work?",
+        &[
+            ("user_profile.goals", known(from.goal.as_ref())),
+            ("user_profile.approach", known(approach)),
+            (
+                "user_profile.communication_calibration",
+                known(calibration(from).next()),
+            ),
+        ],
+    )
+}
+
+fn direction(from: &Snapshot) -> Check {
+    check(
+        "Direction",
+        "Do I understand WHAT'S NEXT?",
+        "What should happen next, and what should not happen yet?",
+        &[("next_steps", some(&from.next_steps))],
+    )
+}
+
+fn confidence(from: &Snapshot) -> Check {
+    let mut decided = from.decisions.iter();
+    let told = decided.find_map(|it| it.confidence.as_ref());
+    check(
+        "Confidence",
+        "Do I understand MY uncertainty?",
+        "Which of the decisions are firm, and which are tentative?",
+        &[
+            ("decisions_made[].confidence", known(told)),
+            (
+                "critical_question.my_confidence",
+                known(from.my_confidence.as_ref()),
+            ),
+        ],
+    )
+}
