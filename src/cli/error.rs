@@ -132,6 +132,9 @@ const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra trace list,
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
      record with another --data-dir";
 
+const SCENARIO_FILE: &str =
+    "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one";
+
 const LIST_OF_EXTENSIONS: &str = "the list of extensions is what --extensions or CRA_EXTENSIONS names, or extensions.yaml in \
      the user's cra configuration folder";
 
@@ -249,9 +252,7 @@ impl Failure {
                 Some("nothing was read; open it yourself if you trust the file")
             }
             Self::Kept(_) => Some("cra trace verify says whether the record holds"),
-            Self::NoScenario(_) => Some(
-                "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one",
-            ),
+            Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {
                 Some("nothing was changed; name each Atlas once, or give one another `atlas_id`")
