@@ -284,8 +284,12 @@ fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-1".parse().unwrap(),
         what: "BROKEN at 3".to_owned(),
+        mark: crate::base::digest::Digest::of("break"),
     };
-    Listener::new(picture.clone()).hears(&["pass c-121"], &["Nothing can pass now. CHAIN BROKEN"]);
+    Listener::new(picture.clone()).hears(
+        &["pass c-121"],
+        &["Nothing can be decided now. CHAIN BROKEN"],
+    );
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
@@ -296,7 +300,7 @@ fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(&lines, &["Type pass to let"]);
     listener.talk.on_snapshot(Arc::new(picture), listener.now);
-    listener.hears(&["pass"], &["Nothing can pass now."]);
+    listener.hears(&["pass"], &["Nothing can be decided now."]);
 }
 
 #[test]

@@ -99,7 +99,11 @@ impl GateDialog {
     fn needs_all(&self) -> bool {
         match self.step {
             Step::Reviewing(_) | Step::Changed(_) => true,
-            Step::Editing | Step::Denying(_) | Step::Writing(_) | Step::Settled(_) => false,
+            Step::Editing
+            | Step::Denying(_)
+            | Step::Claimed(_)
+            | Step::Writing(_)
+            | Step::Settled(_) => false,
         }
     }
 
@@ -134,7 +138,7 @@ impl GateDialog {
             Step::Settled(_) => ("CLOSED", Meaning::Dim),
             Step::Changed(_) => ("CHANGED", Meaning::Error),
             Step::Writing(_) => ("WRITING", Meaning::Waiting),
-            Step::Editing | Step::Reviewing(_) | Step::Denying(_) => {
+            Step::Editing | Step::Reviewing(_) | Step::Denying(_) | Step::Claimed(_) => {
                 if self.is_ready(now) {
                     ("READY", Meaning::Passed)
                 } else {
@@ -150,6 +154,7 @@ impl GateDialog {
             Step::Editing => " Answer ",
             Step::Reviewing(_) => " Review: what will be written ",
             Step::Denying(_) => " Deny ",
+            Step::Claimed(_) => " Claimed by somebody else ",
             Step::Writing(_) => " Writing... ",
             Step::Changed(_) => " The request changed ",
             Step::Settled(_) => " No longer held ",
@@ -185,6 +190,7 @@ impl GateDialog {
             Step::Editing => form::draw(self, frame, content, look),
             Step::Reviewing(review) => review::draw(self, review, frame, content, look, now),
             Step::Denying(spot) => ending::draw_deny(self, *spot, frame, content, look),
+            Step::Claimed(over) => ending::draw_claimed(self, over, frame, content, look),
             Step::Writing(verb) => ending::draw_writing(*verb, frame, content, look),
             Step::Changed(changed) => ending::draw_changed(changed, frame, content, look),
             Step::Settled(decided) => {
