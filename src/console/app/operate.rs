@@ -44,13 +44,11 @@ impl App {
 
     /// The operator knows what is wrong with the record.
     pub(super) fn know_trouble(&mut self) -> Vec<Request> {
-        match self.broken_record() {
-            Some(fault) => self.acknowledge(Known::Fault(fault)),
-            None => {
-                self.say(Meaning::Text, "no chain is broken".to_owned());
-                Vec::new()
-            }
-        }
+        let Some(fault) = self.broken_record() else {
+            self.say(Meaning::Text, "no chain is broken".to_owned());
+            return Vec::new();
+        };
+        self.acknowledge(Known::Fault(fault))
     }
 
     /// The operator knows of the denials that were overruled, as far as the header says so.

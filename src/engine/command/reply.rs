@@ -288,7 +288,7 @@ pub enum Refused {
     #[error("a reason is needed to deny a request of this tier")]
     ReasonMissing,
     /// The operator gave the first approval, and another one has to give the second.
-    #[error("{0} gave the first approval already; another operator has to give the second")]
+    #[error("{0} gave 1 of 2; somebody else gives 2 of 2")]
     SameOperator(String),
     /// Whoever asks can never let it pass.
     #[error("`{0}` is who asks, and can never approve it")]

@@ -116,8 +116,8 @@ impl GateDialog {
         let who = format!("{}/{}", one_line(&self.held.agent), self.held.session);
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
-        for more in [hash, who] {
-            if !self.is_batch() && width(&heading) + 2 + width(&more) <= room {
+        for more in [self.part_words(), hash, who] {
+            if !self.is_batch() && !more.is_empty() && width(&heading) + 2 + width(&more) <= room {
                 heading = format!("{heading}  {more}");
             }
         }
@@ -131,6 +131,18 @@ impl GateDialog {
             Span::raw("  "),
             Span::styled(word, look.style(word_meaning)),
         ])
+    }
+
+    /// Who has a part in it: how far two approvals have come, and who looks after it.
+    fn part_words(&self) -> String {
+        let approved = self.held.progress().map(|(words, by)| match by {
+            Some(by) => format!("{words} ({})", one_line(by)),
+            None => words.to_owned(),
+        });
+        let claim = self.held.claim.as_ref();
+        let claimed = claim.map(|claim| format!("claimed: {}", one_line(&claim.by)));
+        let parts: Vec<_> = approved.into_iter().chain(claimed).collect();
+        parts.join("  ")
     }
 
     fn state_word(&self, now: Timestamp) -> (&'static str, Meaning) {

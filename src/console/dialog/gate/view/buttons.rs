@@ -68,16 +68,18 @@ impl GateDialog {
 
     /// What the button is called that lets it pass, or gives the first of two approvals.
     fn pass_word(&self) -> &'static str {
-        match self.is_first_approval() {
-            true => "Approve 1 of 2",
-            false => "Pass",
+        if self.is_first_approval() {
+            "Approve 1 of 2"
+        } else {
+            "Pass"
         }
     }
 
     fn pass_now_word(&self) -> &'static str {
-        match self.is_first_approval() {
-            true => "Approve now, 1 of 2",
-            false => "Pass now",
+        if self.is_first_approval() {
+            "Approve now, 1 of 2"
+        } else {
+            "Pass now"
         }
     }
 

@@ -96,7 +96,12 @@ fn sheet_lines(
     if dialog.is_batch() {
         lines.extend(member_lines(dialog, cells, look));
     } else {
-        lines.extend(labelled("PASS", &what, cells, look));
+        let verb = if dialog.is_first_approval() {
+            "APPROVE"
+        } else {
+            "PASS"
+        };
+        lines.extend(labelled(verb, &what, cells, look));
     }
     lines.extend(labelled("BY", &by, cells, look));
     if let Some((_, first)) = held.progress() {
