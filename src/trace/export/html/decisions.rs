@@ -69,6 +69,17 @@ impl Decisions {
                 parent.and_then(|parent| self.params.remove(parent));
             }
             "checkpoint_response" => self.answered(event, details),
+            "checkpoint_approved" => {
+                let decision = Decision {
+                    event,
+                    class: "care",
+                    outcome: "approved, 1 of 2",
+                    checkpoint: details.text("checkpoint_id").unwrap_or("?"),
+                    by: details.text("approved_by"),
+                    reason: details.text("justification"),
+                };
+                self.write(out, before, &decision)?;
+            }
             "checkpoint_passed" => {
                 let decision = Decision {
                     event,
