@@ -334,13 +334,15 @@ impl Told<'_> {
 
     fn operator(self, event: &Event) -> String {
         match canonical_type(&event.event_type) {
-            "request_claimed" => format!(
-                "{} {}: {}{}",
-                self.text("gate_id"),
-                self.text("claim"),
-                self.text("by"),
-                self.and(" from ", "before")
-            ),
+            "request_claimed" => {
+                let (by, gate) = (self.text("by"), self.text("gate_id"));
+                match self.0.text("claim") {
+                    Some("released") => format!("{by} no longer claims {gate}"),
+                    Some(_) | None => {
+                        format!("{by} claims {gate}{}", self.and(", before: ", "before"))
+                    }
+                }
+            }
             "operator_changed" => format!(
                 "{} takes the chair of {}",
                 self.text("operator"),

@@ -111,7 +111,7 @@ fn the_first_of_two_approvals_and_a_claim_are_told_without_a_screen() {
     let one = desk.run(&["queue", "c-1"]);
     one.succeeds();
     assert!(one.out.contains("approved   op-1 at "), "{}", one.out);
-    let replayed = desk.run(&["trace", "replay", "s-1"]);
+    let replayed = desk.run(&["trace", "replay", "s-1", "--at", "7"]);
     replayed.succeeds();
     assert!(
         replayed.out.contains("  1 of 2    op-1"),
@@ -123,7 +123,9 @@ fn the_first_of_two_approvals_and_a_claim_are_told_without_a_screen() {
         "{}",
         replayed.out
     );
-    let state = desk.run(&["trace", "replay", "s-1", "--json"]).json();
+    let state = desk
+        .run(&["trace", "replay", "s-1", "--at", "7", "--json"])
+        .json();
     assert_eq!(
         state["state"]["held"][0]["approved"]["by"], "op-1",
         "{state}"
