@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use crate::base::limits::MAX_ACKNOWLEDGED;
 use crate::base::operator::{operator_name, same_name};
 use crate::trace::event::{
     Acknowledged, ClaimWord, OperatorAcknowledged, OperatorChanged, RequestClaimed,
@@ -94,6 +95,7 @@ impl Turn<'_> {
                 let known: Vec<_> = gates
                     .iter()
                     .filter_map(|gate| state.overruled.remove(gate))
+                    .take(MAX_ACKNOWLEDGED)
                     .collect();
                 if known.is_empty() {
                     return Err(Refused::NothingToAcknowledge);

@@ -247,8 +247,17 @@ fn rule_02_only_a_focused_button_and_enter_decide() {
     let mut live = Live::new();
     let mut asked = live.ask("note.add", json!({"text": "x"}), 1);
     live.open("c-1");
-    live.fill("c-1", "understood");
+    // With Alt a key is not even typed.
+    for c in "understood".chars() {
+        live.with(KeyCode::Char(c), KeyModifiers::ALT);
+    }
+    live.stage.shows("Pass is disabled: 1 answer missing");
+    // Enter in a field presses nothing, however complete the answers are.
+    live.types("understood");
     live.stage.hides("is disabled");
+    live.presses(KeyCode::Enter, 3);
+    live.undecided(&["c-1"]);
+    live.presses(KeyCode::Tab, 3);
     for c in (' '..='~').chain("\u{e9}\u{4e00}".chars()) {
         live.press(KeyCode::Char(c));
     }

@@ -52,9 +52,7 @@ impl Marks {
             "checkpoint_response" if details.text("validation_result") == Some("invalid") => {
                 Self::RETRY
             }
-            "checkpoint_approved" | "checkpoint_passed" | "policy_override" | "risk_verified" => {
-                Self::SIGNED
-            }
+            "checkpoint_passed" | "policy_override" | "risk_verified" => Self::SIGNED,
             "checkpoint_blocked" => match details.text("outcome") {
                 Some("expired" | "withdrawn" | "voided") => Self::LAPSED,
                 Some(_) | None => Self::DENY,

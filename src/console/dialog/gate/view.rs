@@ -116,8 +116,9 @@ impl GateDialog {
         let who = format!("{}/{}", one_line(&self.held.agent), self.held.session);
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
-        for more in [self.part_words(), hash, who] {
-            if !self.is_batch() && !more.is_empty() && width(&heading) + 2 + width(&more) <= room {
+        let parts = self.part_words().into_iter().flatten();
+        for more in parts.chain([hash, who]) {
+            if !self.is_batch() && width(&heading) + 2 + width(&more) <= room {
                 heading = format!("{heading}  {more}");
             }
         }
@@ -134,15 +135,14 @@ impl GateDialog {
     }
 
     /// Who has a part in it: how far two approvals have come, and who looks after it.
-    fn part_words(&self) -> String {
+    fn part_words(&self) -> [Option<String>; 2] {
         let approved = self.held.progress().map(|(words, by)| match by {
             Some(by) => format!("{words} ({})", one_line(by)),
             None => words.to_owned(),
         });
         let claim = self.held.claim.as_ref();
         let claimed = claim.map(|claim| format!("claimed: {}", one_line(&claim.by)));
-        let parts: Vec<_> = approved.into_iter().chain(claimed).collect();
-        parts.join("  ")
+        [approved, claimed]
     }
 
     fn state_word(&self, now: Timestamp) -> (&'static str, Meaning) {
