@@ -129,6 +129,7 @@ fn request(at: usize) -> Held {
             guidance: None,
             effects: PassEffects::default(),
             respondent: Respondent::Operator,
+            approvers: cra_core::atlas::document::Approvers::One,
             force_sync: true,
             span_id: "span-1".parse().expect("an identifier"),
         }],
@@ -138,6 +139,8 @@ fn request(at: usize) -> Held {
         agent_attempts: 0,
         joined: 0,
         answered: std::collections::BTreeMap::new(),
+        approval: None,
+        claim: None,
         trace_id: "trace-1".parse().expect("an identifier"),
         span_id: "span-0".parse().expect("an identifier"),
     }

@@ -8,6 +8,7 @@ pub mod digest;
 pub mod event_type;
 pub mod id;
 pub mod limits;
+pub mod operator;
 pub mod pattern;
 pub mod retention;
 pub mod text;

@@ -21,7 +21,7 @@ use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::limits::RECENT_DECISIONS;
 
 use cache::Caches;
-use command::{ActionRequest, AskId, Command, Decided, Effect, Given};
+use command::{ActionRequest, AskId, Command, Decided, Effect, Given, Overruled, RecordFault};
 use extension::Extensions;
 use held::{Held, PassEffects};
 use resolve::Issued;
@@ -55,6 +55,7 @@ pub mod held;
 pub mod judge;
 mod lifecycle;
 mod moment;
+mod operate;
 mod policy;
 mod recorded;
 mod report;
@@ -63,6 +64,7 @@ mod respond;
 mod restore;
 pub mod risk;
 mod said;
+mod second;
 pub mod session;
 mod settle;
 mod suspend;
@@ -104,6 +106,10 @@ struct State {
     caches: Caches,
     suspension: Suspension,
     settled: VecDeque<Arc<Decided>>,
+    /// Denials that were overruled, and that nobody has acknowledged.
+    overruled: BTreeMap<GateId, Overruled>,
+    /// What an operator knows to be wrong with the record.
+    fault: Option<RecordFault>,
     gates_opened: u64,
 }
 
@@ -209,6 +215,20 @@ impl Engine {
     /// How held requests ended, newest first.
     pub fn settled(&self) -> impl Iterator<Item = &Arc<Decided>> {
         self.state.settled.iter()
+    }
+
+    /// Denials that were overruled and that nobody has acknowledged, the oldest first.
+    #[must_use]
+    pub fn overruled(&self) -> Vec<Overruled> {
+        let mut overruled: Vec<_> = self.state.overruled.values().cloned().collect();
+        overruled.sort_by_key(|it| it.at);
+        overruled
+    }
+
+    /// What an operator knows to be wrong with the record.
+    #[must_use]
+    pub fn known_fault(&self) -> Option<&RecordFault> {
+        self.state.fault.as_ref()
     }
 
     /// The Atlases in force.

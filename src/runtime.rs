@@ -37,6 +37,8 @@ mod ledger;
 mod message;
 mod outside;
 mod reading;
+#[cfg(test)]
+pub(crate) mod rehearsal;
 pub mod snapshot;
 pub mod upkeep;
 mod watched;

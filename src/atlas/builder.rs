@@ -54,8 +54,9 @@
 //! ```
 
 use super::document::{
-    AnswerValidation, AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, Expect,
-    GuidanceBlock, GuidanceFormat, OnInvalid, Respondent, ResponseType, StewardCheckpointDef,
+    AnswerValidation, Approvers, AtlasManifest, CheckpointMode, CheckpointQuestion,
+    CheckpointTrigger, Expect, GuidanceBlock, GuidanceFormat, OnInvalid, Respondent, ResponseType,
+    StewardCheckpointDef,
 };
 use crate::base::pattern::Pattern;
 
@@ -80,6 +81,7 @@ impl StewardCheckpointDef {
             priority: None,
             timeout_seconds: None,
             respondent: Respondent::default(),
+            approvers: Approvers::default(),
             when: None,
             handler: None,
         }

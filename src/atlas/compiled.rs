@@ -10,9 +10,9 @@ use serde_json::{Map, Value};
 
 use super::condition::Condition;
 use super::document::{
-    AnswerValidation, Budget, CacheConfig, CheckpointMode, CheckpointQuestion, ContextBlockDef,
-    DefaultDecision, Expect, GuidanceBlock, InjectMode, OnInvalid, PolicyKind, Respondent,
-    ResponseType, RiskMode, RiskTier, Scope, Steward, UnknownActions,
+    AnswerValidation, Approvers, Budget, CacheConfig, CheckpointMode, CheckpointQuestion,
+    ContextBlockDef, DefaultDecision, Expect, GuidanceBlock, InjectMode, OnInvalid, PolicyKind,
+    Respondent, ResponseType, RiskMode, RiskTier, Scope, Steward, UnknownActions,
 };
 use super::index::Index;
 use super::keyword::Keywords;
@@ -147,6 +147,8 @@ pub struct Checkpoint {
     pub timeout_seconds: u64,
     /// Who may answer.
     pub respondent: Respondent,
+    /// How many operators have to let it pass.
+    pub approvers: Approvers,
     /// What else must hold for it to fire.
     pub when: Option<Condition>,
     /// Actions that it leaves to another of the same kind, which names them more closely.

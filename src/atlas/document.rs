@@ -10,10 +10,12 @@ use serde_json::Value;
 
 use super::condition::ConditionDef;
 
+mod approvers;
 mod checkpoint;
 mod config;
 mod trace;
 
+pub use approvers::*;
 pub use checkpoint::*;
 pub use config::*;
 pub use trace::*;

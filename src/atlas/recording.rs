@@ -89,6 +89,7 @@ mod tests {
             "checkpoint_skipped",
             "checkpoint_response",
             "checkpoint_passed",
+            "checkpoint_approved",
             "checkpoint_blocked",
             "input_received",
             "output_produced",

@@ -2,7 +2,7 @@
 //! written, such as a steward's rules about the record, finds it here.
 
 /// The event types that this program writes itself. Others can be registered.
-pub const BUILT_IN: [&str; 33] = [
+pub const BUILT_IN: [&str; 37] = [
     "session_started",
     "session_ended",
     "wrapper_constructed",
@@ -20,6 +20,8 @@ pub const BUILT_IN: [&str; 33] = [
     "checkpoint_skipped",
     "checkpoint_response",
     "checkpoint_passed",
+    "checkpoint_approved",
+    "request_claimed",
     "checkpoint_blocked",
     "risk_detected",
     "risk_verified",
@@ -35,6 +37,8 @@ pub const BUILT_IN: [&str; 33] = [
     "log_started",
     "log_sealed",
     "key_rotated",
+    "operator_acknowledged",
+    "operator_changed",
     "store_recovered",
 ];
 

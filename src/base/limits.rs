@@ -190,6 +190,10 @@ pub const MAX_UNSEALED: u64 = 64 * SEAL_EVENTS;
 /// Most entries of the log that may lie there: each of them should have been signed.
 pub const MAX_UNSEALED_ENTRIES: u64 = 128;
 
+/// Most overrides that are acknowledged at once. Each is an entry of the log, and of those only so many may
+/// lie behind the last signed head.
+pub const MAX_ACKNOWLEDGED: usize = 32;
+
 /// Longest time between the first and the last event of one session behind the last signed head.
 pub const MAX_UNSEALED_TIME: Duration = Duration::from_mins(1);
 

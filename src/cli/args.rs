@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
 
+use crate::base::operator::{OperatorNameError, operator_name};
 use crate::console::Theme;
 
 mod reconstruct;
@@ -45,8 +46,8 @@ pub(super) struct Common {
     #[arg(long, global = true, env = "CRA_DATA_DIR", value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
 
-    /// Who decides, as the record names them (default: user@host)
-    #[arg(long, global = true, env = "CRA_OPERATOR", value_name = "NAME")]
+    /// Who decides, as the record names them (default: user@host). A name is claimed, not proven
+    #[arg(long, global = true, env = "CRA_OPERATOR", value_name = "NAME", value_parser = operator)]
     pub(super) operator: Option<String>,
 
     /// Look, but decide nothing
@@ -325,4 +326,12 @@ pub(super) struct Lint {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// A name as it is recorded; none is as good as not given.
+fn operator(typed: &str) -> Result<String, OperatorNameError> {
+    match operator_name(typed) {
+        Err(OperatorNameError::Empty) => Ok(String::new()),
+        named => named,
+    }
 }

@@ -67,8 +67,25 @@ fn to_json(held: &Held, now: Timestamp) -> Value {
         fields.insert("action".to_owned(), json!(held.action()));
         fields.insert("risk_tier".to_owned(), json!(held.tier().as_str()));
         fields.insert("seconds_left".to_owned(), json!(seconds(held, now)));
+        fields.insert("approvers".to_owned(), json!(held.approvers().count()));
+        fields.insert("state".to_owned(), json!(state(held)));
     }
     value
+}
+
+/// How far it has come, and who has a part in it.
+fn state(held: &Held) -> String {
+    let approval = held.progress().map(|(words, by)| match by {
+        Some(by) => format!("{words} ({})", one_line(by)),
+        None => words.to_owned(),
+    });
+    let claim = held.claim.as_ref();
+    let claim = claim.map(|claim| format!("claimed: {}", one_line(&claim.by)));
+    let parts: Vec<_> = approval.into_iter().chain(claim).collect();
+    if parts.is_empty() {
+        return "open".to_owned();
+    }
+    parts.join(", ")
 }
 
 fn seconds(held: &Held, now: Timestamp) -> u64 {
@@ -105,9 +122,13 @@ fn table(out: &mut impl Write, held: &[Arc<Held>], now: Timestamp) -> io::Result
             0 => String::new(),
             more => format!("  (asked {} times)", more + 1),
         };
+        let state = match state(it) {
+            open if open == "open" => String::new(),
+            state => format!("  [{state}]"),
+        };
         writeln!(
             out,
-            "{id:<7} {left:>8}  {tier:<8}  {action:<24}  {who:<24}  {gates}{joined}"
+            "{id:<7} {left:>8}  {tier:<8}  {action:<24}  {who:<24}  {gates}{joined}{state}"
         )?;
     }
     Ok(())
@@ -128,6 +149,13 @@ fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
     line("intent", held.intent.as_deref().unwrap_or("not said"))?;
     let silent = format!("{}, then denied", left(held, now));
     line("left", &silent)?;
+    line("state", &state(held))?;
+    if let Some(first) = held.first_approval() {
+        let why = first.justification.as_deref().unwrap_or("no reason given");
+        let at = first.at.time_of_day();
+        let text = format!("{} at {at}, {}: {why}", first.by, first.method);
+        line("approved", &text)?;
+    }
     for gate in &held.gates {
         line("gate", &format!("{}: {}", gate.origin.id(), gate.why))?;
         for question in &gate.questions {

@@ -11,7 +11,6 @@ use ratatui::crossterm::event::{Event, KeyEvent, KeyEventKind};
 use ratatui::layout::Rect;
 
 use self::aside::Aside;
-use self::command::Known;
 use super::chrome;
 use super::dialog::gate::{Draft, Entry, GateDialog};
 use super::dialog::help::HelpDialog;
@@ -24,6 +23,7 @@ use super::screen::trace::Trace;
 use super::theme::{Ground, Look, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
+use crate::engine::command::RecordFault;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, Snapshot};
 
@@ -33,6 +33,7 @@ mod atlas;
 mod command;
 mod drafts;
 mod mouse;
+mod operate;
 mod queue;
 pub(super) mod record;
 
@@ -56,10 +57,8 @@ pub(crate) struct App {
     /// What dialogs leave behind: one that was put aside, what was typed too late, time spent.
     pub(super) aside: Aside,
     pub(super) notice: Option<(Meaning, String)>,
-    /// What the operator said they know.
-    known: Known,
     /// What the operator's own check found wrong.
-    found: Option<String>,
+    found: Option<RecordFault>,
     cancelled: Option<Timestamp>,
     mouse: Mouse,
     size: Rect,
@@ -101,7 +100,6 @@ impl App {
             drafts: BTreeMap::new(),
             aside: Aside::default(),
             notice: None,
-            known: Known::default(),
             found: None,
             cancelled: None,
             mouse: Mouse::default(),
@@ -155,7 +153,7 @@ impl App {
                 self.snapshot.access == Access::Write && sound && !self.is_small()
             }
             Request::Edit(_) => !self.is_small(),
-            Request::KeepDraft(..) => self.snapshot.access == Access::Write,
+            Request::KeepDraft(..) | Request::Operate(_) => self.snapshot.access == Access::Write,
             Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Read(_)
@@ -274,6 +272,7 @@ impl App {
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
+                | Layer::TakeOver(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_),
@@ -302,7 +301,8 @@ impl App {
         }
         self.tell_around();
         self.lay_out();
-        let mut requests = self.sync_atlases();
+        let mut requests = self.leave_to(&before);
+        requests.extend(self.sync_atlases());
         if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
             requests.push(self.tell_arrivals(&arrivals));
         }
@@ -326,6 +326,10 @@ impl App {
                 for dialog in self.dialogs().filter(|dialog| *dialog.gate() == gate) {
                     dialog.on_trail(purpose, &events, look);
                 }
+                Vec::new()
+            }
+            Message::Operated(operate, reply) => {
+                self.on_operated(&operate, &reply);
                 Vec::new()
             }
             Message::Edited(gate, edited) => self.on_edited(&gate, edited),
@@ -379,6 +383,7 @@ impl App {
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
+                | Layer::TakeOver(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_),
@@ -418,6 +423,7 @@ impl App {
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
+                | Layer::TakeOver(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_),

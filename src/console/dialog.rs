@@ -5,4 +5,5 @@ pub(crate) mod gate;
 pub(crate) mod help;
 pub(crate) mod palette;
 pub(crate) mod quit;
+pub(crate) mod take_over;
 pub(crate) mod what_if;

@@ -216,6 +216,7 @@ impl Errands {
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
                 Request::Edit(edit) => return Ok(Flow::Edit(edit)),
                 Request::Decide(_)
+                | Request::Operate(_)
                 | Request::LoadSessions
                 | Request::Read(_)
                 | Request::LoadTrail { .. }
@@ -247,6 +248,10 @@ async fn answer(desk: &Desk, request: Request, left: Left) -> Option<Message> {
         Request::Decide(decide) => {
             let gate = decide.gate.clone();
             Some(Message::Decided(gate, desk.decide(decide).await))
+        }
+        Request::Operate(operate) => {
+            let reply = desk.operate(operate.clone()).await;
+            Some(Message::Operated(operate, reply))
         }
         Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
         Request::Read(ask) => record::answer(desk, ask, left).await.map(Message::Read),

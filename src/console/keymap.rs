@@ -161,6 +161,7 @@ pub(crate) enum Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum QueueKey {
     Mark,
+    Claim,
     Batch,
     InTrace,
     Sort,

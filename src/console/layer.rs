@@ -9,6 +9,7 @@ use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
 use super::dialog::palette::{Command, PaletteDialog};
 use super::dialog::quit::QuitDialog;
+use super::dialog::take_over::TakeOverDialog;
 use super::dialog::what_if::WhatIfDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::request::Request;
@@ -25,6 +26,8 @@ pub(crate) enum Layer {
     Help(HelpDialog),
     /// Whether to leave.
     Quit(QuitDialog),
+    /// Whether to take a claim over.
+    TakeOver(TakeOverDialog),
     /// The palette.
     Palette(PaletteDialog),
     /// Why something is held, or would be.
@@ -87,7 +90,7 @@ impl Layer {
         match self {
             Self::Gate(_) => Scope::Gate,
             Self::Help(_) => Scope::Help,
-            Self::Quit(_) => Scope::Quit,
+            Self::Quit(_) | Self::TakeOver(_) => Scope::Quit,
             Self::Palette(_) => Scope::Palette,
             Self::Explain(_) => Scope::Explain,
             Self::WhatIf(_) => Scope::WhatIf,
@@ -100,6 +103,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.inner_scope(),
             Self::Help(_)
             | Self::Quit(_)
+            | Self::TakeOver(_)
             | Self::Palette(_)
             | Self::Explain(_)
             | Self::WhatIf(_) => None,
@@ -120,6 +124,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.on_key(key, now),
             Self::Help(dialog) => dialog.on_key(key),
             Self::Quit(dialog) => dialog.on_key(key),
+            Self::TakeOver(dialog) => dialog.on_key(key),
             Self::Palette(dialog) => dialog.on_key(key),
             Self::Explain(dialog) => dialog.on_key(key),
             Self::WhatIf(dialog) => dialog.on_key(key),
@@ -132,6 +137,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.can(action),
             Self::Help(_)
             | Self::Quit(_)
+            | Self::TakeOver(_)
             | Self::Palette(_)
             | Self::Explain(_)
             | Self::WhatIf(_) => true,
@@ -145,7 +151,7 @@ impl Layer {
             Self::Help(dialog) => dialog.on_paste(text),
             Self::Palette(dialog) => dialog.on_paste(text),
             Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
-            Self::Quit(_) | Self::Explain(_) => {}
+            Self::Quit(_) | Self::TakeOver(_) | Self::Explain(_) => {}
         }
         Vec::new()
     }
@@ -156,6 +162,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.draw(frame, area, look, now),
             Self::Help(dialog) => dialog.draw(frame, area, look),
             Self::Quit(dialog) => dialog.draw(frame, area, look),
+            Self::TakeOver(dialog) => dialog.draw(frame, area, look),
             Self::Palette(dialog) => dialog.draw(frame, area, look),
             Self::Explain(dialog) => dialog.draw(frame, area, look),
             Self::WhatIf(dialog) => dialog.draw(frame, area, look),

@@ -14,7 +14,7 @@ use self::talk::{Deed, Talk};
 use super::ConsoleError;
 use crate::base::clock::Clock;
 use crate::base::id::GateId;
-use crate::engine::command::Reply;
+use crate::engine::command::{Operate, Reply};
 use crate::runtime::Desk;
 use crate::trace::verify::Report;
 
@@ -31,6 +31,7 @@ const LINE_BYTES: u64 = 1 << 20;
 /// What came back from the runtime.
 enum Answer {
     Decided(GateId, Reply),
+    Operated(Operate, Reply),
     Verified(Result<Report, String>),
 }
 
@@ -54,6 +55,7 @@ pub(super) async fn drive(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), Conso
             _ = interrupt.recv() => return Ok(()),
             Some(answer) = answers.recv() => match answer {
                 Answer::Decided(gate, reply) => talk.on_reply(&gate, &reply, now),
+                Answer::Operated(operate, reply) => talk.on_operated(&operate, &reply),
                 Answer::Verified(report) => talk.on_verified(&report),
             },
             changed = snapshots.changed() => {
@@ -82,6 +84,10 @@ pub(super) async fn drive(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), Conso
                     let reply = desk.decide(*decide).await;
                     // Whoever left meanwhile needs no answer: what was sent is carried out.
                     let _ = sender.send(Answer::Decided(gate, reply)).await;
+                })),
+                Deed::Operate(operate) => drop(tokio::spawn(async move {
+                    let reply = desk.operate((*operate).clone()).await;
+                    let _ = sender.send(Answer::Operated(*operate, reply)).await;
                 })),
                 Deed::Verify => drop(tokio::spawn(async move {
                     let report = desk.verify().await;

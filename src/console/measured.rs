@@ -103,6 +103,7 @@ impl Measured {
         let ask = |request| match request {
             Request::Read(ask) => Some(ask),
             Request::Decide(_)
+            | Request::Operate(_)
             | Request::KeepDraft(..)
             | Request::LoadSessions
             | Request::LoadTrail { .. }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::screen::atlas::{FileState, Glance};
 use super::screen::trace::{Ask, Told};
 use crate::base::id::{GateId, SessionId};
-use crate::engine::command::{Decide, Reply};
+use crate::engine::command::{Decide, Operate, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::runtime::{RecordedSession, Watch};
 use crate::trace::event::Event;
@@ -16,6 +16,8 @@ use crate::trace::verify::Report;
 pub(crate) enum Request {
     /// Decide about a held request.
     Decide(Decide),
+    /// Do something by which nothing passes.
+    Operate(Operate),
     /// Keep what was typed at a held request, or throw it away.
     KeepDraft(GateId, Option<Value>),
     /// Read the list of sessions on record.
@@ -129,6 +131,8 @@ pub(crate) enum Bell {
 pub(crate) enum Message {
     /// What became of a decision.
     Decided(GateId, Reply),
+    /// What became of what an operator did beside deciding.
+    Operated(Operate, Reply),
     /// The sessions on record, newest first.
     Sessions(Result<Vec<RecordedSession>, String>),
     /// Events of a session, for the dialog of a held request.

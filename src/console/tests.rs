@@ -1,5 +1,6 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
+mod acts;
 mod archive;
 mod atlas;
 mod batch;
@@ -12,11 +13,16 @@ mod gate_ends;
 mod inputs;
 mod ladder;
 mod linear;
+mod linear_rules;
+mod live;
 mod never;
 mod picture;
 mod queue;
 mod queue_keys;
 mod rules;
+mod safety;
+mod safety_deciding;
+mod safety_keeping;
 mod stage;
 mod states;
 mod studied;

@@ -3,10 +3,14 @@
 
 use serde_json::{Map, Value};
 
+use crate::atlas::document::ResponseType;
+use crate::base::operator::same_name;
 use crate::trace::event::{
-    CheckpointPassed, CheckpointResponse, Payload, PolicyOverride, RiskVerified, Validity,
+    CheckpointApproved, CheckpointPassed, CheckpointResponse, Payload, PolicyOverride,
+    RiskVerified, Validity,
 };
 
+use super::command::Refused;
 use super::held::{Gate, Held, Origin};
 use super::recorded::tier;
 
@@ -22,6 +26,47 @@ pub struct Approver<'a> {
     pub method: &'a str,
     /// Why, where no question asked for it.
     pub why: Option<&'a str>,
+    /// Who approved before, where two have to.
+    pub first: Option<&'a str>,
+}
+
+impl Approver<'_> {
+    /// Both approvers, in the order they approved, where two had to.
+    fn both(self) -> Vec<String> {
+        let first = self.first.into_iter();
+        let both = first.flat_map(|first| [first.to_owned(), self.name.to_owned()]);
+        both.collect()
+    }
+}
+
+/// Why this operator cannot let it pass, whatever they answer.
+#[must_use]
+pub fn bars(held: &Held, operator: &str) -> Option<Refused> {
+    let agent = format!("agent {}", held.agent);
+    let askers = [held.agent.as_str(), &agent, held.session.as_str()];
+    if askers.iter().any(|asker| same_name(asker, operator)) {
+        return Some(Refused::Requester(operator.to_owned()));
+    }
+    let first = held.first_approval()?;
+    same_name(&first.by, operator).then(|| Refused::SameOperator(first.by.clone()))
+}
+
+/// What an approval is justified with: the first text among the answers, or why it may pass. `answers` are
+/// those to a gate, by its place.
+pub fn said<'a>(
+    held: &'a Held,
+    answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
+    why: Option<&'a str>,
+) -> Option<&'a str> {
+    let mut texts = held.gates.iter().enumerate().flat_map(|(at, gate)| {
+        let answers = answers(at);
+        let questions = gate.questions.iter();
+        let open = questions.filter(|question| {
+            !question.sensitive() && question.response_type() == ResponseType::Text
+        });
+        open.filter_map(move |question| answers?.get(question.id())?.as_str())
+    });
+    texts.next().or(why)
 }
 
 /// What is recorded of the answers to a gate, all of which keep their rules.
@@ -52,6 +97,7 @@ pub fn approval(
                 verification_method: by.method.to_owned(),
                 verified_by: Some(by.name.to_owned()),
                 action_type: held.action().to_owned(),
+                approvers: by.both(),
             };
             Some(verified.into())
         }
@@ -64,6 +110,7 @@ pub fn approval(
                 approver: by.name.to_owned(),
                 approval_method: by.method.to_owned(),
                 justification: said.or(by.why).map(str::to_owned),
+                approvers: by.both(),
             };
             Some(overruled.into())
         }
@@ -79,5 +126,25 @@ pub fn passed(gate: &Gate, contexts: Vec<String>, by: Approver<'_>) -> Checkpoin
         injected_contexts: contexts,
         passed_by: by.name.to_owned(),
         justification: by.why.map(str::to_owned),
+        approvers: by.both(),
+    }
+}
+
+/// That the first of two operators let a gate pass, and why.
+#[must_use]
+pub fn approved(
+    held: &Held,
+    gate: &Gate,
+    justification: Option<String>,
+    by: Approver<'_>,
+) -> CheckpointApproved {
+    CheckpointApproved {
+        checkpoint_id: gate.origin.id().to_owned(),
+        gate_id: held.id.to_string(),
+        approved_by: by.name.to_owned(),
+        approval_method: by.method.to_owned(),
+        justification,
+        needed: held.approvers().count(),
+        request_hash: held.request_hash.to_string(),
     }
 }

@@ -258,6 +258,7 @@ impl Turn<'_> {
             injected_contexts: Vec::new(),
             passed_by: format!("the permit of {held}"),
             justification: None,
+            approvers: Vec::new(),
         };
         let span = self.new_span();
         self.record_as(&place.below(span), passed, Durability::Sync);

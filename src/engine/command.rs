@@ -8,15 +8,17 @@ use serde_json::Value;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
-use crate::trace::event::Draft;
+use crate::trace::event::{Draft, Payload};
 pub use crate::trace::event::{FinalStatus, InputSource};
 
 use super::consult::Consult;
 use super::extension::{Call, CallId, Returned};
 
+mod operate;
 mod reply;
 mod report;
 
+pub use operate::*;
 pub use reply::*;
 pub use report::*;
 
@@ -47,6 +49,10 @@ pub enum Command {
     AskerLeft(AskId),
     /// An operator decides about a held request.
     Decide(AskId, Decide),
+    /// An operator does something else, by which nothing passes.
+    Operate(AskId, Operate),
+    /// Every chain was checked, and holds.
+    RecordSound,
     /// An agent answers what is its to answer.
     Answer(AskId, Answer),
     /// An agent asks what it may do.
@@ -77,6 +83,8 @@ impl Command {
             Self::Consult(..)
             | Self::AskerLeft(_)
             | Self::Decide(..)
+            | Self::Operate(..)
+            | Self::RecordSound
             | Self::DeadlineReached(_)
             | Self::Returned(..) => None,
         }
@@ -94,10 +102,14 @@ impl Command {
             | Self::RequestContext(ask, _)
             | Self::Report(ask, _)
             | Self::Decide(ask, _)
+            | Self::Operate(ask, _)
             | Self::Answer(ask, _)
             | Self::Resolve(ask, _)
             | Self::Consult(ask, _) => Some(*ask),
-            Self::AskerLeft(_) | Self::DeadlineReached(_) | Self::Returned(..) => None,
+            Self::AskerLeft(_)
+            | Self::RecordSound
+            | Self::DeadlineReached(_)
+            | Self::Returned(..) => None,
         }
     }
 }
@@ -256,6 +268,10 @@ pub enum Ruling {
 pub enum Effect {
     /// Append to TRACE.
     Record(Draft),
+    /// Append to the log of the record itself: it is about no session, or about one that is over.
+    Enter(Payload),
+    /// From now on this operator sits at the console.
+    Seat(String),
     /// Keep, replace or drop a piece of the engine's state, together with the records around it.
     Persist(StateChange),
     /// Tell whoever asked, once everything before this is as durable as it must be.
@@ -294,16 +310,22 @@ pub enum StateKind {
     Counter,
     /// What was used of a limit.
     Usage,
+    /// A denial that was overruled, and that nobody has acknowledged.
+    Overruled,
+    /// What an operator knows to be wrong with the record.
+    Fault,
 }
 
 impl StateKind {
     /// Every kind.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 7] = [
         Self::Session,
         Self::Held,
         Self::Permit,
         Self::Counter,
         Self::Usage,
+        Self::Overruled,
+        Self::Fault,
     ];
 
     /// The kind's name in the store.
@@ -315,6 +337,8 @@ impl StateKind {
             Self::Permit => "permit",
             Self::Counter => "counter",
             Self::Usage => "usage",
+            Self::Overruled => "overruled",
+            Self::Fault => "fault",
         }
     }
 }

@@ -77,6 +77,8 @@ impl Turn<'_> {
             Command::Report(..)
             | Command::Consult(..)
             | Command::AskerLeft(_)
+            | Command::Operate(..)
+            | Command::RecordSound
             | Command::DeadlineReached(_)
             | Command::Returned(..) => Vec::new(),
         }
@@ -111,6 +113,8 @@ impl Turn<'_> {
             | Command::Report(..)
             | Command::AskerLeft(_)
             | Command::Decide(..)
+            | Command::Operate(..)
+            | Command::RecordSound
             | Command::Answer(..)
             | Command::Consult(..)
             | Command::DeadlineReached(_)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use crate::atlas::document::{ResponseType, RiskTier};
+use crate::atlas::document::RiskTier;
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
@@ -37,15 +37,18 @@ pub(super) struct By<'b> {
     pub(super) method: &'b str,
     /// Why, where no question asked for it.
     pub(super) why: Option<&'b str>,
+    /// Who approved before, where two have to.
+    pub(super) first: Option<&'b str>,
     pub(super) side: Side,
 }
 
 impl<'b> By<'b> {
-    fn approver(self) -> Approver<'b> {
+    pub(super) fn approver(self) -> Approver<'b> {
         Approver {
             name: self.name,
             method: self.method,
             why: self.why,
+            first: self.first,
         }
     }
 }
@@ -86,6 +89,7 @@ impl Turn<'_> {
             name: &decide.operator,
             method: &decide.method,
             why: why.as_deref().filter(|why| !why.is_empty()),
+            first: held.first_approval().map(|first| first.by.as_str()),
             side: Side::Operator,
         };
         match &decide.ruling {
@@ -145,6 +149,10 @@ impl Turn<'_> {
         by: By<'_>,
         answers: &[BTreeMap<String, Value>],
     ) {
+        if let Some(refused) = approval::bars(held, by.name) {
+            self.reply(ask, Reply::Refused(refused));
+            return;
+        }
         let judged = judge_gates(self, held, Unanswered::Judged, |index, _| {
             answers.get(index)
         });
@@ -157,8 +165,8 @@ impl Turn<'_> {
             self.reply(ask, reply);
             return;
         }
-        let decided = self.pass_or_refuse(held, by, &judged);
-        self.reply(ask, Reply::Decided(decided));
+        let reply = self.approve_or_pass(held, by, &judged);
+        self.reply(ask, reply);
     }
 
     /// Lets a request pass whose gates are all answered, unless something else refuses it by now.
@@ -171,19 +179,11 @@ impl Turn<'_> {
         let Some((code, reason)) = self.lasting_denial(held) else {
             return self.pass(held, by, judged);
         };
-        self.end(
-            held,
-            Ending {
-                outcome: Outcome::Denied,
-                by: None,
-                code,
-                reason,
-            },
-        )
+        self.refuse(held, code, reason)
     }
 
     /// What refuses a request although its gates were passed: something that changed meanwhile.
-    fn lasting_denial(&self, held: &Held) -> Option<(DenyCode, String)> {
+    pub(super) fn lasting_denial(&self, held: &Held) -> Option<(DenyCode, String)> {
         let Subject::Action(call) = &held.subject else {
             return None;
         };
@@ -323,6 +323,7 @@ impl Turn<'_> {
                     name: &agent,
                     method: "agent",
                     why: None,
+                    first: None,
                     side: Side::Agent,
                 },
             };
@@ -337,7 +338,13 @@ impl Turn<'_> {
                 session.apply(&advice.atlas_id, &advice.checkpoint_id, &advice.effects);
             }
         }
-        let detail = approval_words(held, judged, by.why);
+        let words = said(held, judged, by.why);
+        let words = words.unwrap_or_else(|| format!("{} answered", held.gates.len()));
+        let detail = match by.first {
+            Some(first) => format!("with {first}: {words}"),
+            None => words,
+        };
+        self.note_overruled(held, by.name);
         let decided = self.settle(held, Outcome::Passed, Some(by.name.to_owned()), detail);
         match &held.subject {
             Subject::SessionStart => {
@@ -440,20 +447,10 @@ impl Turn<'_> {
     }
 }
 
-/// What a passed request was justified with: the first text among its answers.
-fn approval_words(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> String {
-    let gates = held.gates.iter().zip(&judged.gates);
-    let mut texts = gates.flat_map(|(gate, judged)| {
-        let judged = judged.as_ref();
-        let open = gate
-            .questions
-            .iter()
-            .filter(|question| !question.sensitive());
-        open.filter(|question| question.response_type() == ResponseType::Text)
-            .filter_map(move |question| judged?.answers.get(question.id())?.as_str())
-    });
-    let said = texts.next().or(why);
-    said.map_or_else(|| format!("{} answered", held.gates.len()), str::to_owned)
+/// What a request is passed with, in words.
+pub(super) fn said(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> Option<String> {
+    let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
+    approval::said(held, answers, why).map(str::to_owned)
 }
 
 /// The denials that passing a held request overrules.

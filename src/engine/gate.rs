@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::atlas::compiled::{Question, Trigger};
-use crate::atlas::document::{CheckpointMode, CheckpointQuestion, Respondent, ResponseType};
+use crate::atlas::document::{
+    Approvers, CheckpointMode, CheckpointQuestion, Respondent, ResponseType,
+};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
@@ -88,6 +90,7 @@ impl Turn<'_> {
             } else {
                 Respondent::Operator
             },
+            approvers: checkpoint.approvers,
             force_sync: checkpoint.force_sync_trace,
             span_id: self.new_span(),
         };
@@ -125,6 +128,7 @@ impl Turn<'_> {
             effects: PassEffects::default(),
             // An approver is never the agent.
             respondent: Respondent::Operator,
+            approvers: Approvers::One,
             force_sync: true,
             span_id: self.new_span(),
         };
@@ -241,6 +245,8 @@ impl Turn<'_> {
             agent_attempts: 0,
             joined: 0,
             answered: BTreeMap::new(),
+            approval: None,
+            claim: None,
             trace_id: request.place.trace_id,
             span_id: request.place.span_id,
         };

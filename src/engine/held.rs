@@ -7,11 +7,12 @@ use serde_json::{Map, Value};
 
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Question;
-use crate::atlas::document::{GuidanceBlock, Respondent, RiskTier};
+use crate::atlas::document::{Approvers, GuidanceBlock, Respondent, RiskTier};
 use crate::base::canon::{canonical, exact};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
+use crate::base::operator::same_name;
 use crate::base::pattern::Patterns;
 
 /// One held request, with every gate it has to pass.
@@ -50,13 +51,77 @@ pub struct Held {
     /// What the agent itself answered, by index of the gate, as it was recorded.
     #[serde(default)]
     pub answered: BTreeMap<usize, Map<String, Value>>,
+    /// The first of two approvals, where two are needed and one was given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approval: Option<FirstApproval>,
+    /// Who looks after it. It decides nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub claim: Option<Claim>,
     /// The operation its records belong to.
     pub trace_id: TraceId,
     /// The span its records hang under.
     pub span_id: SpanId,
 }
 
+/// The first of two approvals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstApproval {
+    /// Who gave it.
+    pub by: String,
+    /// How: `console+challenge`.
+    pub method: String,
+    /// Why.
+    pub justification: Option<String>,
+    /// When.
+    pub at: Timestamp,
+    /// The request that was approved: it counts for no other.
+    pub request_hash: Digest,
+    /// The Atlases it was approved under.
+    pub atlas_hash: Digest,
+}
+
+/// Who looks after a held request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Who.
+    pub by: String,
+    /// Since when.
+    pub at: Timestamp,
+}
+
 impl Held {
+    /// How many operators have to let it pass: as many as the gate that wants most.
+    #[must_use]
+    pub fn approvers(&self) -> Approvers {
+        let wanted = self.gates.iter().map(|gate| gate.approvers);
+        wanted.max().unwrap_or_default()
+    }
+
+    /// The first approval, where it was given for exactly this request under these Atlases.
+    #[must_use]
+    pub fn first_approval(&self) -> Option<&FirstApproval> {
+        self.approval.as_ref().filter(|first| {
+            first.request_hash == self.request_hash && first.atlas_hash == self.atlas_hash
+        })
+    }
+
+    /// How far approving has come, where two have to: `1 of 2`, and who.
+    #[must_use]
+    pub fn progress(&self) -> Option<(&'static str, Option<&str>)> {
+        match (self.approvers(), self.first_approval()) {
+            (Approvers::One, _) => None,
+            (Approvers::Two, None) => Some(("0 of 2", None)),
+            (Approvers::Two, Some(first)) => Some(("1 of 2", Some(&first.by))),
+        }
+    }
+
+    /// Who else looks after it, as this operator sees it.
+    #[must_use]
+    pub fn claimed_by_other(&self, operator: &str) -> Option<&str> {
+        let by = self.claim.as_ref().map(|claim| claim.by.as_str());
+        by.filter(|by| !same_name(by, operator))
+    }
+
     /// The tier that decides how carefully it is treated.
     #[must_use]
     pub fn tier(&self) -> RiskTier {
@@ -178,6 +243,9 @@ pub struct Gate {
     /// Who may answer.
     #[serde(default)]
     pub respondent: Respondent,
+    /// How many operators have to let it pass.
+    #[serde(default, skip_serializing_if = "Approvers::is_one")]
+    pub approvers: Approvers,
     /// Whether its records must be durable at once.
     pub force_sync: bool,
     /// The span its records hang under.

@@ -32,6 +32,7 @@ impl Turn<'_> {
             name: &name,
             method: METHOD,
             why: None,
+            first: None,
             side: Side::Agent,
         };
         let own = own_answers(&held, answer);
@@ -46,6 +47,8 @@ impl Turn<'_> {
             return;
         }
         let mut held = (*held).clone();
+        // Whoever approved did so before the agent said this.
+        held.approval = None;
         for (index, gate) in judged.gates.iter().enumerate() {
             if let (Some(judged), Some(gate)) = (gate, held.gates.get(index).cloned()) {
                 let kept = self.recordable(&gate, &judged.answers);
@@ -144,7 +147,8 @@ fn open_gates(held: &Held) -> impl Iterator<Item = (usize, &Gate)> {
             Respondent::Operator => false,
             Respondent::Agent | Respondent::Either => true,
         };
-        agents && !held.answered.contains_key(index)
+        // Where two operators are wanted, no agent takes the place of one.
+        agents && gate.approvers.is_one() && !held.answered.contains_key(index)
     })
 }
 

@@ -11,7 +11,7 @@ use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, IdSource, SessionId};
 
-use super::command::{Command, Effect, StateChange, StateKind};
+use super::command::{Command, Effect, Overruled, StateChange, StateKind};
 use super::held::Held;
 use super::session::Session;
 use super::{Engine, Permit, Waiting};
@@ -87,6 +87,11 @@ impl Engine {
                 let spent = read(kind, key, body)?;
                 state.usage.restore(key.to_owned(), spent);
             }
+            StateKind::Overruled => {
+                let overruled: Overruled = read(kind, key, body)?;
+                state.overruled.insert(overruled.gate.clone(), overruled);
+            }
+            StateKind::Fault => state.fault = Some(read(kind, key, body)?),
         }
         Ok(())
     }
@@ -107,8 +112,15 @@ pub fn held_in(
                 held.push(waiting.held);
             }
             (StateKind::Held, None)
-            | (StateKind::Session | StateKind::Permit | StateKind::Counter | StateKind::Usage, _) =>
-                {}
+            | (
+                StateKind::Session
+                | StateKind::Permit
+                | StateKind::Counter
+                | StateKind::Usage
+                | StateKind::Overruled
+                | StateKind::Fault,
+                _,
+            ) => {}
         }
     }
     Ok(held)

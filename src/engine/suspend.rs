@@ -143,6 +143,8 @@ impl Turn<'_> {
             | Command::Report(..)
             | Command::AskerLeft(_)
             | Command::Decide(..)
+            | Command::Operate(..)
+            | Command::RecordSound
             | Command::Resolve(..)
             | Command::Consult(..)
             | Command::DeadlineReached(_)

@@ -13,6 +13,7 @@ use crate::base::id::CountedIds;
 use crate::base::limits::PERMIT_LIFETIME;
 
 mod agents;
+mod approvers;
 mod breadth;
 mod configured;
 mod consultations;
@@ -24,6 +25,7 @@ mod handlers;
 mod heard;
 mod limits;
 mod moments;
+mod operating;
 mod overrides;
 mod policies;
 mod record;

@@ -73,6 +73,8 @@ impl<'a> Turn<'a> {
             Command::Report(ask, report) => self.report(ask, &report),
             Command::AskerLeft(ask) => self.asker_left(ask),
             Command::Decide(ask, decide) => self.decide(ask, &decide),
+            Command::Operate(ask, operate) => self.operate(ask, operate),
+            Command::RecordSound => self.record_sound(),
             Command::Answer(ask, answer) => self.answer(ask, &answer),
             Command::Resolve(ask, resolve) => self.resolve(ask, &resolve),
             Command::Consult(ask, consult) => self.consult(ask, &consult),

@@ -14,24 +14,23 @@ use super::message::Message;
 use super::outside::Outside;
 use super::snapshot::{ChainState, ChainVerdict, Drafts, Seat, Snapshot, StoreState};
 use super::watched::{Watch, Watching};
-use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::id::GateId;
 use crate::base::limits::HEAD_FILE_TIME;
 use crate::engine::Engine;
-use crate::engine::command::{
-    AskId, Command, Denied, DenyCode, Effect, Refused, Reply, StateChange, StateKind,
-};
+use crate::engine::command::{AskId, Command, Effect, Refused, Reply};
 use crate::engine::extension::{CallId, Returned};
-use crate::store::{Batch, StateRow, Store, StoreError};
+use crate::store::{Batch, Store, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
 mod sealing;
+mod told;
 
 use sealing::Entered;
 pub(super) use sealing::{Copies, DRAFT, Sealing, begin};
+use told::{denied, durability_of, row, unavailable};
 
 /// The actor.
 pub(super) struct Actor {
@@ -149,7 +148,7 @@ impl Actor {
                 message = inbox.recv() => match message {
                     Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
                     Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
-                    Some(Message::Checked(checked)) => self.checked(checked),
+                    Some(Message::Checked(checked)) => self.checked(checked).await,
                     Some(Message::Draft(gate, draft)) => self.keep_draft(gate, draft).await,
                     Some(Message::Explain(question, reply)) => {
                         // Whoever asked may have left; nothing else comes of it.
@@ -243,6 +242,12 @@ impl Actor {
                     let draft = self.hooks.before(draft);
                     batch.records.push(self.ledger.seal(&draft));
                 }
+                Effect::Enter(payload) => {
+                    durability = Durability::Sync;
+                    let now = self.clock.now();
+                    batch.records.push(self.ledger.entry(payload, now));
+                }
+                Effect::Seat(operator) => self.seat.operator = operator,
                 Effect::Persist(change) => {
                     durability = durability.max(durability_of(change.kind));
                     batch.state.push(row(change));
@@ -330,9 +335,11 @@ impl Actor {
         self.poison.get_or_insert_with(|| what.clone());
         for (ask, reply) in replies {
             let refusal = match reply {
-                Reply::Decided(_) | Reply::Invalid(_) | Reply::Refused(_) => {
-                    Reply::Refused(Refused::Unavailable(what.clone()))
-                }
+                Reply::Decided(_)
+                | Reply::Approved(_)
+                | Reply::Acted
+                | Reply::Invalid(_)
+                | Reply::Refused(_) => Reply::Refused(Refused::Unavailable(what.clone())),
                 Reply::Started(_)
                 | Reply::Ended
                 | Reply::Accepted(_)
@@ -363,12 +370,13 @@ impl Actor {
         }
     }
 
-    fn checked(&mut self, checked: Result<Report, String>) {
-        self.verdict = match checked {
-            Err(what) => ChainVerdict::Unreadable { what },
-            Ok(report) => ChainVerdict::of(&report),
-        };
+    async fn checked(&mut self, checked: Result<Report, String>) {
+        self.verdict = ChainVerdict::from(&checked);
         self.changed = true;
+        if self.poison.is_none() && self.verdict.fault().is_none() {
+            let effects = self.engine.handle(Command::RecordSound, self.clock.now());
+            self.carry_out(effects).await;
+        }
         self.show();
     }
 
@@ -441,50 +449,5 @@ async fn sleep_until(clock: &dyn Clock, at: Option<Timestamp>) {
     match at {
         Some(at) => clock.sleep_until(at).await,
         None => std::future::pending().await,
-    }
-}
-
-/// What a restart must not lose is waited for; a session's counters are not among it.
-fn durability_of(kind: StateKind) -> Durability {
-    match kind {
-        StateKind::Held | StateKind::Permit | StateKind::Counter => Durability::Sync,
-        StateKind::Session | StateKind::Usage => Durability::Async,
-    }
-}
-
-fn row(change: StateChange) -> StateRow {
-    StateRow {
-        kind: change.kind.as_str().to_owned(),
-        key: change.key,
-        body: change.body.as_ref().map(canonical),
-    }
-}
-
-fn unavailable(command: &Command, what: &str) -> Reply {
-    match command {
-        Command::Decide(..) => Reply::Refused(Refused::Unavailable(what.to_owned())),
-        Command::StartSession(..)
-        | Command::EndSession(..)
-        | Command::RequestAction(..)
-        | Command::CompleteAction(..)
-        | Command::Input(..)
-        | Command::ReportError(..)
-        | Command::RequestContext(..)
-        | Command::Report(..)
-        | Command::Answer(..)
-        | Command::Resolve(..)
-        | Command::Consult(..)
-        | Command::AskerLeft(_)
-        | Command::DeadlineReached(_)
-        | Command::Returned(..) => Reply::Denied(denied(what)),
-    }
-}
-
-fn denied(what: &str) -> Denied {
-    Denied {
-        code: DenyCode::Unavailable,
-        reason: format!("nothing can be recorded, so nothing is allowed: {what}"),
-        help: Some("the operator sees this too, and has to restart cra".to_owned()),
-        gate: None,
     }
 }

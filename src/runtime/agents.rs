@@ -252,6 +252,8 @@ fn denied_by(reply: Reply) -> Denied {
         | Reply::Completed
         | Reply::Noted(_)
         | Reply::Decided(_)
+        | Reply::Approved(_)
+        | Reply::Acted
         | Reply::Invalid(_)
         | Reply::Refused(_) => Denied {
             code: DenyCode::Unavailable,

@@ -11,7 +11,7 @@ use super::snapshot::Access;
 use super::watched::Watch;
 use super::{Reading, RecordedSession, Snapshots};
 use crate::base::id::{GateId, SessionId};
-use crate::engine::command::{Command, Decide, Refused, Reply};
+use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::store::Store;
 use crate::trace::event::Event;
@@ -53,6 +53,15 @@ impl Desk {
 
     /// Decides about a held request. Answers when the record of it is durable.
     pub async fn decide(&self, decide: Decide) -> Reply {
+        self.act(|ask| Command::Decide(ask, decide)).await
+    }
+
+    /// Does something else, by which nothing passes. Answers when the record of it is durable.
+    pub async fn operate(&self, operate: Operate) -> Reply {
+        self.act(|ask| Command::Operate(ask, operate)).await
+    }
+
+    async fn act(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
         let unavailable = |what: String| Reply::Refused(Refused::Unavailable(what));
         let refused = || unavailable("the console is stopping".to_owned());
         if self.snapshots.borrow().access == Access::ReadOnly {
@@ -60,7 +69,7 @@ impl Desk {
         }
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
-        let command = Command::Decide(ask, decide);
+        let command = command(ask);
         let message = Message::Ask {
             ask,
             command,

@@ -15,7 +15,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::pattern::Patterns;
 use crate::engine::Engine;
-use crate::engine::command::Decided;
+use crate::engine::command::{Decided, Overruled, RecordFault};
 use crate::engine::explain::Account;
 use crate::engine::held::Held;
 use crate::engine::session::{Entry, Session};
@@ -45,6 +45,8 @@ pub struct Snapshot {
     pub decided: Vec<Arc<Decided>>,
     /// What operators have typed and not yet decided with, by gate. It comes back after a restart.
     pub drafts: Arc<Drafts>,
+    /// What operators did beside deciding, as far as it still holds.
+    pub acts: Acts,
     /// The state of the record.
     pub chain: ChainState,
     /// The state of the store.
@@ -66,6 +68,7 @@ impl Snapshot {
             held: Vec::new(),
             decided: Vec::new(),
             drafts: Arc::default(),
+            acts: Acts::default(),
             chain: ChainState::default(),
             store: StoreState::Ready,
         }
@@ -94,10 +97,23 @@ impl Snapshot {
             held: engine.held(),
             decided: engine.settled().cloned().collect(),
             drafts,
+            acts: Acts {
+                overruled: engine.overruled(),
+                known: engine.known_fault().cloned(),
+            },
             chain,
             store: StoreState::Ready,
         }
     }
+}
+
+/// What operators did beside deciding, as far as it still holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Acts {
+    /// Denials that were overruled and that nobody has acknowledged, the oldest first.
+    pub overruled: Vec<Overruled>,
+    /// What an operator knows to be wrong with the record.
+    pub known: Option<RecordFault>,
 }
 
 /// What those who watch see. Nothing is added while nobody does.
@@ -320,6 +336,8 @@ pub enum ChainVerdict {
         session: SessionId,
         /// What is wrong, for people.
         what: String,
+        /// Digest of everything that is wrong.
+        mark: Digest,
     },
     /// The record could not be read.
     Unreadable {
@@ -330,7 +348,7 @@ pub enum ChainVerdict {
 
 impl ChainVerdict {
     /// What a whole report comes to.
-    pub(super) fn of(report: &Report) -> Self {
+    fn of(report: &Report) -> Self {
         match report.first_fault() {
             None => Self::Verified {
                 events: report.chains.iter().map(|one| one.events).sum(),
@@ -339,9 +357,50 @@ impl ChainVerdict {
             Some((session, verdict)) => Self::Broken {
                 session: session.clone(),
                 what: verdict.to_string(),
+                mark: mark(report),
             },
         }
     }
+
+    /// What is wrong, if anything is.
+    #[must_use]
+    pub fn fault(&self) -> Option<RecordFault> {
+        match self {
+            Self::Unchecked | Self::Verified { .. } => None,
+            Self::Broken {
+                session,
+                what,
+                mark,
+            } => Some(RecordFault {
+                mark: *mark,
+                session: Some(session.clone()),
+                what: format!("CHAIN BROKEN in {session}: {what}"),
+            }),
+            Self::Unreadable { what } => Some(RecordFault {
+                mark: Digest::of(what),
+                session: None,
+                what: format!("RECORD UNREADABLE: {what}"),
+            }),
+        }
+    }
+}
+
+impl From<&Result<Report, String>> for ChainVerdict {
+    fn from(checked: &Result<Report, String>) -> Self {
+        match checked {
+            Err(what) => Self::Unreadable { what: what.clone() },
+            Ok(report) => Self::of(report),
+        }
+    }
+}
+
+/// One digest of everything that is wrong: whoever knows of one fault does not know of another.
+fn mark(report: &Report) -> Digest {
+    let faults = report.faults();
+    let told: Vec<_> = faults
+        .flat_map(|(session, verdict)| [session.to_string(), verdict.to_string()])
+        .collect();
+    Digest::of_parts(told.iter().map(String::as_bytes))
 }
 
 /// Events of a chain that no head covers.

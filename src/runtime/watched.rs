@@ -97,6 +97,8 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
     let held = effects.iter().filter_map(|effect| match effect {
         Effect::Held(gate) => Some(gate.clone()),
         Effect::Record(_)
+        | Effect::Enter(_)
+        | Effect::Seat(_)
         | Effect::Persist(_)
         | Effect::Reply(..)
         | Effect::SetDeadline(..)
@@ -111,6 +113,8 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
         Effect::Reply(to, reply) if *to == ask => Some(reply),
         Effect::Reply(..)
         | Effect::Record(_)
+        | Effect::Enter(_)
+        | Effect::Seat(_)
         | Effect::Persist(_)
         | Effect::SetDeadline(..)
         | Effect::CallOut(_)
@@ -133,6 +137,8 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
             | Reply::Completed
             | Reply::Noted(_)
             | Reply::Decided(_)
+            | Reply::Approved(_)
+            | Reply::Acted
             | Reply::Invalid(_)
             | Reply::Refused(_),
         ) => Came::Allowed,

@@ -40,7 +40,11 @@ pub fn tone(event: &Event) -> Tone {
             Some(true) => Tone::Good,
             Some(false) | None => Tone::Stop,
         },
-        "risk_detected" | "checkpoint_skipped" | "retention_applied" => Tone::Care,
+        "risk_detected"
+        | "checkpoint_skipped"
+        | "checkpoint_approved"
+        | "retention_applied"
+        | "operator_acknowledged" => Tone::Care,
         "checkpoint_triggered" if details.text("mode") == Some("blocking") => Tone::Care,
         "checkpoint_response" if details.text("validation_result") == Some("invalid") => Tone::Care,
         "policy_checked" if details.text("decision") != Some("allow") => Tone::Care,
@@ -70,7 +74,15 @@ pub fn about(event: &Event) -> Option<&str> {
 pub fn telling(event: &Event) -> String {
     let details = Details::of(event);
     let said = ["decision", "outcome", "final_status"];
-    let by = ["passed_by", "verified_by", "approver", "answered_by"];
+    let by = [
+        "passed_by",
+        "verified_by",
+        "approver",
+        "approved_by",
+        "answered_by",
+        "by",
+        "operator",
+    ];
     let names = about(event).into_iter();
     let said = said.into_iter().find_map(|name| details.text(name));
     let by = by.into_iter().find_map(|name| details.text(name));
@@ -102,7 +114,9 @@ pub fn sentence(event: &Event) -> String {
         | "checkpoint_skipped"
         | "checkpoint_response"
         | "checkpoint_passed"
+        | "checkpoint_approved"
         | "checkpoint_blocked" => told.checkpoint(event),
+        "request_claimed" | "operator_acknowledged" | "operator_changed" => told.operator(event),
         "error_occurred" | "error_recovered" => told.error(event),
         _ => json(&Value::Object(event.payload.clone())),
     }
@@ -297,12 +311,48 @@ impl Told<'_> {
                 } else {
                     format!(", which unlocks {unlocked}")
                 };
-                format!("{id} is passed by {}{unlocks}", self.text("passed_by"))
+                let both = self.list("approvers");
+                let by = if both.is_empty() {
+                    self.text("passed_by")
+                } else {
+                    both
+                };
+                format!("{id} is passed by {by}{unlocks}")
             }
+            "checkpoint_approved" => format!(
+                "{} approves {id}, 1 of 2; it is still held{}",
+                self.text("approved_by"),
+                self.and(": ", "justification")
+            ),
             _ => format!(
                 "{id} is NOT passed ({}): {}",
                 self.text("outcome"),
                 self.text("reason")
+            ),
+        }
+    }
+
+    fn operator(self, event: &Event) -> String {
+        match canonical_type(&event.event_type) {
+            "request_claimed" => {
+                let (by, gate) = (self.text("by"), self.text("gate_id"));
+                match self.0.text("claim") {
+                    Some("released") => format!("{by} no longer claims {gate}"),
+                    Some(_) | None => {
+                        format!("{by} claims {gate}{}", self.and(", before: ", "before"))
+                    }
+                }
+            }
+            "operator_changed" => format!(
+                "{} takes the chair of {}",
+                self.text("operator"),
+                self.text("before")
+            ),
+            _ => format!(
+                "{} knows of this ({}): {}",
+                self.text("operator"),
+                self.text("about"),
+                self.text("what")
             ),
         }
     }

@@ -10,6 +10,7 @@
     reason = "a test that is surprised should stop"
 )]
 
+mod acts;
 mod decisions;
 mod dialog;
 mod endings;

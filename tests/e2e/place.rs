@@ -90,12 +90,21 @@ impl Place {
         self.start(self.builder(), size)
     }
 
-    fn start(&self, mut command: CommandBuilder, size: Size) -> Terminal {
+    /// The same, with somebody else in front of it.
+    pub(crate) fn console_of(&self, operator: &str, size: Size) -> Terminal {
+        self.start_as(operator, self.builder(), size)
+    }
+
+    fn start(&self, command: CommandBuilder, size: Size) -> Terminal {
+        self.start_as(OPERATOR, command, size)
+    }
+
+    fn start_as(&self, operator: &str, mut command: CommandBuilder, size: Size) -> Terminal {
         command.arg("--atlas");
         command.arg(&self.atlas);
         command.arg("--data-dir");
         command.arg(self.path("data"));
-        command.args(["--operator", OPERATOR]);
+        command.args(["--operator", operator]);
         Terminal::start(command, size)
     }
 

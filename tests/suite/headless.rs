@@ -3,6 +3,8 @@
 use std::fs;
 use std::sync::Arc;
 
+use cra_core::atlas::load_str;
+use cra_core::engine::command::{ClaimWish, Claiming, Operate, Reply};
 use cra_core::store::Store;
 use serde_json::json;
 
@@ -65,6 +67,78 @@ fn what_is_held_is_listed_the_riskiest_first() {
     assert_eq!(one[0]["id"], id);
     desk.run(&["queue", "c-99"])
         .fails(1, &["no request `c-99` is held", "cra queue"]);
+}
+
+/// A request that one of two operators approved, and that another one claims.
+async fn half_approved(store: Arc<dyn Store>) {
+    let text = "atlas_version: '1.0'\natlas_id: two\nversion: '1'\nname: Two\ndefault_decision: allow\n\
+                actions: [{action_id: ban, risk_tier: critical}]\n\
+                checkpoints: [{checkpoint_id: two, mode: blocking, approvers: 2, trigger: {type: risk_threshold}}]\n";
+    let atlas = load_str("two.yaml", text).unwrap().atlas;
+    let bench = Bench::under(vec![atlas], store, clock()).await;
+    bench.begin("s-1").await;
+    let agents = bench.runtime.agents();
+    let ban = request("s-1", "ban", json!({}));
+    let asked = tokio::spawn(async move { agents.request_action(ban).await });
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    assert!(matches!(bench.pass(&held).await, Reply::Approved(_)));
+    let claiming = Claiming {
+        gate: held.id.clone(),
+        operator: "o2\u{202e}".to_owned(),
+        seen: None,
+        wish: ClaimWish::Take,
+    };
+    let desk = bench.runtime.desk();
+    let claimed = desk.operate(Operate::Claim(claiming)).await;
+    assert_eq!(claimed, Reply::Acted);
+    drop(desk);
+    bench.runtime.stop().await;
+    let _ = asked.await;
+}
+
+#[test]
+fn the_first_of_two_approvals_and_a_claim_are_told_without_a_screen() {
+    let desk = Desk::of(half_approved);
+    let listed = desk.run(&["queue"]);
+    listed.succeeds();
+    let state = "1 of 2 (op-1), claimed: o2\\u{202e}";
+    assert!(listed.out.contains(&format!("[{state}]")), "{}", listed.out);
+    let all = desk.run(&["queue", "--json"]).json();
+    assert_eq!(all[0]["state"], state);
+    assert_eq!(all[0]["approvers"], 2);
+    assert_eq!(all[0]["approval"]["by"], "op-1");
+    assert_eq!(all[0]["claim"]["by"], "o2\u{202e}");
+    let one = desk.run(&["queue", "c-1"]);
+    one.succeeds();
+    assert!(one.out.contains("approved   op-1 at "), "{}", one.out);
+    let replayed = desk.run(&["trace", "replay", "s-1", "--at", "7"]);
+    replayed.succeeds();
+    assert!(
+        replayed.out.contains("  1 of 2    op-1"),
+        "{}",
+        replayed.out
+    );
+    assert!(
+        replayed.out.contains("  claimed   o2\\u{202e}"),
+        "{}",
+        replayed.out
+    );
+    let state = desk
+        .run(&["trace", "replay", "s-1", "--at", "7", "--json"])
+        .json();
+    assert_eq!(
+        state["state"]["held"][0]["approved"]["by"], "op-1",
+        "{state}"
+    );
+}
+
+#[test]
+fn a_name_that_nobody_can_read_is_refused_before_anything_opens() {
+    let desk = Desk::empty();
+    for name in ["a\u{202e}b", "agent bot"] {
+        desk.run(&["queue", "--operator", name])
+            .fails(2, &["--operator"]);
+    }
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! Checkpoints: their questions and their guidance.
 
-use super::super::diagnostic::Problems;
+use super::super::diagnostic::{Code, Problems};
 use super::super::document::{
-    AnswerValidation, CheckpointQuestion, CheckpointTrigger, GuidanceBlock, StewardCheckpointDef,
+    AnswerValidation, Approvers, CheckpointQuestion, CheckpointTrigger, GuidanceBlock,
+    StewardCheckpointDef,
 };
 use super::condition::condition;
 use super::fields::{Section, Value, map};
@@ -56,10 +57,22 @@ pub(super) fn checkpoint(value: &Value<'_>, problems: &mut Problems<'_>) -> Stew
             respondent: fields
                 .optional("respondent", one_of("respondent", RESPONDENTS))
                 .unwrap_or_default(),
+            approvers: fields.optional("approvers", approvers).unwrap_or_default(),
             when: fields.optional("when", part(condition)),
             handler: fields.optional("handler", text),
         }
     })
+}
+
+fn approvers(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Approvers> {
+    match Approvers::try_from(count::<u64>(value, problems)?) {
+        Ok(approvers) => Some(approvers),
+        Err(message) => {
+            let help = Approvers::HELP.to_owned();
+            problems.add(value.problem(Code::OutOfRange, message).help(help));
+            None
+        }
+    }
 }
 
 fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointQuestion {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::RiskTier;
+use super::{Approvers, RiskTier};
 use crate::atlas::condition::ConditionDef;
 
 /// A checkpoint as its steward wrote it.
@@ -57,6 +57,9 @@ pub struct StewardCheckpointDef {
     /// Who may answer.
     #[serde(default)]
     pub respondent: Respondent,
+    /// How many operators have to let it pass.
+    #[serde(default, skip_serializing_if = "Approvers::is_one")]
+    pub approvers: Approvers,
     /// What else must hold for it to fire.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,

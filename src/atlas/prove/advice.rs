@@ -71,6 +71,12 @@ impl Prover<'_, '_> {
                 .help("write `mode: blocking`, or take `respondent` out".to_owned());
             self.report(&format!("checkpoints[{index}].respondent"), problem);
         }
+        if !checkpoint.approvers.is_one() && !blocking {
+            let message = "nothing is approved at a checkpoint that does not block";
+            let problem = Problem::new(Code::NoEffect, message)
+                .help("write `mode: blocking`, or take `approvers` out".to_owned());
+            self.report(&format!("checkpoints[{index}].approvers"), problem);
+        }
     }
 
     fn advise_default(&mut self, manifest: &AtlasManifest) {

@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use super::ids::Ids;
 use super::{Prover, text_fault};
 use crate::atlas::compiled::{Checkpoint, Question, QuestionError};
-use crate::atlas::diagnostic::{Code, quoted};
+use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
-    AnswerValidation, AtlasManifest, CheckpointQuestion, ResponseType, StewardCheckpointDef,
+    AnswerValidation, Approvers, AtlasManifest, CheckpointQuestion, Respondent, ResponseType,
+    StewardCheckpointDef,
 };
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
 use crate::base::pattern::Patterns;
@@ -63,6 +64,7 @@ impl Prover<'_, '_> {
         if let Some(handler) = &definition.handler {
             self.check_name(&at("handler"), "handler", handler);
         }
+        self.check_approvers(&at("approvers"), definition);
         let timeout_seconds = self.timeout(&at("timeout_seconds"), definition.timeout_seconds);
         let questions = self.questions(&at("questions"), &definition.questions);
         let allow_actions = self.patterns(&at("allow_actions"), &definition.allow_actions);
@@ -93,10 +95,21 @@ impl Prover<'_, '_> {
                 .unwrap_or_else(|| definition.trigger.default_priority()),
             timeout_seconds,
             respondent: definition.respondent,
+            approvers: definition.approvers,
             when,
             unless: Patterns::default(),
             handler: definition.handler.clone(),
         })
+    }
+
+    /// Two operators cannot be asked for what an agent may answer alone.
+    fn check_approvers(&mut self, path: &str, definition: &StewardCheckpointDef) {
+        if definition.approvers == Approvers::Two && definition.respondent != Respondent::Operator {
+            let message = "two operators are wanted where the agent may answer";
+            let problem = Problem::new(Code::Contradiction, message)
+                .help("take `respondent` out, or write `approvers: 1`".to_owned());
+            self.report(path, problem);
+        }
     }
 
     fn timeout(&mut self, path: &str, seconds: Option<u64>) -> u64 {

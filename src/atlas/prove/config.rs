@@ -9,7 +9,7 @@ use super::trigger::case;
 use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
-    ActionPreConfig, AtlasManifest, CheckpointConfig, CheckpointMode, CheckpointTrigger,
+    ActionPreConfig, Approvers, AtlasManifest, CheckpointConfig, CheckpointMode, CheckpointTrigger,
     CountIntervalConfig, KeywordMatchConfig, MatchMode, Respondent, RiskThresholdConfig,
     SessionStartConfig, TimeIntervalConfig,
 };
@@ -264,6 +264,7 @@ fn plain(id: String, name: String, written: &CheckpointTrigger, trigger: Trigger
         priority: written.default_priority(),
         timeout_seconds: DEFAULT_GATE_TIMEOUT.as_secs(),
         respondent: Respondent::Operator,
+        approvers: Approvers::One,
         when: None,
         unless: Patterns::default(),
         handler: None,

@@ -75,6 +75,11 @@ pub(super) fn decision(noted: &Noted) -> String {
         }
         Some(Reply::Completed) => "completed".to_owned(),
         Some(Reply::Noted(_)) => "noted".to_owned(),
+        Some(Reply::Approved(held)) => {
+            let progress = held.progress().map_or("", |(words, _)| words);
+            format!("approved: {progress}")
+        }
+        Some(Reply::Acted) => "recorded".to_owned(),
         Some(Reply::Decided(decided)) => decided.outcome.as_str().to_owned(),
         Some(Reply::Invalid(invalid)) => {
             let rules = invalid.problems.iter().flat_map(|it| &it.rules);
@@ -102,6 +107,7 @@ pub(super) fn code(denied: &Denied) -> String {
 pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
     match &noted.reply {
         Some(Reply::Decided(decided)) => Some(decided.outcome.as_str()),
+        Some(Reply::Approved(_)) => Some("approved"),
         Some(Reply::Invalid(_)) => Some("invalid"),
         Some(Reply::Refused(_)) => Some("refused"),
         Some(
@@ -114,7 +120,8 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
             | Reply::Resolved(_)
             | Reply::Consulted(_)
             | Reply::Completed
-            | Reply::Noted(_),
+            | Reply::Noted(_)
+            | Reply::Acted,
         ) => None,
         None => noted.misfit.as_ref().map(|_| "refused"),
     }
@@ -270,6 +277,8 @@ pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
             | Reply::Completed
             | Reply::Noted(_)
             | Reply::Decided(_)
+            | Reply::Approved(_)
+            | Reply::Acted
             | Reply::Invalid(_)
             | Reply::Refused(_),
         )

@@ -301,7 +301,8 @@ impl Stage {
                     #[cfg(test)]
                     self.drafts.push(draft);
                 }
-                Effect::Persist(_) => {}
+                Effect::Enter(payload) => noted.records.push(payload.event_type().to_owned()),
+                Effect::Persist(_) | Effect::Seat(_) => {}
                 Effect::CallOut(call) => calls.push(call),
                 Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
@@ -359,6 +360,8 @@ impl Stage {
             | Reply::Noted(_)
             | Reply::Consulted(_)
             | Reply::Decided(_)
+            | Reply::Approved(_)
+            | Reply::Acted
             | Reply::Invalid(_)
             | Reply::Refused(_) => {}
         }

@@ -52,6 +52,7 @@ impl App {
             Layer::Gate(dialog) => Some(&mut **dialog),
             Layer::Help(_)
             | Layer::Quit(_)
+            | Layer::TakeOver(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
             | Layer::WhatIf(_) => None,
@@ -109,17 +110,17 @@ impl App {
             let text = format!("{gate} {word} and recorded {}", decided.at.time_of_day());
             self.notice = Some((of_outcome(decided.outcome), text));
             self.note_spent(gate, decided.at);
-            let overruled = self
-                .dialogs()
-                .any(|dialog| dialog.gate() == gate && dialog.overrules());
-            if overruled && decided.outcome == Outcome::Passed {
-                self.note_overruled(gate);
-            }
+        }
+        let approved = matches!(reply, Reply::Approved(_));
+        if approved {
+            let text = format!("{gate} approved, 1 of 2, and recorded: still held");
+            self.notice = Some((Meaning::Waiting, text));
         }
         let is_its = |layer: &Layer| match layer {
             Layer::Gate(dialog) => dialog.is_about(gate),
             Layer::Help(_)
             | Layer::Quit(_)
+            | Layer::TakeOver(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
             | Layer::WhatIf(_) => false,
@@ -141,6 +142,11 @@ impl App {
                 }
                 self.queue.unmark(&decided);
                 self.layers.truncate(at);
+                if approved {
+                    // Whoever approves next says so in their own words.
+                    self.drafts.insert(gate.clone(), None);
+                    return vec![Request::KeepDraft(gate.clone(), None)];
+                }
                 self.drafts.remove(gate);
                 Vec::new()
             }

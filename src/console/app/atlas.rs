@@ -118,7 +118,11 @@ impl App {
             match layer {
                 Layer::Explain(dialog) => dialog.on_explained(ticket, told),
                 Layer::WhatIf(dialog) => requests.extend(dialog.on_explained(ticket, told)),
-                Layer::Gate(_) | Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => {}
+                Layer::Gate(_)
+                | Layer::Help(_)
+                | Layer::Quit(_)
+                | Layer::TakeOver(_)
+                | Layer::Palette(_) => {}
             }
         }
         requests
@@ -131,7 +135,11 @@ impl App {
             match layer {
                 Layer::Explain(dialog) => dialog.lay_out(content, look),
                 Layer::WhatIf(dialog) => dialog.lay_out(content, look),
-                Layer::Gate(_) | Layer::Help(_) | Layer::Quit(_) | Layer::Palette(_) => {}
+                Layer::Gate(_)
+                | Layer::Help(_)
+                | Layer::Quit(_)
+                | Layer::TakeOver(_)
+                | Layer::Palette(_) => {}
             }
         }
     }

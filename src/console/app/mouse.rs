@@ -81,7 +81,7 @@ impl App {
                 Some(layer @ (Layer::Help(_) | Layer::Palette(_) | Layer::Explain(_))) => {
                     layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
                 }
-                Some(Layer::Quit(_) | Layer::WhatIf(_)) => {}
+                Some(Layer::Quit(_) | Layer::TakeOver(_) | Layer::WhatIf(_)) => {}
                 None => requests.extend(self.act(action, now)),
             }
         }

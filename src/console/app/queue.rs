@@ -41,6 +41,7 @@ impl App {
                     self.notice = Some((Meaning::Warning, why));
                 }
             }
+            QueueKey::Claim => return self.claim(),
             QueueKey::Batch => return self.open_batch(),
             QueueKey::InTrace => {
                 if let Some(session) = self.queue.selected().map(|held| held.session.clone()) {

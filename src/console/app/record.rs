@@ -1,18 +1,16 @@
 //! What is known about the record, and what that means for deciding.
 
 use super::App;
+use crate::base::text::one_line;
 use crate::console::dialog::gate::{Around, Trouble};
 use crate::console::theme::Meaning;
+use crate::engine::command::RecordFault;
 use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
 use crate::trace::verify::Report;
 
 impl App {
     /// Tells open dialogs what stands around them.
     pub(super) fn tell_around(&mut self) {
-        if self.broken_record().is_none() {
-            // What breaks next is another trouble, even if it reads the same.
-            self.known.trouble = None;
-        }
         let around = self.around();
         for dialog in self.dialogs() {
             dialog.on_around(around.clone());
@@ -31,24 +29,20 @@ impl App {
 
     /// What is wrong with the record, as far as anyone knows.
     pub(in crate::console) fn trouble(&self) -> Option<Trouble> {
-        trouble_of(&self.snapshot, self.found.as_deref())
+        trouble_of(&self.snapshot, self.found.as_ref())
     }
 
     /// What is wrong with the chains, if anything is.
-    pub(super) fn broken_record(&self) -> Option<String> {
+    pub(super) fn broken_record(&self) -> Option<RecordFault> {
         match self.trouble()? {
-            Trouble::Chain(text) => Some(text),
+            Trouble::Chain(fault) => Some(fault),
             Trouble::Store(_) => None,
         }
     }
 
-    /// Whether the operator said they know of exactly this. That nothing is recorded is never enough known
-    /// to decide.
+    /// Whether an operator said they know of exactly this.
     pub(in crate::console) fn is_known(&self, trouble: &Trouble) -> bool {
-        match trouble {
-            Trouble::Chain(text) => self.known.trouble.as_ref() == Some(text),
-            Trouble::Store(_) => false,
-        }
+        is_known(&self.snapshot, trouble)
     }
 
     /// What every screen says over its whole width, the worst first.
@@ -57,21 +51,25 @@ impl App {
         if let Some(trouble) = self.trouble() {
             let text = match &trouble {
                 Trouble::Store(text) => text.clone(),
-                Trouble::Chain(text) if self.is_known(&trouble) => {
+                Trouble::Chain(fault) if self.is_known(&trouble) => {
+                    let text = &fault.what;
                     format!("{text} (acknowledged: deciding is possible)")
                 }
-                Trouble::Chain(text) => {
+                Trouble::Chain(fault) => {
+                    let text = &fault.what;
                     format!("{text}. Deciding is disabled: :ack-broken-chain")
                 }
             };
             banners.push((text, Meaning::Banner));
         }
-        if let [gates @ .., last] = self.known.overruled.as_slice() {
-            let more = match gates.len() {
+        if let [others @ .., last] = self.snapshot.acts.overruled.as_slice() {
+            let (last, by) = (&last.gate, one_line(&last.by));
+            let more = match others.len() {
                 0 => String::new(),
                 count => format!(" and {count} more"),
             };
-            let text = format!("OVERRIDE {last}{more}: a denial was overruled. :ack-override");
+            let text =
+                format!("OVERRIDE {last}{more}: a denial was overruled by {by}. :ack-override");
             banners.push((text, Meaning::Banner));
         }
         // The record goes on and is sealed. Only the copy that proves it to others is missing; what is worse
@@ -87,29 +85,30 @@ impl App {
 }
 
 /// What is wrong with the record, as the runtime knows it or an operator's own check `found`.
-pub(in crate::console) fn trouble_of(snapshot: &Snapshot, found: Option<&str>) -> Option<Trouble> {
+pub(in crate::console) fn trouble_of(
+    snapshot: &Snapshot,
+    found: Option<&RecordFault>,
+) -> Option<Trouble> {
     if let StoreState::Poisoned { what } = &snapshot.store {
         return Some(Trouble::Store(format!(
             "NOTHING IS RECORDED ANY MORE: {what}"
         )));
     }
-    let chain = match &snapshot.chain.verdict {
-        ChainVerdict::Unchecked | ChainVerdict::Verified { .. } => found.map(str::to_owned),
-        ChainVerdict::Broken { session, what } => {
-            Some(format!("CHAIN BROKEN in {session}: {what}"))
-        }
-        ChainVerdict::Unreadable { what } => Some(format!("RECORD UNREADABLE: {what}")),
-    };
-    chain.map(Trouble::Chain)
+    let fault = snapshot.chain.verdict.fault();
+    fault.or_else(|| found.cloned()).map(Trouble::Chain)
+}
+
+/// Whether an operator said they know of exactly this. That nothing is recorded is never enough known to
+/// decide.
+pub(in crate::console) fn is_known(snapshot: &Snapshot, trouble: &Trouble) -> bool {
+    let known = snapshot.acts.known.as_ref();
+    match trouble {
+        Trouble::Chain(fault) => known.is_some_and(|known| known.mark == fault.mark),
+        Trouble::Store(_) => false,
+    }
 }
 
 /// What a check found wrong, if anything.
-pub(in crate::console) fn unsound(checked: &Result<Report, String>) -> Option<String> {
-    match checked {
-        Ok(report) => {
-            let fault = report.first_fault();
-            fault.map(|(session, verdict)| format!("CHAIN BROKEN in {session}: {verdict}"))
-        }
-        Err(what) => Some(format!("RECORD UNREADABLE: {what}")),
-    }
+pub(in crate::console) fn unsound(checked: &Result<Report, String>) -> Option<RecordFault> {
+    ChainVerdict::from(checked).fault()
 }

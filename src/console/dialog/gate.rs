@@ -36,6 +36,7 @@ mod bar;
 mod bars;
 mod batch;
 mod changed;
+mod claimed;
 mod context;
 mod draft;
 mod field;
@@ -103,6 +104,8 @@ pub(crate) struct GateDialog {
     kept: Option<Value>,
     /// What is decided together with it.
     together: Together,
+    /// Whose claims the operator goes over with this press.
+    over_claim: Option<String>,
 }
 
 impl GateDialog {
@@ -141,6 +144,7 @@ impl GateDialog {
             told: form.kept(),
             kept: None,
             together: Together::default(),
+            over_claim: None,
             form,
             held,
         }
@@ -215,7 +219,7 @@ impl GateDialog {
     pub(crate) fn can(&self, action: Action) -> bool {
         match self.step {
             Step::Editing => true,
-            Step::Reviewing(_) | Step::Denying(_) => action != Action::Review,
+            Step::Reviewing(_) | Step::Denying(_) | Step::Claimed(_) => action != Action::Review,
             Step::Changed(_) => !matches!(action, Action::Review | Action::EditOutside),
             Step::Writing(_) => false,
             Step::Settled(_) => matches!(

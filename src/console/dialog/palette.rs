@@ -29,6 +29,8 @@ pub(crate) enum Command {
     AckOverride,
     /// The operator knows that the record is broken, and decides all the same.
     AckBrokenChain,
+    /// Somebody else sits down.
+    Operator(String),
     /// To an event of the record.
     Seek(u64),
     /// Narrow the queue.
@@ -45,7 +47,7 @@ struct Typable {
     help: &'static str,
 }
 
-const TYPABLE: [Typable; 6] = [
+const TYPABLE: [Typable; 7] = [
     Typable {
         name: "override",
         wants: "ID",
@@ -54,12 +56,17 @@ const TYPABLE: [Typable; 6] = [
     Typable {
         name: "ack-override",
         wants: "",
-        help: "you know that a denial was overruled: takes it out of the header",
+        help: "you know that a denial was overruled: recorded, and taken out of the header",
     },
     Typable {
         name: "ack-broken-chain",
         wants: "",
-        help: "you know that the record is broken or unreadable: deciding is possible again",
+        help: "you know that the record is broken or unreadable: recorded, and deciding goes on",
+    },
+    Typable {
+        name: "operator",
+        wants: "NAME",
+        help: "somebody else takes the chair: recorded; a name is claimed here, nothing proves it",
     },
     Typable {
         name: "filter",
@@ -320,6 +327,8 @@ fn command(typable: &Typable, rest: &str) -> Result<Command, String> {
             let number = number.map_err(|_| "to which event? `seek 120`".to_owned())?;
             Ok(Command::Seek(number))
         }
+        "operator" if rest.is_empty() => Err("who? `operator ann@ops`".to_owned()),
+        "operator" => Ok(Command::Operator(rest.to_owned())),
         "filter" => Ok(Command::Filter(rest.to_owned())),
         "ack-override" => none(Command::AckOverride),
         "ack-broken-chain" => none(Command::AckBrokenChain),

@@ -69,33 +69,48 @@ impl QuitDialog {
             "{} {are} held and agents keep waiting until {expires}. Quit?",
             counted(self.held, "request")
         );
-        let cells = 52.min(area.width.saturating_sub(4));
-        let rows = wrap(&text, usize::from(cells).saturating_sub(4));
-        let mut lines: Vec<Line> = rows.into_iter().map(Line::from).collect();
-        lines.push(Line::default());
-        let button = |name: &str, spot| {
-            let meaning = if self.spot == spot {
-                Meaning::ButtonFocused
-            } else {
-                Meaning::Button
-            };
-            Span::styled(format!("[ {name} ]"), look.style(meaning))
-        };
-        lines.push(Line::from(vec![
-            button("Stay", Spot::Stay),
-            Span::raw("  "),
-            button("Quit", Spot::Quit),
-        ]));
-        let height = coordinate(lines.len() + 2).min(area.height);
-        let place = Rect::new(
-            area.x + area.width.saturating_sub(cells) / 2,
-            area.y + area.height.saturating_sub(height) / 2,
-            cells,
-            height,
-        );
-        let title = Line::styled(" Leave the console ", look.style(Meaning::Title));
-        frame.render_widget(Clear, place);
-        let block = look.panel(Focus::Here).title(title);
-        frame.render_widget(Paragraph::new(lines).block(block), place);
+        let buttons = [
+            ("Stay", self.spot == Spot::Stay),
+            ("Quit", self.spot == Spot::Quit),
+        ];
+        paint_question(frame, area, look, " Leave the console ", &text, &buttons);
     }
+}
+
+/// Paints a question in the middle, with its buttons and which of them has the focus.
+pub(super) fn paint_question(
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+    title: &'static str,
+    text: &str,
+    buttons: &[(&str, bool)],
+) {
+    let cells = 52.min(area.width.saturating_sub(4));
+    let rows = wrap(text, usize::from(cells).saturating_sub(4));
+    let mut lines: Vec<Line> = rows.into_iter().map(Line::from).collect();
+    lines.push(Line::default());
+    let mut spans = Vec::new();
+    for (name, focused) in buttons {
+        let meaning = if *focused {
+            Meaning::ButtonFocused
+        } else {
+            Meaning::Button
+        };
+        spans.push(Span::styled(format!("[ {name} ]"), look.style(meaning)));
+        spans.push(Span::raw("  "));
+    }
+    spans.pop();
+    lines.push(Line::from(spans));
+    let height = coordinate(lines.len() + 2).min(area.height);
+    let place = Rect::new(
+        area.x + area.width.saturating_sub(cells) / 2,
+        area.y + area.height.saturating_sub(height) / 2,
+        cells,
+        height,
+    );
+    let title = Line::styled(title, look.style(Meaning::Title));
+    frame.render_widget(Clear, place);
+    let block = look.panel(Focus::Here).title(title);
+    frame.render_widget(Paragraph::new(lines).block(block), place);
 }

@@ -41,6 +41,8 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         ENTER => Open, Shown, "open", "opens the selected request; nothing is decided by opening it";
         &[Key::plain(KeyCode::Char('d'))] => Deny, Shown, "deny",
             "opens the selected request at the step that asks for the reason to deny it";
+        &[Key::plain(KeyCode::Char('c'))] => Queue(Claim), Shown, "claim",
+            "says that you look after the selected request, or no longer do; decides nothing";
         &[Key::plain(KeyCode::Char('u'))] => Merge, Shown, "merge",
             "puts the arrivals that wait below the list into their places";
         &[Key::plain(KeyCode::Char(' '))] => Queue(Mark), Shown, "mark",
@@ -50,7 +52,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('f'))] => Queue(Filter), Shown, "filter",
             "narrows the list: words, risk>=high, agent:x, action:x, session:x, checkpoint:x, state:x, each also with - before it";
         &[Key::plain(KeyCode::Char('t'))] => Queue(InTrace), Shown, "trace", "shows the session of the selected request in the record";
-        &[Key::plain(KeyCode::Char('o'))] => Queue(Sort), Shown, "sort", "sorts by risk, deadline, age or agent";
+        &[Key::plain(KeyCode::Char('o'))] => Queue(Sort), Hidden, "sort", "sorts by risk, deadline, age or agent";
         &[Key::plain(KeyCode::Char('J'))] => Queue(NextDue), Hidden, "next due", "to the request that is due next";
         &[Key::plain(KeyCode::Char('/'))] => Queue(Search), Hidden, "search", "looks for a row, with the words of a filter";
         &[Key::plain(KeyCode::Char('n'))] => Queue(NextMatch), Hidden, "next match", "the next row that matches";
@@ -225,7 +227,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
     }
     Quit {
         &[Key::plain(KeyCode::Tab), Key::plain(KeyCode::BackTab), Key::plain(KeyCode::Left), Key::plain(KeyCode::Right)]
-            => Next, Shown, "other button", "moves between Stay and Quit";
+            => Next, Shown, "other button", "moves between the buttons";
         ENTER => Press, Shown, "press", "presses the focused button";
         ESC => Back, Shown, "stay", "stays";
     }

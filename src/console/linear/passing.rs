@@ -92,7 +92,7 @@ impl Passing {
     }
 
     /// What is asked now.
-    pub(super) fn prompt(&self, now: Timestamp) -> String {
+    pub(super) fn prompt(&self, operator: &str, now: Timestamp) -> String {
         let left = words::left(&self.held, now);
         match self.wanted() {
             Wanted::Listening => {
@@ -114,10 +114,10 @@ impl Passing {
                 let action = shown_action(&self.held);
                 format!("Type the name of the action in full: {action}\n")
             }
-            Wanted::Word => format!(
-                "Type pass to let {} pass. Anything else leaves it held. ({left} left)\n",
-                self.held.id
-            ),
+            Wanted::Word => {
+                let word = words::ask_word(&self.held, operator, "pass");
+                format!("{} ({left} left)\n", word.trim_end())
+            }
         }
     }
 
@@ -216,8 +216,19 @@ impl Passing {
             name: operator,
             method: care(&self.held).method(),
             why: self.why.as_deref(),
+            first: None,
         };
-        let mut text = "Passing it writes:\n".to_owned();
+        let mut text = match self.held.progress() {
+            None => "Passing it writes:\n".to_owned(),
+            Some((_, None)) => {
+                "This is the first of two approvals. It stays held, and this is written:\n"
+                    .to_owned()
+            }
+            Some((_, Some(first))) => format!(
+                "This is the second of two approvals, after {}. Passing it writes:\n",
+                one_line(first)
+            ),
+        };
         for record in records_of(&self.held, by, |at| self.recorded(at)) {
             text.push_str(&format_record(record.event_type(), &record.fields()));
         }

@@ -11,11 +11,13 @@ use crate::base::limits::ARMING;
 use crate::base::text::one_line;
 use crate::console::app::record::unsound;
 use crate::console::dialog::gate::{Care, care};
-use crate::engine::command::{Decide, Reply, Ruling};
+use crate::console::screen::queue::find;
+use crate::engine::command::{Decide, Operate, RecordFault, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 use crate::trace::verify::Report;
 
+mod acts;
 mod commands;
 
 /// What is to be done outside of the conversation.
@@ -23,6 +25,8 @@ mod commands;
 pub(in crate::console) enum Deed {
     /// Decide about a held request.
     Decide(Box<Decide>),
+    /// Do something by which nothing passes.
+    Operate(Box<Operate>),
     /// Check every chain.
     Verify,
     /// Leave.
@@ -42,7 +46,7 @@ pub(in crate::console) struct Talk {
     several: Option<String>,
     /// When the word that decides is asked for. What was typed before was not meant for it.
     arms_at: Option<Timestamp>,
-    found: Option<String>,
+    found: Option<RecordFault>,
     out: String,
 }
 
@@ -104,7 +108,7 @@ impl Talk {
                     self.arms_at = Some(now.plus(ARMING));
                     passing.review(&self.snapshot.operator)
                 } else {
-                    passing.prompt(now)
+                    passing.prompt(&self.snapshot.operator, now)
                 };
                 self.out.push_str(&told);
             }
@@ -139,11 +143,8 @@ impl Talk {
         if self.arms_at.is_some_and(|at| at <= now) {
             self.arms_at = None;
             let told = match &self.doing {
-                Doing::Passing(passing) => passing.prompt(now),
-                Doing::Denying(held, _) => {
-                    let id = &held.id;
-                    format!("Type deny to deny {id}. Anything else leaves it held.\n")
-                }
+                Doing::Passing(passing) => passing.prompt(&self.snapshot.operator, now),
+                Doing::Denying(held, _) => words::ask_word(held, &self.snapshot.operator, "deny"),
                 Doing::Nothing | Doing::Writing(_) => String::new(),
             };
             self.out.push_str(&told);
@@ -224,12 +225,12 @@ impl Talk {
             Wanted::Listening => Ok(()),
             Wanted::Answer => passing.answer(text),
             Wanted::Proof(proof) => passing.prove(proof, text),
-            Wanted::Word if text.trim() != "pass" => {
+            Wanted::Word if !self.is_word(&passing.held, "pass", text) => {
                 self.say("It stays held.");
                 return Vec::new();
             }
             Wanted::Word => {
-                if !self.may_decide(Wish::Pass) {
+                if !self.may_decide() {
                     return Vec::new();
                 }
                 let decide = passing.decide(&self.snapshot.operator);
@@ -253,11 +254,11 @@ impl Talk {
             self.doing = Doing::Denying(held, (!needed).then_some(reason));
             return Vec::new();
         };
-        if text.trim() != "deny" {
+        if !self.is_word(&held, "deny", text) {
             self.say("It stays held.");
             return Vec::new();
         }
-        if !self.may_decide(Wish::Deny) {
+        if !self.may_decide() {
             return Vec::new();
         }
         let ruling = Ruling::Deny { reason };
@@ -278,7 +279,10 @@ impl Talk {
         snapshot: Arc<Snapshot>,
         now: Timestamp,
     ) -> Vec<Deed> {
-        self.snapshot = snapshot;
+        let before = std::mem::replace(&mut self.snapshot, snapshot);
+        if before.operator != self.snapshot.operator {
+            self.rise(now);
+        }
         let held = self.snapshot.held.clone();
         let new: Vec<_> = held
             .iter()
@@ -309,6 +313,18 @@ impl Talk {
             self.out.push_str("> ");
         }
         Vec::new()
+    }
+
+    /// Somebody else sits here: what was asked was another's.
+    fn rise(&mut self, now: Timestamp) {
+        match self.doing {
+            Doing::Passing(_) | Doing::Denying(..) => {
+                self.doing = Doing::Nothing;
+                self.say("Somebody else sits here now. What was typed does not count.");
+                self.prompt(now);
+            }
+            Doing::Nothing | Doing::Writing(_) => {}
+        }
     }
 
     /// Ends what is asked when it is no longer what it was.
@@ -352,6 +368,9 @@ impl Talk {
                     problems.join("; ")
                 )
             }
+            Reply::Approved(_) => format!(
+                "Recorded. {gate} has 1 of 2 approvals and is still held: another operator has to pass it too."
+            ),
             Reply::Refused(refused) => format!("{gate} was not decided: {refused}"),
             Reply::Started(_)
             | Reply::Ended
@@ -362,6 +381,7 @@ impl Talk {
             | Reply::Resolved(_)
             | Reply::Consulted(_)
             | Reply::Completed
+            | Reply::Acted
             | Reply::Noted(_) => format!("{gate}: nobody can tell what became of it. Type list."),
         };
         self.say(&one_line(&told));
@@ -374,7 +394,8 @@ impl Talk {
     pub(in crate::console) fn on_verified(&mut self, report: &Result<Report, String>) -> Vec<Deed> {
         self.found = unsound(report);
         let told = match (&self.found, report) {
-            (Some(what), _) | (None, Err(what)) => one_line(what),
+            (Some(fault), _) => one_line(&fault.what),
+            (None, Err(what)) => one_line(what),
             (None, Ok(report)) => {
                 let (chains, events) = (report.chains.len(), report.events());
                 format!("The record holds: {chains} chains, {events} events.")
@@ -382,19 +403,28 @@ impl Talk {
         };
         self.out.push('\n');
         self.say(&told);
+        self.ask_again();
+        Vec::new()
+    }
+
+    /// Something was told in between: the prompt stands below it again.
+    fn ask_again(&mut self) {
         if matches!(self.doing, Doing::Nothing) {
             self.out.push_str("> ");
         }
-        Vec::new()
+    }
+
+    /// Whether this is the word that decides about a request, as it is by now.
+    fn is_word(&self, held: &Held, verb: &str, typed: &str) -> bool {
+        let now = find(&self.snapshot.held, &held.id);
+        let held = now.map_or(held, |held| held);
+        let typed: Vec<_> = typed.split_whitespace().collect();
+        typed.join(" ") == words::word(held, &self.snapshot.operator, verb)
     }
 }
 
 /// What is said to a word that was typed before it could be meant.
 const TOO_EARLY: &str = "That was typed before it was asked for, and does not count.";
 
-/// What somebody wants to decide.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wish {
-    Pass,
-    Deny,
-}
+/// What is said where nothing can be written.
+const ONLY_LOOKS: &str = "This console only looks: it was opened read-only.";

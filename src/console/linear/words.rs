@@ -13,6 +13,11 @@ show c-1      tells one request whole
 pass c-1      tells it whole, asks its questions, and then whether it may pass
 override c-1  the same, for a request that a policy denies
 deny c-1      asks for a reason, and then whether to deny it
+claim c-1     says that you look after it; decides nothing
+unclaim c-1   says that you no longer do
+operator ann  somebody else takes the chair; the name is recorded, and nothing proves it
+ack-override  you know that a denial was overruled
+ack-broken-chain  you know that the record is broken: deciding is possible again
 recent        tells what was decided lately
 verify        checks the record
 help          tells this
@@ -47,8 +52,9 @@ pub(super) fn line(held: &Held, now: Timestamp) -> String {
         0 => String::new(),
         more => format!(", asked {} times", more + 1),
     };
+    let part = part_of(held);
     format!(
-        "{}: {} risk, {} for {}, at {}{asked}, {} left, then it is denied.",
+        "{}: {} risk, {} for {}, at {}{asked}{part}, {} left, then it is denied.",
         held.id,
         held.tier(),
         one_line(held.action()),
@@ -56,6 +62,39 @@ pub(super) fn line(held: &Held, now: Timestamp) -> String {
         one_line(&gates.join(" and ")),
         left(held, now),
     )
+}
+
+/// Who has a part in it.
+fn part_of(held: &Held) -> String {
+    let approved = match held.progress() {
+        None => String::new(),
+        Some((words, None)) => format!(", {words} approvals"),
+        Some((words, Some(by))) => format!(", {words} approvals, by {}", one_line(by)),
+    };
+    let claim = held.claim.as_ref();
+    let claimed = claim.map(|claim| format!(", claimed by {}", one_line(&claim.by)));
+    format!("{approved}{}", claimed.unwrap_or_default())
+}
+
+/// The word that decides. Where another operator looks after it, it names them.
+pub(super) fn word(held: &Held, operator: &str, verb: &str) -> String {
+    match held.claimed_by_other(operator) {
+        None => verb.to_owned(),
+        Some(by) => format!("{verb} over {}", one_line(by)),
+    }
+}
+
+/// Asks for it.
+pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
+    let claimed = held.claimed_by_other(operator);
+    let claimed = claimed.map(|by| format!("{} is claimed by {}. ", held.id, one_line(by)));
+    let word = word(held, operator, verb);
+    let does = match verb {
+        "pass" => format!("let {} pass", held.id),
+        _ => format!("deny {}", held.id),
+    };
+    let claimed = claimed.unwrap_or_default();
+    format!("{claimed}Type {word} to {does}. Anything else leaves it held.\n")
 }
 
 /// A request, whole, line by line.

@@ -80,6 +80,10 @@ pub(crate) enum State {
     Attempt(u32),
     /// It is another request than it was.
     Changed,
+    /// The first of two operators approved it.
+    Approved,
+    /// Somebody looks after it.
+    Claimed,
 }
 
 impl State {
@@ -90,6 +94,8 @@ impl State {
             Self::Draft => "draft",
             Self::Attempt(_) => "attempt",
             Self::Changed => "changed",
+            Self::Approved => "approved",
+            Self::Claimed => "claimed",
         }
     }
 }
@@ -167,7 +173,9 @@ impl Queue {
             Action::Open
                 | Action::Deny
                 | Action::Explain
-                | Action::Queue(QueueKey::Mark | QueueKey::InTrace | QueueKey::Copy)
+                | Action::Queue(
+                    QueueKey::Mark | QueueKey::Claim | QueueKey::InTrace | QueueKey::Copy
+                )
         );
         let needs_arrival = action == Action::Merge;
         let needs_mark = action == Action::Queue(QueueKey::Batch);
@@ -189,6 +197,10 @@ impl Queue {
     fn state(&self, held: &Held) -> State {
         if self.changed.contains(&held.id) {
             State::Changed
+        } else if held.first_approval().is_some() {
+            State::Approved
+        } else if held.claim.is_some() {
+            State::Claimed
         } else if held.invalid_attempts > 0 {
             State::Attempt(held.invalid_attempts)
         } else if self.drafts.contains(&held.id) {

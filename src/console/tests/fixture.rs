@@ -18,7 +18,7 @@ use crate::engine::held::{
 use crate::engine::session::Entry;
 use crate::runtime::RecordedSession;
 use crate::runtime::snapshot::{
-    Access, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot,
+    Access, Acts, AtlasSummary, ChainState, ChainVerdict, HeadState, SessionSummary, Snapshot,
     StoreState, Watched,
 };
 use crate::trace::event::Event;
@@ -71,6 +71,7 @@ pub(in crate::console) fn gate(id: &str, kind: &str, why: &str, questions: Vec<Q
         guidance: None,
         effects: PassEffects::default(),
         respondent: crate::atlas::document::Respondent::Operator,
+        approvers: crate::atlas::document::Approvers::One,
         force_sync: true,
         span_id: "span-1".parse().unwrap(),
     }
@@ -110,6 +111,8 @@ pub(in crate::console) fn held(
         invalid_attempts: 0,
         agent_attempts: 0,
         answered: BTreeMap::new(),
+        approval: None,
+        claim: None,
         joined: 0,
         trace_id: "trace-1".parse().unwrap(),
         span_id: "span-0".parse().unwrap(),
@@ -278,6 +281,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             Arc::new(decided("c-112", "13:55:11", Outcome::Expired, None)),
         ],
         drafts: Arc::default(),
+        acts: Acts::default(),
         chain: ChainState {
             sessions: 7,
             events: 234,

@@ -354,6 +354,7 @@ fn a_broken_record_is_loud_and_disables_pass() {
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-09".parse().unwrap(),
         what: "hash of 1841 differs".to_owned(),
+        mark: crate::base::digest::Digest::of("break"),
     };
     let mut stage = Stage::new(picture, WIDE);
     stage.shows("! CHAIN BROKEN in s-09: hash of 1841 differs");

@@ -13,13 +13,13 @@ use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
 
 /// A conversation in which a second passes before every line.
-struct Listener {
-    talk: Talk,
-    now: Timestamp,
+pub(super) struct Listener {
+    pub(super) talk: Talk,
+    pub(super) now: Timestamp,
 }
 
 impl Listener {
-    fn new(snapshot: Snapshot) -> Self {
+    pub(super) fn new(snapshot: Snapshot) -> Self {
         Self {
             talk: Talk::new(Arc::new(snapshot), now()),
             now: now(),
@@ -27,7 +27,7 @@ impl Listener {
     }
 
     /// Types lines, and says what was told after the last of them.
-    fn types(&mut self, lines: &[&str]) -> (String, Vec<Deed>) {
+    pub(super) fn types(&mut self, lines: &[&str]) -> (String, Vec<Deed>) {
         let mut last = (self.talk.take(), Vec::new());
         for line in lines {
             self.now = self.now.plus(Duration::from_secs(1));
@@ -44,7 +44,7 @@ impl Listener {
     }
 
     #[track_caller]
-    fn hears(&mut self, lines: &[&str], expected: &[&str]) {
+    pub(super) fn hears(&mut self, lines: &[&str], expected: &[&str]) {
         let (told, deeds) = self.types(lines);
         assert_eq!(deeds, [], "{told}");
         for part in expected {
@@ -54,7 +54,7 @@ impl Listener {
 }
 
 /// What has to be typed until the word that passes `ticket_delete` is asked for.
-fn answers(held: &Held) -> Vec<String> {
+pub(super) fn answers(held: &Held) -> Vec<String> {
     let hash = held.request_hash.short(4);
     let lines = [
         "pass c-121",
@@ -284,8 +284,12 @@ fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-1".parse().unwrap(),
         what: "BROKEN at 3".to_owned(),
+        mark: crate::base::digest::Digest::of("break"),
     };
-    Listener::new(picture.clone()).hears(&["pass c-121"], &["Nothing can pass now. CHAIN BROKEN"]);
+    Listener::new(picture.clone()).hears(
+        &["pass c-121"],
+        &["Nothing can be decided now. CHAIN BROKEN"],
+    );
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
@@ -296,7 +300,7 @@ fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     listener.hears(&lines, &["Type pass to let"]);
     listener.talk.on_snapshot(Arc::new(picture), listener.now);
-    listener.hears(&["pass"], &["Nothing can pass now."]);
+    listener.hears(&["pass"], &["Nothing can be decided now."]);
 }
 
 #[test]

@@ -17,7 +17,7 @@ use crate::atlas::document::RiskTier;
 use crate::base::limits::ARMING;
 use crate::console::keymap::{BINDINGS, Scope};
 use crate::console::request::{Bell, Message, Request};
-use crate::engine::command::{Decide, Outcome, Reply};
+use crate::engine::command::{Acknowledge, Decide, Known, Operate, Outcome, Overruled, Reply};
 use crate::engine::held::{Held, Origin};
 use crate::runtime::snapshot::{ChainVerdict, Snapshot, StoreState};
 
@@ -193,10 +193,28 @@ fn a_denial_is_overruled_only_through_the_palette() {
     let sent = decisions(stage.press(KeyCode::Enter));
     assert_eq!(sent.len(), 1, "{}", stage.text());
     answer(&mut stage, &sent);
-    stage.shows("! OVERRIDE c-9: a denial was overruled. :ack-override");
+    let mut overruled = snapshot([]);
+    overruled.acts.overruled = vec![Overruled {
+        gate: "c-9".parse().unwrap(),
+        session: "s-12".parse().unwrap(),
+        action: "ticket.delete".to_owned(),
+        by: "op-1@ops".to_owned(),
+        at: stage.now,
+    }];
+    stage.snapshot(overruled);
+    stage.shows("! OVERRIDE c-9: a denial was overruled by op-1@ops. :ack-override");
     stage.press(KeyCode::Char('2'));
     stage.shows("! OVERRIDE c-9");
-    palette(&mut stage, "ack-override");
+    let asked = palette(&mut stage, "ack-override");
+    assert_eq!(
+        asked,
+        [Request::Operate(Operate::Acknowledge(Acknowledge {
+            operator: "op-1@ops".to_owned(),
+            of: Known::Overruled(vec!["c-9".parse().unwrap()]),
+        }))]
+    );
+    stage.shows("! OVERRIDE c-9");
+    stage.snapshot(snapshot([]));
     stage.hides("OVERRIDE");
 }
 
@@ -216,6 +234,7 @@ fn broken() -> Snapshot {
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-09".parse().unwrap(),
         what: "hash of 1841 differs".to_owned(),
+        mark: crate::base::digest::Digest::of("break"),
     };
     picture
 }
@@ -237,13 +256,27 @@ fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
     stage.press(KeyCode::Char('2'));
     stage.shows("! CHAIN BROKEN in s-09: hash of 1841 differs. Deciding is disabled");
     stage.press(KeyCode::Char('1'));
-    palette(&mut stage, "ack-broken-chain");
+    let fault = broken().chain.verdict.fault().unwrap();
+    let asked = palette(&mut stage, "ack-broken-chain");
+    assert_eq!(
+        asked,
+        [Request::Operate(Operate::Acknowledge(Acknowledge {
+            operator: "op-1@ops".to_owned(),
+            of: Known::Fault(fault.clone()),
+        }))]
+    );
+    // It counts when it is recorded, and not before.
+    stage.shows("Deciding is disabled");
+    let mut known = broken();
+    known.acts.known = Some(fault.clone());
+    stage.snapshot(known);
     stage.shows("(acknowledged: deciding is possible)");
     stage.shows("BROKEN");
     stage.open();
     stage.hides("is disabled");
     // Another break is another matter.
     let mut worse = broken();
+    worse.acts.known = Some(fault);
     worse.chain.verdict = ChainVerdict::Unreadable {
         what: "disk".to_owned(),
     };

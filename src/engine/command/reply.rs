@@ -36,6 +36,10 @@ pub enum Reply {
     Noted(Noted),
     /// The operator's decision was taken.
     Decided(Decided),
+    /// The operator's approval was taken. It is the first of two: the request is still held.
+    Approved(Box<Held>),
+    /// What an operator did beside deciding was recorded.
+    Acted,
     /// The operator's answers break rules; the request is still held.
     Invalid(InvalidAnswers),
     /// The operator's decision was not taken.
@@ -283,6 +287,21 @@ pub enum Refused {
     /// A refusal without a reason.
     #[error("a reason is needed to deny a request of this tier")]
     ReasonMissing,
+    /// The operator gave the first approval, and another one has to give the second.
+    #[error("{0} gave 1 of 2; somebody else gives 2 of 2")]
+    SameOperator(String),
+    /// Whoever asks can never let it pass.
+    #[error("`{0}` is who asks, and can never approve it")]
+    Requester(String),
+    /// The claim is not the one that the operator saw.
+    #[error("{}", .0.as_ref().map_or_else(|| "nobody claims it by now".to_owned(), |by| format!("{by} claims it by now")))]
+    ClaimChanged(Option<String>),
+    /// There is nothing of that kind to acknowledge.
+    #[error("there is nothing to acknowledge")]
+    NothingToAcknowledge,
+    /// Nobody can be called that.
+    #[error("{0}")]
+    BadName(String),
     /// The record could not be made durable.
     #[error("it could not be recorded, so it does not count: {0}")]
     Unavailable(String),

@@ -75,13 +75,14 @@ impl Engine {
                 self.account_on(session, subject, occasion, now)
             }
             Command::EndSession(..) => {
-                let subject = "session end".to_owned();
-                self.account_on(session, subject, Occasion::SessionEnd, now)
+                self.account_on(session, "session end".to_owned(), Occasion::SessionEnd, now)
             }
             Command::StartSession(..)
             | Command::Report(..)
             | Command::AskerLeft(_)
             | Command::Decide(..)
+            | Command::Operate(..)
+            | Command::RecordSound
             | Command::Answer(..)
             | Command::Resolve(..)
             | Command::Consult(..)

@@ -214,6 +214,10 @@ fn sync_table() -> Vec<(&'static str, Value, bool)> {
         ("log_sealed", json!({"sessions": []}), true),
         ("key_rotated", json!({"key": "k", "by": "o"}), true),
         ("store_recovered", json!({"what": "w"}), true),
+        ("checkpoint_approved", json!({"checkpoint_id": "c", "gate_id": "c-1", "approved_by": "op", "approval_method": "console", "needed": 2, "request_hash": "h"}), true),
+        ("request_claimed", json!({"gate_id": "c-1", "claim": "taken", "by": "op"}), true),
+        ("operator_acknowledged", json!({"operator": "op", "about": "broken_chain", "what": "w"}), true),
+        ("operator_changed", json!({"operator": "op-2", "before": "op-1"}), true),
     ]);
     rows
 }

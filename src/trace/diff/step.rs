@@ -108,6 +108,7 @@ fn parts(word: &str, event: &Event) -> Option<(Kind, String, String)> {
             (Kind::Answer, named("checkpoint_id"), said)
         }
         "checkpoint_passed" => (Kind::Outcome, named("checkpoint_id"), "passed".to_owned()),
+        "checkpoint_approved" => (Kind::Outcome, named("checkpoint_id"), "1 of 2".to_owned()),
         "checkpoint_blocked" => (Kind::Outcome, named("checkpoint_id"), named("outcome")),
         "action_attempted" => {
             let params = details.value("action_params").map(canonical);

@@ -1,10 +1,11 @@
 //! How event types are declared.
 
-/// Declares every event type once: its name, its payload's fields, and the enum over them all.
+/// Declares every event type once: its name, its payload's fields, and the enum over them all. One from
+/// which a steward may have something left out says so behind its name.
 macro_rules! payloads {
     ($(
         $(#[$doc:meta])*
-        $name:ident = $text:literal {
+        $name:ident = $text:literal $(, $left_out:ident)? {
             $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
         }
     )*) => {
@@ -14,6 +15,11 @@ macro_rules! payloads {
             #[serde(deny_unknown_fields)]
             pub struct $name {
                 $( $(#[$field_doc])* pub $field: $type, )*
+                $(
+                    /// What was left out of it.
+                    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                    pub $left_out: Vec<Redaction>,
+                )?
             }
 
             impl From<$name> for Payload {
@@ -48,7 +54,7 @@ macro_rules! payloads {
             #[must_use]
             pub fn field_names(event_type: &str) -> &'static [&'static str] {
                 match canonical_type(event_type) {
-                    $( $text => &[$(stringify!($field)),*], )*
+                    $( $text => &[$(stringify!($field),)* $(stringify!($left_out),)?], )*
                     _ => &[],
                 }
             }

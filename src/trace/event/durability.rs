@@ -19,6 +19,10 @@ impl Payload {
             | Self::LogStarted(_)
             | Self::LogSealed(_)
             | Self::KeyRotated(_)
+            | Self::CheckpointApproved(_)
+            | Self::RequestClaimed(_)
+            | Self::OperatorAcknowledged(_)
+            | Self::OperatorChanged(_)
             | Self::StoreRecovered(_) => true,
             Self::ActionAttempted(attempted) => attempted.risk_tier >= Tier::High,
             Self::PolicyChecked(checked) => checked.decision != PolicyVerdict::Allow,
@@ -61,7 +65,11 @@ impl Payload {
             Self::CheckpointTriggered(triggered) => triggered.mode == "blocking",
             Self::CheckpointResponse(_)
             | Self::CheckpointPassed(_)
+            | Self::CheckpointApproved(_)
             | Self::CheckpointBlocked(_)
+            | Self::RequestClaimed(_)
+            | Self::OperatorAcknowledged(_)
+            | Self::OperatorChanged(_)
             | Self::PolicyOverride(_)
             | Self::RiskVerified(_)
             | Self::AtlasLoaded(_)

@@ -7,14 +7,14 @@ use super::declare::payloads;
 use super::parts::{Environment, ErrorDetail, Redaction, SealedHead, WrapperCapabilities};
 use super::read::{PayloadError, canonical_type};
 use super::words::{
-    ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
-    Recommendation, RequestType, Tier, UsageOutcome, Validity,
+    Acknowledged, ActionTaken, ClaimWord, FinalStatus, InjectTrigger, InputSource, OutputType,
+    PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
 use crate::base::id::EventId;
 
 payloads! {
     /// A session began.
-    SessionStarted = "session_started" {
+    SessionStarted = "session_started", redacted {
         /// What kind of agent.
         agent_type: String,
         /// Its version.
@@ -31,12 +31,9 @@ payloads! {
         intent: Option<String>,
         /// Where it runs.
         environment: Environment,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// A session ended.
-    SessionEnded = "session_ended" {
+    SessionEnded = "session_ended", redacted {
         /// How long it lasted.
         duration_ms: u64,
         /// Events in its chain, this one included.
@@ -50,9 +47,6 @@ payloads! {
         /// What it did, in its own words.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         summary: Option<String>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// An agent's wrapper was built.
     WrapperConstructed = "wrapper_constructed" {
@@ -82,7 +76,7 @@ payloads! {
         failures: Option<Vec<String>>,
     }
     /// Somebody asked for context.
-    ContextRequested = "context_requested" {
+    ContextRequested = "context_requested", redacted {
         /// `explicit`, `checkpoint` or `keyword`.
         request_type: RequestType,
         /// What was looked for.
@@ -97,9 +91,6 @@ payloads! {
         /// Keywords that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keywords_matched: Option<Vec<String>>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// Context was handed to the agent.
     ContextInjected = "context_injected" {
@@ -118,7 +109,7 @@ payloads! {
         cache_hit: bool,
     }
     /// An agent said whether a context helped.
-    ContextFeedback = "context_feedback" {
+    ContextFeedback = "context_feedback", redacted {
         /// Which.
         context_id: String,
         /// Whether it did.
@@ -129,12 +120,9 @@ payloads! {
         /// `applied`, `ignored` or `partial`.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage_outcome: Option<UsageOutcome>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// An agent wants to run an action.
-    ActionAttempted = "action_attempted" {
+    ActionAttempted = "action_attempted", redacted {
         /// The action.
         action_type: String,
         /// Its parameters.
@@ -146,12 +134,9 @@ payloads! {
         /// Contexts handed over for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_injected: Option<Vec<String>>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// An action ran.
-    ActionCompleted = "action_completed" {
+    ActionCompleted = "action_completed", redacted {
         /// The action.
         action_type: String,
         /// Whether it worked.
@@ -164,12 +149,9 @@ payloads! {
         /// How it failed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<ErrorDetail>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// An action may not run.
-    ActionBlocked = "action_blocked" {
+    ActionBlocked = "action_blocked", redacted {
         /// The action.
         action_type: String,
         /// Its parameters.
@@ -180,9 +162,6 @@ payloads! {
         reason: String,
         /// Whether an operator may overrule.
         override_available: bool,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// Policies were consulted.
     PolicyChecked = "policy_checked" {
@@ -214,9 +193,12 @@ payloads! {
         /// Why.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
+        /// Both who approved, in the order they did, where two had to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        approvers: Vec<String>,
     }
     /// A checkpoint fired.
-    CheckpointTriggered = "checkpoint_triggered" {
+    CheckpointTriggered = "checkpoint_triggered", redacted {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
@@ -232,12 +214,9 @@ payloads! {
         /// Hash of the input it fired on.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input_hash: Option<String>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// A checkpoint is over.
-    CheckpointCompleted = "checkpoint_completed" {
+    CheckpointCompleted = "checkpoint_completed", redacted {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
@@ -252,9 +231,6 @@ payloads! {
         /// Why it blocked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         block_reason: Option<String>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// A checkpoint, or a part of it, was left out because too much was going on.
     CheckpointSkipped = "checkpoint_skipped" {
@@ -269,7 +245,7 @@ payloads! {
         dropped_contexts: Vec<String>,
     }
     /// A checkpoint was answered.
-    CheckpointResponse = "checkpoint_response" {
+    CheckpointResponse = "checkpoint_response", redacted {
         /// The checkpoint.
         checkpoint_id: String,
         /// Answers by question.
@@ -281,9 +257,6 @@ payloads! {
         problems: Vec<String>,
         /// Who answered.
         answered_by: String,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// A checkpoint let the agent pass.
     CheckpointPassed = "checkpoint_passed" {
@@ -298,9 +271,42 @@ payloads! {
         /// Why, where no question asked for it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
+        /// Both who passed it, in the order they did, where two had to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        approvers: Vec<String>,
+    }
+    /// The first of two operators let it pass. It is still held.
+    CheckpointApproved = "checkpoint_approved" {
+        /// The checkpoint.
+        checkpoint_id: String,
+        /// How people name the held request.
+        gate_id: String,
+        /// Who approved.
+        approved_by: String,
+        /// How.
+        approval_method: String,
+        /// Why.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification: Option<String>,
+        /// Approvals that the request needs; this is the first.
+        needed: u64,
+        /// What the approval is bound to.
+        request_hash: String,
+    }
+    /// An operator said who looks after a held request. Nothing is decided by it.
+    RequestClaimed = "request_claimed" {
+        /// How people name the held request.
+        gate_id: String,
+        /// `taken`, `released` or `taken_over`.
+        claim: ClaimWord,
+        /// Who.
+        by: String,
+        /// Whose claim it was before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
     }
     /// A checkpoint did not let the agent pass.
-    CheckpointBlocked = "checkpoint_blocked" {
+    CheckpointBlocked = "checkpoint_blocked", redacted {
         /// The checkpoint.
         checkpoint_id: String,
         /// Why.
@@ -312,9 +318,6 @@ payloads! {
         /// Who refused, where somebody did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<String>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// An action is risky.
     RiskDetected = "risk_detected" {
@@ -339,9 +342,12 @@ payloads! {
         verified_by: Option<String>,
         /// The action.
         action_type: String,
+        /// Both who did, in the order they did, where two had to.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        approvers: Vec<String>,
     }
     /// Something failed.
-    ErrorOccurred = "error_occurred" {
+    ErrorOccurred = "error_occurred", redacted {
         /// What kind of failure.
         error_type: String,
         /// For programs.
@@ -357,21 +363,15 @@ payloads! {
         /// Where it happened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stack_trace: Option<String>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// A failure was dealt with.
-    ErrorRecovered = "error_recovered" {
+    ErrorRecovered = "error_recovered", redacted {
         /// The failure's event.
         original_error_id: EventId,
         /// How.
         recovery_method: String,
         /// Whether it worked.
         success: bool,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// An agent was given input.
     InputReceived = "input_received" {
@@ -405,16 +405,13 @@ payloads! {
         capabilities: Vec<String>,
     }
     /// A plugin recorded something of its own.
-    PluginEvent = "plugin_event" {
+    PluginEvent = "plugin_event", redacted {
         /// Its name.
         plugin_name: String,
         /// Its name for what happened.
         custom_type: String,
         /// The details.
         data: Map<String, Value>,
-        /// What was left out of it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        redacted: Vec<Redaction>,
     }
     /// An Atlas came into force.
     AtlasLoaded = "atlas_loaded" {
@@ -469,6 +466,31 @@ payloads! {
         key: String,
         /// Who wanted it.
         by: String,
+    }
+    /// An operator says that they know of something. What it was is as it was shown to them.
+    OperatorAcknowledged = "operator_acknowledged" {
+        /// Who.
+        operator: String,
+        /// `broken_chain` or `override`.
+        about: Acknowledged,
+        /// What, in words.
+        what: String,
+        /// The session that it is about, where it is about one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
+        /// The held request that it is about, as people named it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        gate_id: Option<String>,
+        /// Digest of all that is wrong with the record.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        fault_hash: Option<String>,
+    }
+    /// Somebody else sits at the console. The name is what they say, and nothing proves it.
+    OperatorChanged = "operator_changed" {
+        /// Who sits there now.
+        operator: String,
+        /// Who sat there before.
+        before: String,
     }
     /// Something was mended when the store was opened.
     StoreRecovered = "store_recovered" {

@@ -122,6 +122,24 @@ words! {
         Invalid = "invalid",
     }
 
+    /// What an operator says they know of.
+    Acknowledged {
+        /// That the record does not hold, or cannot be read.
+        BrokenChain = "broken_chain",
+        /// That a denial was overruled.
+        Override = "override",
+    }
+
+    /// What became of a claim.
+    ClaimWord {
+        /// Somebody looks after it who did not before.
+        Taken = "taken",
+        /// Nobody does any more.
+        Released = "released",
+        /// Somebody does in the place of another.
+        TakenOver = "taken_over",
+    }
+
     /// Where input came from.
     InputSource {
         /// A person.

@@ -8,8 +8,8 @@ use crate::trace::event::{Event, canonical_type};
 
 use super::State;
 use super::state::{
-    Asking, Decision, Done, Ended, Entry, Failed, Going, Handed, HeldGate, HeldRequest, Holds,
-    Outcome, Override, Phase, Verification, Way, remember,
+    Approved, Asking, Decision, Done, Ended, Entry, Failed, Going, Handed, HeldGate, HeldRequest,
+    Holds, Outcome, Override, Phase, Verification, Way, remember,
 };
 
 /// What an unreadable name is shown as.
@@ -39,6 +39,8 @@ impl State {
             "context_injected" => self.hand_over(event, details),
             "checkpoint_triggered" => self.trigger(event, details),
             "checkpoint_response" => self.answer(event, details),
+            "checkpoint_approved" => self.approve(event, details),
+            "request_claimed" => self.claim(event, details),
             "checkpoint_passed" => self.pass(event, details),
             "checkpoint_blocked" => self.refuse(event, details),
             "checkpoint_completed" => self.finish(event, details),
@@ -229,6 +231,8 @@ impl State {
             sequence: event.sequence,
             since: event.timestamp,
             gates: vec![gate],
+            approved: None,
+            claimed_by: None,
             contexts,
             going,
         });
@@ -245,14 +249,48 @@ impl State {
     }
 
     fn answer(&mut self, event: &Event, details: Details<'_>) {
-        if details.text("validation_result") != Some("invalid") {
+        let Some((request, gate)) = self.held_gate(event, details) else {
             return;
+        };
+        let Some(held) = self.held.get_mut(request) else {
+            return;
+        };
+        let invalid = details.text("validation_result") == Some("invalid");
+        let by = details.text("answered_by").unwrap_or_default();
+        if !invalid && by.starts_with("agent ") {
+            // Whoever approved did so before the agent said this.
+            held.approved = None;
         }
-        if let Some((request, gate)) = self.held_gate(event, details)
-            && let Some(held) = self.held.get_mut(request)
-            && let Some(gate) = held.gates.get_mut(gate)
-        {
+        if let (true, Some(gate)) = (invalid, held.gates.get_mut(gate)) {
             gate.wrong_answers += 1;
+        }
+    }
+
+    /// The first of two operators let it pass. It is still held.
+    fn approve(&mut self, event: &Event, details: Details<'_>) {
+        let Some((request, _)) = self.held_gate(event, details) else {
+            return;
+        };
+        if let Some(held) = self.held.get_mut(request) {
+            held.approved = Some(Approved {
+                by: details.text("approved_by").unwrap_or(UNKNOWN).to_owned(),
+                justification: details.text("justification").map(str::to_owned),
+                sequence: event.sequence,
+                at: event.timestamp,
+            });
+        }
+    }
+
+    fn claim(&mut self, event: &Event, details: Details<'_>) {
+        let parent = event.parent_span_id.as_ref();
+        let same = |held: &&mut HeldRequest| {
+            held.span_id.as_ref() == parent && held.trace_id == event.trace_id
+        };
+        if let Some(held) = self.held.iter_mut().find(same) {
+            held.claimed_by = match details.text("claim") {
+                Some("released") => None,
+                Some(_) | None => details.text("by").map(str::to_owned),
+            };
         }
     }
 

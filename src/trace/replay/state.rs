@@ -156,12 +156,32 @@ pub struct HeldRequest {
     pub since: Timestamp,
     /// The gates that are not passed yet.
     pub gates: Vec<HeldGate>,
+    /// The first of two approvals, where it was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub approved: Option<Approved>,
+    /// Who looks after it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub claimed_by: Option<String>,
     /// Contexts that were given with it; taken back when it does not pass.
     #[serde(skip)]
     pub(super) contexts: Vec<String>,
     /// The attempt, unless it was denied.
     #[serde(skip)]
     pub(super) going: Option<Going>,
+}
+
+/// The first of two approvals.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Approved {
+    /// Who gave it.
+    pub by: String,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub justification: Option<String>,
+    /// The event that says so.
+    pub sequence: u64,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// What a held request holds up.

@@ -394,3 +394,58 @@ fn a_state_stays_small_however_long_the_session_is() {
     );
     assert!(serde_json::to_string(&state).unwrap().len() < 100_000);
 }
+
+#[test]
+fn the_first_of_two_approvals_and_a_claim_are_shown_in_what_is_held() {
+    let below = |mut event: Event, parent: &str| {
+        event.parent_span_id = Some(parent.parse().unwrap());
+        event
+    };
+    let triggered = json!({
+        "checkpoint_id": "two", "checkpoint_type": "risk_threshold", "mode": "blocking",
+        "trigger_condition": "t", "trigger_data": {"action_id": "ban"}, "priority": 900,
+    });
+    let approved = json!({
+        "checkpoint_id": "two", "gate_id": "c-1", "approved_by": "op-1", "approval_method": "console",
+        "justification": "agreed", "needed": 2, "request_hash": "h",
+    });
+    let claim = |word: &str| json!({"gate_id": "c-1", "claim": word, "by": "op-2"});
+    let answer = json!({
+        "checkpoint_id": "two", "answers": {}, "validation_result": "valid", "answered_by": "agent bot",
+    });
+    let events = [
+        event(0, "session_started", json!({"agent_type": "bot"})),
+        event(
+            1,
+            "action_attempted",
+            json!({"action_type": "ban", "risk_tier": "critical"}),
+        ),
+        below(event(2, "checkpoint_triggered", triggered), "span-1"),
+        below(event(3, "request_claimed", claim("taken")), "span-1"),
+        below(event(4, "checkpoint_approved", approved), "span-2"),
+        below(event(5, "request_claimed", claim("released")), "span-1"),
+        below(event(6, "checkpoint_response", answer), "span-2"),
+    ];
+    let mut state = State::default();
+    let mut seen = Vec::new();
+    for event in &events {
+        state.apply(event);
+        let held = state.held.first();
+        let by = held.and_then(|held| held.approved.as_ref().map(|it| it.by.clone()));
+        let claimed = held.and_then(|held| held.claimed_by.clone());
+        seen.push((state.held.len(), by, claimed));
+    }
+    let text = |text: &str| Some(text.to_owned());
+    assert_eq!(
+        seen[2..],
+        [
+            (1, None, None),
+            (1, None, text("op-2")),
+            (1, text("op-1"), text("op-2")),
+            (1, text("op-1"), None),
+            // What the agent says afterwards voids it.
+            (1, None, None),
+        ]
+    );
+    assert_eq!(state.phase, Phase::Held, "nothing is released by any of it");
+}

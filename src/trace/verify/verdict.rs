@@ -40,9 +40,14 @@ impl Report {
     /// The first thing that speaks against it.
     #[must_use]
     pub fn first_fault(&self) -> Option<(&SessionId, &Verdict)> {
+        self.faults().next()
+    }
+
+    /// Everything that speaks against it.
+    pub fn faults(&self) -> impl Iterator<Item = (&SessionId, &Verdict)> {
         let log = self.log.iter().map(|log| (&log.log, &log.verdict));
         let chains = self.chains.iter().map(|one| (&one.session, &one.verdict));
-        log.chain(chains).find(|(_, verdict)| !verdict.is_sound())
+        log.chain(chains).filter(|(_, verdict)| !verdict.is_sound())
     }
 
     /// What was found about one session. A chain is not called proven while the log over it does not

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::atlas::document::{
-    CheckpointTrigger, DefaultDecision, Expect, OnInvalid, StewardCheckpointDef, UnknownActions,
+    Approvers, CheckpointTrigger, DefaultDecision, Expect, OnInvalid, StewardCheckpointDef,
+    UnknownActions,
 };
 use crate::base::limits::MAX_ID_LEN;
 
@@ -314,4 +315,43 @@ fn policies_count_whatever_the_configuration_says() {
         loaded.warnings[0].message,
         "policy `p` is checked all the same"
     );
+}
+
+#[test]
+fn two_approvers_are_read_and_no_other_number_is() {
+    let gate = |more: &str| {
+        format!(
+            "checkpoints:\n  - {{ checkpoint_id: a, mode: blocking, trigger: {{ type: session_start }}, {more} }}\n"
+        )
+    };
+    let errors = |text: &str| {
+        load_str("test.yaml", &manifest(text))
+            .unwrap_err()
+            .diagnostics()
+            .to_vec()
+    };
+    let approvers = |more: &str| load(&gate(more)).atlas.checkpoints[0].approvers;
+    assert_eq!(approvers("approvers: 2"), Approvers::Two);
+    assert_eq!(approvers("approvers: 1"), Approvers::One);
+    assert_eq!(approvers("priority: 1"), Approvers::One);
+    for wrong in ["0", "3", "12"] {
+        let errors = errors(&gate(&format!("approvers: {wrong}")));
+        assert_eq!(codes(&errors), [Code::OutOfRange], "{wrong}");
+        assert_eq!(errors[0].path, "checkpoints[0].approvers");
+        assert_eq!(errors[0].help.as_deref(), Some(Approvers::HELP));
+    }
+    for wrong in ["two", "1.5", "[2]", "true"] {
+        let errors = errors(&gate(&format!("approvers: {wrong}")));
+        assert_eq!(codes(&errors), [Code::WrongType], "{wrong}");
+    }
+    // An agent that may answer would be one of the two.
+    for respondent in ["agent", "either"] {
+        let errors = errors(&gate(&format!("approvers: 2, respondent: {respondent}")));
+        assert_eq!(codes(&errors), [Code::Contradiction], "{respondent}");
+    }
+    let loaded = load(
+        "checkpoints:\n  - { checkpoint_id: a, approvers: 2, trigger: { type: session_start } }\n",
+    );
+    assert_eq!(codes(&loaded.warnings), [Code::NoEffect]);
+    assert_eq!(loaded.warnings[0].path, "checkpoints[0].approvers");
 }

@@ -46,6 +46,13 @@ fn what_is_misspelt_does_not_fit() {
     assert!(fits(
         "policies: [{policy_id: p, type: deny, actions: ['*'], when: {not: {path: params.a, eq: 1}}}]"
     ));
+    let approvers = |number: &str| {
+        format!(
+            "checkpoints: [{{checkpoint_id: c, approvers: {number}, trigger: {{type: session_start}}}}]"
+        )
+    };
+    assert!(fits(&approvers("1")) && fits(&approvers("2")));
+    assert!(!fits(&approvers("3")) && !fits(&approvers("'2'")));
     for rest in [
         "checkpoint: []",
         "default_decision: allowed",

@@ -47,6 +47,13 @@ pub(super) fn write_state(out: &mut impl Write, state: &State) -> io::Result<()>
 fn write_held(out: &mut impl Write, held: &HeldRequest) -> io::Result<()> {
     let text = format!("{}, since {}", held.what, held.since);
     line(out, "held", &text)?;
+    if let Some(first) = &held.approved {
+        let why = first.justification.as_deref().unwrap_or("no reason given");
+        line(out, "  1 of 2", &format!("{}: {why}", first.by))?;
+    }
+    if let Some(by) = &held.claimed_by {
+        line(out, "  claimed", by)?;
+    }
     for gate in &held.gates {
         let wrong = match gate.wrong_answers {
             0 => String::new(),

@@ -28,6 +28,7 @@ impl GateDialog {
             Step::Editing
             | Step::Reviewing(_)
             | Step::Denying(_)
+            | Step::Claimed(_)
             | Step::Writing(_)
             | Step::Changed(_) => {
                 let arrow = look.mark(Mark::Arrow);
@@ -49,7 +50,7 @@ impl GateDialog {
             Step::Settled(None) => "no longer held".to_owned(),
             Step::Changed(_) => "the request changed".to_owned(),
             Step::Denying(_) => "denying".to_owned(),
-            Step::Editing | Step::Reviewing(_) | Step::Writing(_) => {
+            Step::Editing | Step::Reviewing(_) | Step::Claimed(_) | Step::Writing(_) => {
                 let lacks = self.form.lacks();
                 lacks.unwrap_or_else(|| "answered".to_owned())
             }

@@ -5,11 +5,16 @@ use super::GateDialog;
 use super::step::{Care, Entry, Step};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_OVERRIDE_REASON;
-use crate::engine::approval::JUSTIFICATION;
+use crate::engine::approval::{JUSTIFICATION, bars};
 use crate::engine::held::Origin;
 use crate::runtime::snapshot::Access;
 
 impl GateDialog {
+    /// Whether passing it is the first of two approvals.
+    pub(super) fn is_first_approval(&self) -> bool {
+        !self.held.approvers().is_one() && self.held.first_approval().is_none()
+    }
+
     /// Why nothing can be decided, if so.
     pub(super) fn bars_all(&self, now: Timestamp) -> Option<String> {
         if self.around.access == Access::ReadOnly {
@@ -35,7 +40,10 @@ impl GateDialog {
             let why = "request not fully seen (PgDn)".to_owned();
             (!self.context.is_seen()).then_some(why)
         };
+        // The engine says who can never approve it, and in the same words.
+        let person = || bars(&self.held, &self.around.operator).map(|why| why.to_string());
         self.bars_all(now)
+            .or_else(person)
             .or_else(unasked)
             .or_else(|| self.stale.clone())
             .or_else(|| self.form.lacks())

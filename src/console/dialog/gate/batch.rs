@@ -137,6 +137,8 @@ impl GateDialog {
                 self.together.decided.push(gate.clone());
                 None
             }
+            // None that needs two operators is ever marked.
+            Reply::Approved(_) => Some("approved, and still held for a second operator".to_owned()),
             Reply::Invalid(_) => Some("the answers were not taken".to_owned()),
             Reply::Refused(refused) => Some(refused.to_string()),
             Reply::Started(_)
@@ -148,6 +150,7 @@ impl GateDialog {
             | Reply::Resolved(_)
             | Reply::Consulted(_)
             | Reply::Completed
+            | Reply::Acted
             | Reply::Noted(_) => Some("the answer was not one to a decision".to_owned()),
         };
         let refused = words.map(|words| format!("{gate}: {words}"));
@@ -183,6 +186,7 @@ impl GateDialog {
             (
                 Step::Editing
                 | Step::Reviewing(_)
+                | Step::Claimed(_)
                 | Step::Writing(_)
                 | Step::Changed(_)
                 | Step::Settled(_),

@@ -100,6 +100,7 @@ impl GateDialog {
             Step::Editing
             | Step::Reviewing(_)
             | Step::Denying(_)
+            | Step::Claimed(_)
             | Step::Writing(_)
             | Step::Settled(_) => std::mem::replace(&mut self.form, blank),
         };

@@ -20,6 +20,10 @@ impl GateDialog {
             return Handled::quietly();
         }
         match self.step {
+            Step::Claimed(_) => {
+                self.leave_claimed();
+                Handled::quietly()
+            }
             Step::Reviewing(_) | Step::Denying(_) => {
                 self.step = Step::Editing;
                 Handled::quietly()
@@ -49,6 +53,7 @@ impl GateDialog {
                 let spots = [DenySpot::Reason, DenySpot::Back, DenySpot::DenyNow];
                 *spot = next(&spots, *spot, towards);
             }
+            Step::Claimed(over) => over.step(),
             Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => {}
         }
     }
@@ -63,6 +68,7 @@ impl GateDialog {
             Step::Editing
             | Step::Reviewing(_)
             | Step::Denying(_)
+            | Step::Claimed(_)
             | Step::Writing(_)
             | Step::Changed(_)
             | Step::Settled(_) => self.context.scroll(rows, self.height),
@@ -94,7 +100,7 @@ impl GateDialog {
                 (ReviewSpot::Back | ReviewSpot::PassNow, _) => self.slide(sideways),
             },
             Step::Denying(DenySpot::Reason) => edit(&mut self.form.reason, key),
-            Step::Denying(_) => self.slide(sideways),
+            Step::Denying(_) | Step::Claimed(_) => self.slide(sideways),
             Step::Changed(changed) => {
                 let last = changed.lines.len().saturating_sub(1);
                 match key.code {
@@ -202,6 +208,7 @@ impl GateDialog {
             Step::Denying(DenySpot::Reason) => paste(&mut self.form.reason, text),
             Step::Reviewing(_)
             | Step::Denying(_)
+            | Step::Claimed(_)
             | Step::Writing(_)
             | Step::Changed(_)
             | Step::Settled(_) => {}

@@ -70,6 +70,7 @@ impl GateDialog {
             }
             Step::Denying(_)
             | Step::Reviewing(_)
+            | Step::Claimed(_)
             | Step::Writing(_)
             | Step::Changed(_)
             | Step::Settled(_) => None,

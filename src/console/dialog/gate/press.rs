@@ -34,6 +34,7 @@ impl GateDialog {
                 DenySpot::Back => self.step = Step::Editing,
                 DenySpot::DenyNow => return self.deny_now(now),
             },
+            Step::Claimed(_) => return self.press_claimed(now),
             Step::Changed(_) => self.look_again(),
             Step::Writing(_) | Step::Settled(_) => {}
         }
@@ -59,7 +60,7 @@ impl GateDialog {
         }
     }
 
-    fn press_pass(&mut self, now: Timestamp) -> Handled {
+    pub(super) fn press_pass(&mut self, now: Timestamp) -> Handled {
         if let Some(why) = self.bars_pass(now) {
             self.notice = Some(format!("cannot pass: {why}"));
             return Handled::quietly();
@@ -73,7 +74,7 @@ impl GateDialog {
         }
     }
 
-    fn pass_now(&mut self, now: Timestamp) -> Handled {
+    pub(super) fn pass_now(&mut self, now: Timestamp) -> Handled {
         if let Some(why) = self.bars_pass_now(now) {
             self.notice = Some(format!("cannot pass: {why}"));
             return Handled::quietly();
@@ -81,7 +82,7 @@ impl GateDialog {
         self.decide(Verb::Pass, self.care())
     }
 
-    fn deny_now(&mut self, now: Timestamp) -> Handled {
+    pub(super) fn deny_now(&mut self, now: Timestamp) -> Handled {
         if let Some(why) = self.bars_deny(now) {
             self.notice = Some(format!("cannot deny: {why}"));
             return Handled::quietly();
@@ -95,11 +96,15 @@ impl GateDialog {
     }
 
     fn decide(&mut self, verb: Verb, care: Care) -> Handled {
+        if self.asks_about_claim(verb) {
+            return Handled::quietly();
+        }
         let why = self.form.why_text();
         let wanted = match &self.step {
             Step::Reviewing(review) => review.proofs.contains(&Proof::Why),
             Step::Editing
             | Step::Denying(_)
+            | Step::Claimed(_)
             | Step::Writing(_)
             | Step::Changed(_)
             | Step::Settled(_) => false,

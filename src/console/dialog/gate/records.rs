@@ -16,6 +16,14 @@ pub(crate) fn records_of(
     operator: Approver<'_>,
     answers: impl Fn(usize) -> Map<String, Value>,
 ) -> Vec<Payload> {
+    let given: Vec<_> = (0..held.gates.len()).map(&answers).collect();
+    if !held.approvers().is_one() && held.first_approval().is_none() {
+        return first_of_two(held, operator, &given);
+    }
+    let operator = Approver {
+        first: held.first_approval().map(|first| first.by.as_str()),
+        ..operator
+    };
     let agent = format!("agent {}", held.agent);
     let (mut approvals, mut passes, mut responses) = (Vec::new(), Vec::new(), Vec::new());
     for (at, gate) in held.gates.iter().enumerate() {
@@ -26,6 +34,7 @@ pub(crate) fn records_of(
                 name: &agent,
                 method: "agent",
                 why: None,
+                first: None,
             }
         } else {
             operator
@@ -42,4 +51,18 @@ pub(crate) fn records_of(
         .chain(passes)
         .chain(responses)
         .collect()
+}
+
+/// What the first of two approvals writes. Nothing is passed by it.
+fn first_of_two(held: &Held, by: Approver<'_>, given: &[Map<String, Value>]) -> Vec<Payload> {
+    let why = approval::said(held, |at| given.get(at), by.why).map(str::to_owned);
+    let open = || {
+        let gates = held.gates.iter().zip(given).enumerate();
+        gates.filter(|(at, _)| !held.answered.contains_key(at))
+    };
+    let approved =
+        open().map(|(_, (gate, _))| approval::approved(held, gate, why.clone(), by).into());
+    let responses =
+        open().map(|(_, (gate, answers))| approval::response(gate, answers.clone(), by).into());
+    approved.chain(responses).collect()
 }

@@ -129,6 +129,7 @@ impl GateDialog {
     /// Whether an event was recorded because one of these gates was decided.
     fn is_of_decision(&self, event: &Event) -> bool {
         let kinds = [
+            "checkpoint_approved",
             "checkpoint_passed",
             "checkpoint_blocked",
             "policy_override",

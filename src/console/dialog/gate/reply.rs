@@ -30,7 +30,7 @@ impl GateDialog {
             return self.on_reply_of(verb, gate, reply);
         }
         match reply {
-            Reply::Decided(_) => return After::Closes,
+            Reply::Decided(_) | Reply::Approved(_) => return After::Closes,
             Reply::Invalid(invalid) => self.on_invalid(invalid),
             Reply::Refused(refused) => return self.on_refused(verb, refused),
             Reply::Started(_)
@@ -42,6 +42,7 @@ impl GateDialog {
             | Reply::Resolved(_)
             | Reply::Consulted(_)
             | Reply::Completed
+            | Reply::Acted
             | Reply::Noted(_) => {
                 self.step = Step::Editing;
                 self.notice = Some("the answer was not one to a decision; look again".to_owned());
@@ -85,7 +86,12 @@ impl GateDialog {
             }
             Refused::RequestChanged => self.stale = Some("request changed".to_owned()),
             Refused::AtlasChanged => self.stale = Some("Atlas changed".to_owned()),
-            Refused::ReasonMissing => {}
+            Refused::ReasonMissing
+            | Refused::SameOperator(_)
+            | Refused::Requester(_)
+            | Refused::ClaimChanged(_)
+            | Refused::NothingToAcknowledge
+            | Refused::BadName(_) => {}
             Refused::Unavailable(_) => after = After::Asks(self.read_back(words.clone())),
         }
         if self.refusal.is_none() {

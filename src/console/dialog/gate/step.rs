@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ratatui_textarea::TextArea;
 
 use super::changed::Changed;
+use super::claimed::OverClaim;
 use super::form::Form;
 use super::pace::Pass;
 use super::text::{editor, text_of};
@@ -13,7 +14,7 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::screen::queue::{is_detected, overrules};
-use crate::engine::command::Decided;
+use crate::engine::command::{Decided, RecordFault};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Access;
 
@@ -26,6 +27,8 @@ pub(crate) enum Step {
     Reviewing(Review),
     /// The reason to deny is written.
     Denying(DenySpot),
+    /// Another operator looks after it: whether to go on is asked.
+    Claimed(Box<OverClaim>),
     /// The decision is on its way to the disk. Nothing can be pressed.
     Writing(Verb),
     /// It is another request by now. What was typed for the one before does not count.
@@ -191,7 +194,7 @@ pub(crate) struct Around {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Trouble {
     /// A chain does not hold, or cannot be read.
-    Chain(String),
+    Chain(RecordFault),
     /// Nothing more is recorded.
     Store(String),
 }
@@ -200,7 +203,8 @@ impl Trouble {
     /// It, in full.
     pub(crate) fn text(&self) -> &str {
         match self {
-            Self::Chain(text) | Self::Store(text) => text,
+            Self::Chain(fault) => &fault.what,
+            Self::Store(text) => text,
         }
     }
 

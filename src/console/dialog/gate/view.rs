@@ -99,7 +99,11 @@ impl GateDialog {
     fn needs_all(&self) -> bool {
         match self.step {
             Step::Reviewing(_) | Step::Changed(_) => true,
-            Step::Editing | Step::Denying(_) | Step::Writing(_) | Step::Settled(_) => false,
+            Step::Editing
+            | Step::Denying(_)
+            | Step::Claimed(_)
+            | Step::Writing(_)
+            | Step::Settled(_) => false,
         }
     }
 
@@ -112,7 +116,8 @@ impl GateDialog {
         let who = format!("{}/{}", one_line(&self.held.agent), self.held.session);
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
-        for more in [hash, who] {
+        let parts = self.part_words().into_iter().flatten();
+        for more in parts.chain([hash, who]) {
             if !self.is_batch() && width(&heading) + 2 + width(&more) <= room {
                 heading = format!("{heading}  {more}");
             }
@@ -129,12 +134,23 @@ impl GateDialog {
         ])
     }
 
+    /// Who has a part in it: how far two approvals have come, and who looks after it.
+    fn part_words(&self) -> [Option<String>; 2] {
+        let approved = self.held.progress().map(|(words, by)| match by {
+            Some(by) => format!("{words} ({})", one_line(by)),
+            None => words.to_owned(),
+        });
+        let claim = self.held.claim.as_ref();
+        let claimed = claim.map(|claim| format!("claimed: {}", one_line(&claim.by)));
+        [approved, claimed]
+    }
+
     fn state_word(&self, now: Timestamp) -> (&'static str, Meaning) {
         match &self.step {
             Step::Settled(_) => ("CLOSED", Meaning::Dim),
             Step::Changed(_) => ("CHANGED", Meaning::Error),
             Step::Writing(_) => ("WRITING", Meaning::Waiting),
-            Step::Editing | Step::Reviewing(_) | Step::Denying(_) => {
+            Step::Editing | Step::Reviewing(_) | Step::Denying(_) | Step::Claimed(_) => {
                 if self.is_ready(now) {
                     ("READY", Meaning::Passed)
                 } else {
@@ -150,6 +166,7 @@ impl GateDialog {
             Step::Editing => " Answer ",
             Step::Reviewing(_) => " Review: what will be written ",
             Step::Denying(_) => " Deny ",
+            Step::Claimed(_) => " Claimed by somebody else ",
             Step::Writing(_) => " Writing... ",
             Step::Changed(_) => " The request changed ",
             Step::Settled(_) => " No longer held ",
@@ -185,6 +202,7 @@ impl GateDialog {
             Step::Editing => form::draw(self, frame, content, look),
             Step::Reviewing(review) => review::draw(self, review, frame, content, look, now),
             Step::Denying(spot) => ending::draw_deny(self, *spot, frame, content, look),
+            Step::Claimed(over) => ending::draw_claimed(self, over, frame, content, look),
             Step::Writing(verb) => ending::draw_writing(*verb, frame, content, look),
             Step::Changed(changed) => ending::draw_changed(changed, frame, content, look),
             Step::Settled(decided) => {

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use super::super::passing::Passing;
 use super::super::words;
-use super::{Deed, Doing, Talk, Wish};
+use super::{Deed, Doing, ONLY_LOOKS, Talk};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::app::record::trouble_of;
-use crate::console::dialog::gate::{Care, care};
+use crate::console::app::record::{is_known, trouble_of};
+use crate::console::dialog::gate::{Care, Trouble, care};
+use crate::engine::approval::bars;
+use crate::engine::command::ClaimWish;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Access;
 
@@ -36,8 +38,13 @@ impl Talk {
                 }
             }
             "pass" | "override" => self.begin_pass(word, gate, now),
+            "claim" => return self.claim(ClaimWish::Take, gate),
+            "unclaim" => return self.claim(ClaimWish::Release, gate),
+            "operator" => return self.take_seat(gate),
+            "ack-broken-chain" => return self.know_fault(),
+            "ack-override" => return self.know_overruled(),
             "deny" => {
-                if let (Some(held), true) = (self.find(gate), self.may_decide(Wish::Deny)) {
+                if let (Some(held), true) = (self.find(gate), self.may_decide()) {
                     let told = words::line(&held, now);
                     self.say(&told);
                     self.doing = Doing::Denying(held, None);
@@ -68,23 +75,32 @@ impl Talk {
             }
             (_, _) => {}
         }
-        if self.may_decide(Wish::Pass) {
+        if let Some(refused) = bars(&held, &self.snapshot.operator) {
+            return self.say(&format!(
+                "{gate} cannot pass: {}.",
+                one_line(&refused.to_string())
+            ));
+        }
+        if self.may_decide() {
             self.doing = Doing::Passing(Box::new(Passing::new(held, now)));
         }
     }
 
     /// Whether this console decides now; it is said why not.
-    pub(super) fn may_decide(&mut self, wish: Wish) -> bool {
-        let trouble = trouble_of(&self.snapshot, self.found.as_deref());
-        let why = match (self.snapshot.access, trouble, wish) {
-            (Access::ReadOnly, _, _) => {
-                Some("This console only looks: it was opened read-only.".to_owned())
-            }
-            (Access::Write, Some(trouble), Wish::Pass) => Some(format!(
-                "Nothing can pass now. {}",
+    pub(super) fn may_decide(&mut self) -> bool {
+        let trouble = trouble_of(&self.snapshot, self.found.as_ref());
+        let trouble = trouble.filter(|trouble| !is_known(&self.snapshot, trouble));
+        let why = match (self.snapshot.access, trouble) {
+            (Access::ReadOnly, _) => Some(ONLY_LOOKS.to_owned()),
+            (Access::Write, Some(trouble @ Trouble::Chain(_))) => Some(format!(
+                "Nothing can be decided now. {}. Type ack-broken-chain when you know.",
                 one_line(trouble.text())
             )),
-            (Access::Write, _, _) => None,
+            (Access::Write, Some(trouble @ Trouble::Store(_))) => Some(format!(
+                "Nothing can be decided now. {}",
+                one_line(trouble.text())
+            )),
+            (Access::Write, None) => None,
         };
         match why {
             Some(why) => {
@@ -95,7 +111,7 @@ impl Talk {
         }
     }
 
-    fn find(&mut self, gate: &str) -> Option<Arc<Held>> {
+    pub(super) fn find(&mut self, gate: &str) -> Option<Arc<Held>> {
         let held = self.snapshot.held.iter();
         let found = held
             .into_iter()
@@ -115,6 +131,7 @@ impl Talk {
     pub(super) fn list(&mut self, now: Timestamp) {
         let mut held = self.snapshot.held.clone();
         held.sort_by_key(|held| (std::cmp::Reverse(held.tier()), held.deadline));
+        self.tell_overruled();
         match held.len() {
             0 => self.say("Nothing is held."),
             1 => self.say("1 request is held."),

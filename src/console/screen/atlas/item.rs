@@ -241,6 +241,7 @@ fn checkpoint(page: &mut Page, it: &Checkpoint) {
     let stops = match it.mode {
         CheckpointMode::Blocking => {
             let who = match it.respondent {
+                Respondent::Operator if !it.approvers.is_one() => "each of two operators",
                 Respondent::Operator => "the operator",
                 Respondent::Agent => "the agent",
                 Respondent::Either => "operator or agent",

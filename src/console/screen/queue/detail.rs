@@ -148,7 +148,17 @@ fn beginning(value: &Value) -> String {
 fn if_yes(held: &Held) -> String {
     let unlocks = held.gates.iter().flat_map(|gate| &gate.effects.unlock);
     let injects = held.gates.iter().flat_map(|gate| &gate.effects.inject);
-    let mut text = format!("writes {}", records(held).join(", "));
+    let mut text = match held.progress() {
+        Some((_, None)) => {
+            return "approval 1 of 2: writes checkpoint_approved; it stays held for another operator"
+                .to_owned();
+        }
+        Some((_, Some(first))) => {
+            let first = one_line(first);
+            format!("2 of 2 after {first}: writes {}", records(held).join(", "))
+        }
+        None => format!("writes {}", records(held).join(", ")),
+    };
     let listed = |names: Vec<String>| names.join(", ");
     let unlocks: Vec<String> = unlocks.map(|name| one_line(name)).collect();
     let injects: Vec<String> = injects.map(|name| one_line(name)).collect();

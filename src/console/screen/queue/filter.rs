@@ -64,7 +64,7 @@ enum Relation {
 }
 
 const FIELDS: &str = "risk, agent, action, session, checkpoint, state";
-const STATES: [&str; 4] = ["open", "draft", "attempt", "changed"];
+const STATES: [&str; 6] = ["open", "draft", "attempt", "changed", "approved", "claimed"];
 /// The longest first, so that `>=` is not read as `>`.
 const RELATIONS: [(&str, Relation); 6] = [
     (">=", Relation::AtLeast),
@@ -269,7 +269,7 @@ mod tests {
         assert_eq!(told("-risk>="), "column 8: `risk>=` what?");
         assert_eq!(
             told("state:gone"),
-            "column 7: `gone` is no state: open, draft, attempt, changed"
+            "column 7: `gone` is no state: open, draft, attempt, changed, approved, claimed"
         );
     }
 

@@ -77,6 +77,9 @@ fn unfit(held: &Held, with: Option<&Held>) -> Option<String> {
     if overrules(held) {
         return Some("a denial is never overruled in a batch".to_owned());
     }
+    if !held.approvers().is_one() {
+        return Some("two operators have to approve it, each by itself".to_owned());
+    }
     match held.tier() {
         RiskTier::Low | RiskTier::Medium => {}
         tier @ (RiskTier::High | RiskTier::Critical) => {

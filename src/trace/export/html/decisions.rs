@@ -69,13 +69,27 @@ impl Decisions {
                 parent.and_then(|parent| self.params.remove(parent));
             }
             "checkpoint_response" => self.answered(event, details),
+            "checkpoint_approved" => {
+                let decision = Decision {
+                    event,
+                    class: "care",
+                    outcome: "approved, 1 of 2",
+                    checkpoint: details.text("checkpoint_id").unwrap_or("?"),
+                    by: details.text("approved_by"),
+                    reason: details.text("justification"),
+                };
+                self.write(out, before, &decision)?;
+            }
             "checkpoint_passed" => {
+                let both: Vec<_> = details.texts("approvers").collect();
+                let both = both.join(" and ");
+                let both = Some(both.as_str()).filter(|both| !both.is_empty());
                 let decision = Decision {
                     event,
                     class: "good",
                     outcome: "passed",
                     checkpoint: details.text("checkpoint_id").unwrap_or("?"),
-                    by: details.text("passed_by"),
+                    by: both.or(details.text("passed_by")),
                     reason: None,
                 };
                 self.write(out, before, &decision)?;

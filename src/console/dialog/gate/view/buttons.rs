@@ -2,7 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use super::super::step::Step;
+use super::super::claimed::ClaimSpot;
+use super::super::step::{Step, Verb};
 use super::super::{DenySpot, GateDialog, ReviewSpot, Spot};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
@@ -50,16 +51,36 @@ impl GateDialog {
                 .collect();
         }
         let bar = match &self.step {
-            Step::Editing => self.bars_pass(now).map(|why| ("Pass", why)),
-            Step::Reviewing(_) => self.bars_pass_now(now).map(|why| ("Pass now", why)),
+            Step::Editing => self.bars_pass(now).map(|why| (self.pass_word(), why)),
+            Step::Reviewing(_) => {
+                let bar = self.bars_pass_now(now);
+                bar.map(|why| (self.pass_now_word(), why))
+            }
             Step::Denying(_) => self.bars_deny(now).map(|why| ("Deny now", why)),
-            Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => None,
+            Step::Claimed(_) | Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => None,
         };
         let Some((button, why)) = bar else {
             return Vec::new();
         };
         let text = clip(&format!("{button} is disabled: {why}"), cells, look);
         vec![Line::styled(text, look.style(Meaning::Warning))]
+    }
+
+    /// What the button is called that lets it pass, or gives the first of two approvals.
+    fn pass_word(&self) -> &'static str {
+        if self.is_first_approval() {
+            "Approve 1 of 2"
+        } else {
+            "Pass"
+        }
+    }
+
+    fn pass_now_word(&self) -> &'static str {
+        if self.is_first_approval() {
+            "Approve now, 1 of 2"
+        } else {
+            "Pass now"
+        }
     }
 
     pub(super) fn buttons(&self, look: Look, now: Timestamp) -> Line<'static> {
@@ -74,14 +95,14 @@ impl GateDialog {
                 vec![
                     ("Back", at(Spot::Back), back),
                     ("Deny...", at(Spot::Deny), all),
-                    ("Pass", at(Spot::Pass), pass),
+                    (self.pass_word(), at(Spot::Pass), pass),
                 ]
             }
             Step::Reviewing(review) => {
                 let at = |spot| Focus::from(review.spot == spot);
                 vec![
                     ("Back", at(ReviewSpot::Back), back),
-                    ("Pass now", at(ReviewSpot::PassNow), pass_now),
+                    (self.pass_now_word(), at(ReviewSpot::PassNow), pass_now),
                 ]
             }
             Step::Denying(spot) => {
@@ -89,6 +110,17 @@ impl GateDialog {
                 vec![
                     ("Back", at(DenySpot::Back), back),
                     ("Deny now", at(DenySpot::DenyNow), deny_now),
+                ]
+            }
+            Step::Claimed(over) => {
+                let at = |spot| Focus::from(over.spot == spot);
+                let name = match over.verb {
+                    Verb::Pass => "Pass all the same",
+                    Verb::Deny => "Deny all the same",
+                };
+                vec![
+                    ("Back", at(ClaimSpot::Back), back),
+                    (name, at(ClaimSpot::GoOn), all),
                 ]
             }
             Step::Changed(_) => vec![("Look at it anew", Focus::Here, Power::Enabled)],

@@ -7,6 +7,7 @@ use ratatui::widgets::Paragraph;
 use serde_json::Value;
 
 use super::super::changed::{Changed, Side};
+use super::super::claimed::OverClaim;
 use super::super::field::Field;
 use super::super::form::Form;
 use super::super::step::Care;
@@ -20,6 +21,34 @@ use crate::console::cells::{clip, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
 use crate::engine::command::Decided;
 use crate::engine::held::Subject;
+
+/// That another operator looks after it.
+pub(super) fn draw_claimed(
+    dialog: &GateDialog,
+    over: &OverClaim,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) -> &'static str {
+    let cells = usize::from(area.width);
+    let verb = match over.verb {
+        Verb::Pass => "pass",
+        Verb::Deny => "deny",
+    };
+    let since = dialog.held.claim.as_ref().map(|claim| claim.at);
+    let since = since.filter(|_| !dialog.is_batch());
+    let since = since.map_or_else(String::new, |at| format!(" since {}", at.time_of_day()));
+    let told = format!("{}{since}", over.by);
+    let mut lines = labelled("CLAIMED", &told, cells, look);
+    lines.push(Line::default());
+    let ask = format!(
+        "They may be about to decide it. A claim decides nothing and bars nobody: you can {verb} it, and \
+         the record says who did."
+    );
+    lines.extend(wrap(&ask, cells).into_iter().map(Line::from));
+    frame.render_widget(Paragraph::new(lines), area);
+    ""
+}
 
 /// The reason to deny.
 pub(super) fn draw_deny(

@@ -96,15 +96,35 @@ fn sheet_lines(
     if dialog.is_batch() {
         lines.extend(member_lines(dialog, cells, look));
     } else {
-        lines.extend(labelled("PASS", &what, cells, look));
+        let verb = if dialog.is_first_approval() {
+            "APPROVE"
+        } else {
+            "PASS"
+        };
+        lines.extend(labelled(verb, &what, cells, look));
     }
     lines.extend(labelled("BY", &by, cells, look));
+    if let Some((_, first)) = held.progress() {
+        let told = match first {
+            None => {
+                "1 of 2: recorded, and it stays held until another operator passes it".to_owned()
+            }
+            Some(first) => format!("2 of 2: {} approved it before", one_line(first)),
+        };
+        lines.extend(labelled("APPROVAL", &told, cells, look));
+    }
+    if let Some(by) = dialog.claimed_by() {
+        let told = format!("{by} looks after it: you are asked once more");
+        lines.extend(labelled("CLAIM", &told, cells, look));
+    }
     lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
     lines.push(Line::default());
     lines.push(Line::from(vec![
         Span::styled("WRITES", look.style(Meaning::Label)),
         Span::styled(
-            if dialog.is_batch() {
+            if dialog.is_first_approval() {
+                "    the agent does not go on"
+            } else if dialog.is_batch() {
                 "    for each of them, on disk before its agent goes on"
             } else {
                 "    on disk before the agent goes on"
@@ -144,6 +164,7 @@ fn records(dialog: &GateDialog) -> Vec<Payload> {
         name: &dialog.around.operator,
         method: dialog.care().method(),
         why: Some(why.as_str()).filter(|why| !why.is_empty() && !dialog.form.justifies()),
+        first: None,
     };
     records_of(&dialog.held, operator, |at| answers(dialog, at))
 }

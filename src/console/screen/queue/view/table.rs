@@ -22,6 +22,8 @@ const TIME: usize = 7;
 const RISK: usize = 7;
 const QUESTIONS: usize = 4;
 const STATE: usize = 12;
+/// Where there is room it also says who.
+const WIDE_STATE: usize = 15;
 
 /// Which columns there is room for, and how wide the flexible ones are.
 pub(super) struct Columns {
@@ -36,7 +38,7 @@ impl Columns {
         // ID, LEFT, RISK, ACTION and STATE are never dropped.
         let fixed = 2 + ID + TIME + RISK + STATE;
         if cells >= 96 {
-            let rest = cells - fixed - MARK - TIME - QUESTIONS;
+            let rest = cells - fixed - MARK - TIME - QUESTIONS - (WIDE_STATE - STATE);
             let (checkpoint, agent) = (rest * 3 / 10, rest * 4 / 10);
             Self {
                 all: true,
@@ -56,6 +58,39 @@ impl Columns {
         }
     }
 
+    fn state(&self) -> usize {
+        if self.all { WIDE_STATE } else { STATE }
+    }
+
+    /// How far it has come, who has a part in it, and how many ask for it.
+    fn state_word(&self, state: State, held: &Held) -> (String, Meaning) {
+        let (word, meaning) = match state {
+            State::Open | State::Draft if !held.approvers().is_one() => {
+                (format!("{} 0 of 2", state.word()), Meaning::Text)
+            }
+            State::Open => (state.word().to_owned(), Meaning::Text),
+            State::Draft => (state.word().to_owned(), Meaning::Waiting),
+            State::Attempt(count) => (format!("attempt {}", count + 1), Meaning::Warning),
+            State::Changed => (state.word().to_owned(), Meaning::Error),
+            State::Approved => {
+                let (words, by) = held.progress().unwrap_or_default();
+                let by = by.filter(|_| self.all).map(short_name);
+                let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
+                (format!("{words}{by}"), Meaning::Waiting)
+            }
+            State::Claimed => {
+                let by = held.claim.as_ref().map(|claim| short_name(&claim.by));
+                let by = by.unwrap_or_default();
+                let word = if self.all { "claimed: " } else { "" };
+                (format!("{word}{by}"), Meaning::Waiting)
+            }
+        };
+        match held.joined {
+            0 => (word, meaning),
+            joined => (format!("{word} x{}", joined + 1), meaning),
+        }
+    }
+
     pub(super) fn head(&self, look: Look) -> Line<'static> {
         let all = |cells| if self.all { cells } else { 0 };
         let columns = [
@@ -69,7 +104,7 @@ impl Columns {
             ("ACTION", self.action),
             ("AGENT/SESSION", self.agent),
             ("Q", all(QUESTIONS)),
-            ("STATE", STATE),
+            ("STATE", self.state()),
         ];
         let text: String = columns
             .into_iter()
@@ -122,8 +157,9 @@ impl Columns {
             let questions: usize = held.gates.iter().map(|gate| gate.questions.len()).sum();
             spans.push(plain(&questions.to_string(), QUESTIONS));
         }
-        let (state, meaning) = state_word(queue.state(held), held);
-        spans.push(Span::styled(fit(&state, STATE, look), look.style(meaning)));
+        let (state, meaning) = self.state_word(queue.state(held), held);
+        let state = fit(&state, self.state(), look);
+        spans.push(Span::styled(state, look.style(meaning)));
         let line = Line::from(spans);
         match chosen {
             Focus::Here => highlighted(line, look),
@@ -171,16 +207,7 @@ fn gates_word(held: &Held) -> String {
     }
 }
 
-/// How far it has come, and how many ask for it.
-fn state_word(state: State, held: &Held) -> (String, Meaning) {
-    let (word, meaning) = match state {
-        State::Open => (state.word().to_owned(), Meaning::Text),
-        State::Draft => (state.word().to_owned(), Meaning::Waiting),
-        State::Attempt(count) => (format!("attempt {}", count + 1), Meaning::Warning),
-        State::Changed => (state.word().to_owned(), Meaning::Error),
-    };
-    match held.joined {
-        0 => (word, meaning),
-        joined => (format!("{word} x{}", joined + 1), meaning),
-    }
+/// A name without the machine it is on: the whole is in the dialog.
+fn short_name(name: &str) -> String {
+    one_line(name.split('@').next().unwrap_or(name))
 }

@@ -121,7 +121,12 @@ fn held(opened: &Opened, cells: usize, look: Look) -> (String, Meaning) {
 fn in_short(state: &State) -> String {
     match state.held.first() {
         None => state.phase.words().to_owned(),
-        Some(held) => format!("held: {}", one_line(&held.what)),
+        Some(held) => {
+            let first = held.approved.as_ref();
+            let first = first.map(|it| format!(" (1 of 2: {})", one_line(&it.by)));
+            let what = one_line(&held.what);
+            format!("held: {what}{}", first.unwrap_or_default())
+        }
     }
 }
 

@@ -1,0 +1,159 @@
+//! What operators do beside deciding: claims, what they acknowledge, who sits here. Each is asked of the
+//! runtime, and the screen shows it when it is recorded.
+
+use super::App;
+use crate::base::operator::{operator_name, same_name};
+use crate::base::text::one_line;
+use crate::console::dialog::take_over::TakeOverDialog;
+use crate::console::layer::Layer;
+use crate::console::request::Request;
+use crate::console::theme::Meaning;
+use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, Reply, TakeSeat};
+use crate::runtime::snapshot::{Access, Snapshot};
+
+impl App {
+    /// Claims the selected request, lets go of it, or asks whether to take it over.
+    pub(super) fn claim(&mut self) -> Vec<Request> {
+        let Some(held) = self.queue.selected() else {
+            return Vec::new();
+        };
+        let seen = held.claim.as_ref().map(|claim| claim.by.clone());
+        let own = seen
+            .as_ref()
+            .is_some_and(|by| same_name(by, &self.snapshot.operator));
+        let claiming = Claiming {
+            gate: held.id.clone(),
+            operator: self.snapshot.operator.clone(),
+            wish: if own {
+                ClaimWish::Release
+            } else {
+                ClaimWish::Take
+            },
+            seen,
+        };
+        if self.only_looks() {
+            return Vec::new();
+        }
+        if claiming.seen.is_some() && !own {
+            let dialog = TakeOverDialog::new(claiming);
+            self.layers.push(Layer::TakeOver(dialog));
+            return Vec::new();
+        }
+        vec![Request::Operate(Operate::Claim(claiming))]
+    }
+
+    /// The operator knows what is wrong with the record.
+    pub(super) fn know_trouble(&mut self) -> Vec<Request> {
+        let Some(fault) = self.broken_record() else {
+            self.say(Meaning::Text, "no chain is broken".to_owned());
+            return Vec::new();
+        };
+        self.acknowledge(Known::Fault(fault))
+    }
+
+    /// The operator knows of the denials that were overruled, as far as the header says so.
+    pub(super) fn know_overruled(&mut self) -> Vec<Request> {
+        let overruled = self.snapshot.acts.overruled.iter();
+        let gates: Vec<_> = overruled.map(|it| it.gate.clone()).collect();
+        if gates.is_empty() {
+            self.say(Meaning::Text, "no denial was overruled".to_owned());
+            return Vec::new();
+        }
+        self.acknowledge(Known::Overruled(gates))
+    }
+
+    fn acknowledge(&mut self, of: Known) -> Vec<Request> {
+        if self.only_looks() {
+            return Vec::new();
+        }
+        let operator = self.snapshot.operator.clone();
+        let acknowledge = Acknowledge { operator, of };
+        vec![Request::Operate(Operate::Acknowledge(acknowledge))]
+    }
+
+    /// Somebody else sits down.
+    pub(super) fn take_seat(&mut self, name: &str) -> Vec<Request> {
+        let before = self.snapshot.operator.clone();
+        match operator_name(name) {
+            Err(fault) => self.say(Meaning::Error, fault.to_string()),
+            Ok(name) if name == before => {
+                self.say(
+                    Meaning::Text,
+                    format!("{} sits here already", one_line(&name)),
+                );
+            }
+            Ok(_) if self.only_looks() => {}
+            Ok(operator) => {
+                let seat = TakeSeat { operator, before };
+                return vec![Request::Operate(Operate::TakeSeat(seat))];
+            }
+        }
+        Vec::new()
+    }
+
+    /// Whether this console only looks; it is said.
+    fn only_looks(&mut self) -> bool {
+        let looks = self.snapshot.access == Access::ReadOnly;
+        if looks {
+            self.say(Meaning::Warning, "this console is read-only".to_owned());
+        }
+        looks
+    }
+
+    /// What became of it.
+    pub(super) fn on_operated(&mut self, operate: &Operate, reply: &Reply) {
+        let (meaning, text) = match reply {
+            Reply::Acted => (Meaning::Passed, done(operate)),
+            Reply::Refused(refused) => (Meaning::Error, format!("not recorded: {refused}")),
+            Reply::Started(_)
+            | Reply::Ended
+            | Reply::Accepted(_)
+            | Reply::Allowed(_)
+            | Reply::Denied(_)
+            | Reply::Asked(_)
+            | Reply::Resolved(_)
+            | Reply::Consulted(_)
+            | Reply::Completed
+            | Reply::Noted(_)
+            | Reply::Decided(_)
+            | Reply::Approved(_)
+            | Reply::Invalid(_) => {
+                let text = "nobody can tell what became of it; look again";
+                (Meaning::Error, text.to_owned())
+            }
+        };
+        self.say(meaning, text);
+    }
+
+    /// Somebody else sits here: what was open was another's. What was typed is kept.
+    pub(super) fn leave_to(&mut self, before: &Snapshot) -> Vec<Request> {
+        if before.operator == self.snapshot.operator {
+            return Vec::new();
+        }
+        let mut requests: Vec<Request> = self.dismiss().into_iter().collect();
+        while !self.layers.is_empty() {
+            requests.extend(self.close());
+        }
+        requests
+    }
+}
+
+fn done(operate: &Operate) -> String {
+    match operate {
+        Operate::Claim(claiming) => {
+            let word = match claiming.wish {
+                ClaimWish::Take => "claimed",
+                ClaimWish::Release => "no longer claimed",
+            };
+            format!("{} {word}, and recorded", claiming.gate)
+        }
+        Operate::Acknowledge(Acknowledge { of, .. }) => match of {
+            Known::Fault(_) => "acknowledged and recorded: deciding is possible again".to_owned(),
+            Known::Overruled(gates) => format!("{} acknowledged and recorded", gates.len()),
+        },
+        Operate::TakeSeat(seat) => {
+            let name = one_line(&seat.operator);
+            format!("{name} sits here now, by their own word")
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! The safety rules where the console is read line by line.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::fixture::{busy, snapshot, ticket_delete, user_ban, with_params};
+use super::linear::{Listener, answers};
+use super::rules::denied;
+use crate::atlas::document::Approvers;
+use crate::base::digest::Digest;
+use crate::console::linear::talk::Deed;
+use crate::engine::command::{
+    Acknowledge, ClaimWish, Claiming, Decide, Known, Operate, Overruled, Refused, Reply, Ruling,
+    TakeSeat,
+};
+use crate::engine::held::{Claim, FirstApproval, Held};
+use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
+
+/// The one decision among deeds.
+#[track_caller]
+fn decision(deeds: &[Deed]) -> Decide {
+    match deeds {
+        [Deed::Decide(decide)] => (**decide).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn operated(deeds: &[Deed]) -> Operate {
+    match deeds {
+        [Deed::Operate(operate)] => (**operate).clone(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A conversation that has come to the word that passes `ticket_delete`.
+fn at_the_word(picture: Snapshot) -> Listener {
+    let mut listener = Listener::new(picture);
+    let lines = answers(&ticket_delete());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    listener.hears(&lines, &["Type pass "]);
+    listener
+}
+
+#[test]
+fn a_denial_is_overruled_by_its_own_word_with_twenty_characters_and_every_proof() {
+    let held = denied();
+    let mut listener = Listener::new(snapshot([held.clone()]));
+    listener.hears(
+        &["pass c-9"],
+        &["A policy denies c-9. To overrule it, type override c-9."],
+    );
+    listener.hears(&["override c-9"], &["Question 1 of 1"]);
+    for thin in ["", "because", "nineteen characters"] {
+        assert!(thin.chars().count() < 20);
+        let (told, deeds) = listener.types(&[thin]);
+        assert_eq!(deeds, [], "{told}");
+        assert!(told.contains("Question 1 of 1"), "{thin}: {told}");
+    }
+    listener.hears(
+        &["nineteen characters"],
+        &["Overruling needs 20 characters"],
+    );
+    listener.hears(&["twenty characters, ok"], &["hash: "]);
+    listener.hears(
+        &[&held.request_hash.short(4)],
+        &["Type the name of the action"],
+    );
+    listener.hears(&["ticket.delete"], &["policy_override", "Type pass "]);
+    // The word that began it does not end it.
+    let mut other = Listener::new(snapshot([held.clone()]));
+    other.types(&["override c-9", "twenty characters, ok"]);
+    other.types(&[&held.request_hash.short(4), "ticket.delete"]);
+    other.hears(&["override"], &["It stays held."]);
+    let decide = decision(&listener.types(&["pass"]).1);
+    assert_eq!(decide.method, "console+challenge+action");
+    assert_eq!(decide.request_hash, held.request_hash);
+    // What no policy denies is not overruled.
+    let mut listener = Listener::new(busy());
+    listener.hears(
+        &["override c-121"],
+        &["No policy denies c-121. Type pass c-121."],
+    );
+    listener.hears(&["pass"], &["Name a request"]);
+}
+
+#[test]
+fn a_word_that_was_typed_before_it_was_asked_for_never_decides() {
+    let early = Duration::from_millis(699);
+    // To pass.
+    let lines = answers(&ticket_delete());
+    let (last, first) = lines.split_last().unwrap();
+    let mut listener = Listener::new(busy());
+    listener.types(&first.iter().map(String::as_str).collect::<Vec<_>>());
+    listener.talk.on_line(last, listener.now);
+    let asked_at = listener.now;
+    for _ in 0..3 {
+        assert_eq!(listener.talk.on_line("pass", asked_at.plus(early)), []);
+        assert!(listener.talk.take().contains("does not count"));
+    }
+    assert!(listener.talk.next_change().is_some(), "it still arms");
+    let after = asked_at.plus(Duration::from_millis(700));
+    listener.talk.on_tick(after);
+    assert!(listener.talk.take().contains("Type pass "));
+    assert_eq!(listener.talk.on_line("pass", after).len(), 1);
+    // To deny.
+    let mut listener = Listener::new(busy());
+    listener.types(&["deny c-121"]);
+    listener.talk.on_line("wrong tenant", listener.now);
+    let asked_at = listener.now;
+    assert_eq!(listener.talk.on_line("deny", asked_at.plus(early)), []);
+    assert!(listener.talk.take().contains("does not count"));
+    // Lines that were sent all at once decide nothing: no time passes between them.
+    let mut listener = Listener::new(busy());
+    let lines = answers(&ticket_delete());
+    let all = lines.iter().map(String::as_str).chain(["pass", "pass"]);
+    for line in all {
+        assert_eq!(listener.talk.on_line(line, listener.now), [], "{line}");
+    }
+}
+
+#[test]
+fn the_hash_is_the_requests_own_and_the_action_is_named_in_full() {
+    let (held, other) = (user_ban(), ticket_delete());
+    assert_ne!(held.request_hash.short(4), other.request_hash.short(4));
+    let hash = held.request_hash.short(4);
+    let mut listener = Listener::new(busy());
+    listener.hears(
+        &["pass c-118", "a long enough justification, reason: abuse."],
+        &["Type the first 4 characters"],
+    );
+    let long = held.request_hash.short(5);
+    let short = held.request_hash.short(3);
+    let others = other.request_hash.short(4);
+    for wrong in ["", "pass", &others, &long, &short] {
+        listener.hears(
+            &[wrong],
+            &["That is not it.", "Type the first 4 characters"],
+        );
+    }
+    // It is read aloud with gaps, and may be typed so, in either case.
+    let spelt: Vec<_> = hash.chars().map(|c| c.to_uppercase().to_string()).collect();
+    listener.hears(
+        &[&spelt.join(" ")],
+        &["Type the name of the action in full: user.ban"],
+    );
+    for wrong in [
+        "",
+        "user.ba",
+        "user.bann",
+        "USER.BAN",
+        "c-118",
+        "yes",
+        "pass",
+    ] {
+        listener.hears(
+            &[wrong],
+            &["That is not it.", "Type the name of the action"],
+        );
+    }
+    listener.hears(&["user.ban"], &["policy_override", "Type pass "]);
+    let decide = decision(&listener.types(&["pass"]).1);
+    assert_eq!(decide.request_hash, held.request_hash);
+}
+
+#[test]
+fn a_request_that_was_not_told_whole_cannot_pass() {
+    let lines: Vec<_> = (0..200).map(|n| format!("line {n}")).collect();
+    let held = with_params(ticket_delete(), json!({ "lines": lines }));
+    let mut listener = Listener::new(snapshot([held.clone()]));
+    let (told, _) = listener.types(&["pass c-121"]);
+    assert!(
+        told.contains("more lines. Press Enter to hear them"),
+        "{told}"
+    );
+    assert!(!told.contains("End of the request."));
+    // Whatever is typed now is no answer, no proof and no word: it only asks for more.
+    let hash = held.request_hash.short(4);
+    let mut typed = vec!["understood", "yes", "pass", hash.as_str()]
+        .into_iter()
+        .cycle();
+    let mut heard = told;
+    let mut pages = 0;
+    while !heard.contains("End of the request.") {
+        let line = typed.next().unwrap();
+        let (more, deeds) = listener.types(&[line]);
+        assert_eq!(deeds, [], "{line}");
+        heard += &more;
+        pages += 1;
+        assert!(pages < 20);
+    }
+    assert!(pages > 3);
+    for n in 0..200 {
+        assert!(
+            heard.contains(&format!("\"line {n}\"")),
+            "line {n} was not told"
+        );
+    }
+    // None of it was taken as an answer: the first question is still open.
+    assert!(heard.contains("Question 1 of 3"), "{heard}");
+    assert!(!heard.contains("Question 2 of 3"));
+    // Leaving it and coming back begins anew.
+    listener.hears(&["/back"], &["It stays held."]);
+    listener.hears(&["pass c-121"], &["more lines. Press Enter to hear them"]);
+}
+
+#[test]
+fn what_changes_at_the_last_moment_voids_the_word() {
+    let changes: [fn(Held) -> Held; 3] = [
+        |held| with_params(held, json!({"ticket_ids": [1]})),
+        |mut held| {
+            held.atlas_hash = Digest::of("another Atlas");
+            held
+        },
+        |mut held| {
+            held.answered.insert(1, serde_json::Map::new());
+            held
+        },
+    ];
+    for change in changes {
+        let mut listener = at_the_word(snapshot([ticket_delete()]));
+        let other = change(ticket_delete());
+        listener
+            .talk
+            .on_snapshot(Arc::new(snapshot([other.clone()])), listener.now);
+        let told = listener.talk.take();
+        assert!(told.contains("c-121 has changed. What was typed does not count."));
+        listener.hears(&["pass"], &["Name a request"]);
+        // From the beginning, it is about the request as it is now.
+        listener.hears(&["deny c-121", "not like this"], &["Type deny "]);
+        let decide = decision(&listener.types(&["deny"]).1);
+        assert_eq!(decide.request_hash, other.request_hash);
+        assert_eq!(decide.atlas_hash, other.atlas_hash);
+    }
+    // What only arrives beside it voids nothing.
+    let mut listener = at_the_word(snapshot([ticket_delete()]));
+    let more = snapshot([ticket_delete(), user_ban()]);
+    listener.talk.on_snapshot(Arc::new(more), listener.now);
+    assert!(matches!(
+        decision(&listener.types(&["pass"]).1).ruling,
+        Ruling::Pass { .. }
+    ));
+}
+
+fn claimed(by: &str) -> Held {
+    let mut held = ticket_delete();
+    held.claim = Some(Claim {
+        by: by.to_owned(),
+        at: held.opened_at,
+    });
+    held
+}
+
+#[test]
+fn what_another_claims_is_decided_by_a_word_that_names_them() {
+    let picture = || snapshot([claimed("o2@ops")]);
+    let mut listener = at_the_word(picture());
+    listener.hears(&["pass"], &["It stays held."]);
+    let mut listener = at_the_word(picture());
+    assert_eq!(
+        decision(&listener.types(&["pass over o2@ops"]).1)
+            .gate
+            .as_str(),
+        "c-121"
+    );
+    let mut listener = Listener::new(picture());
+    listener.hears(
+        &["deny c-121", "wrong tenant"],
+        &["c-121 is claimed by o2@ops. Type deny over o2@ops to deny c-121."],
+    );
+    listener.hears(&["deny"], &["It stays held."]);
+    listener.types(&["deny c-121", "wrong tenant"]);
+    decision(&listener.types(&["deny over o2@ops"]).1);
+    // A claim of one's own changes nothing, and one that came meanwhile counts.
+    let mut listener = at_the_word(snapshot([claimed("op-1@ops")]));
+    decision(&listener.types(&["pass"]).1);
+    let mut listener = at_the_word(snapshot([ticket_delete()]));
+    listener.talk.on_snapshot(Arc::new(picture()), listener.now);
+    listener.hears(&["pass"], &["It stays held."]);
+}
+
+#[test]
+fn claims_are_made_let_go_and_taken_over_by_name() {
+    let mut listener = Listener::new(snapshot([ticket_delete()]));
+    let claiming = |seen: Option<&str>, wish| {
+        Operate::Claim(Claiming {
+            gate: "c-121".parse().unwrap(),
+            operator: "op-1@ops".to_owned(),
+            seen: seen.map(str::to_owned),
+            wish,
+        })
+    };
+    let deeds = listener.types(&["claim c-121"]).1;
+    assert_eq!(operated(&deeds), claiming(None, ClaimWish::Take));
+    let done = operated(&deeds);
+    listener.talk.on_operated(&done, &Reply::Acted);
+    assert!(listener.talk.take().contains("Recorded. You claim c-121."));
+    let mut listener = Listener::new(snapshot([claimed("o2@ops")]));
+    let told = listener.talk.take();
+    assert!(told.contains("claimed by o2@ops"), "{told}");
+    listener.hears(
+        &["claim c-121"],
+        &["Type claim c-121 over o2@ops to take it."],
+    );
+    listener.hears(&["claim c-121 over o3"], &["Type claim c-121 over o2@ops"]);
+    let deeds = listener.types(&["claim c-121 over o2@ops"]).1;
+    assert_eq!(operated(&deeds), claiming(Some("o2@ops"), ClaimWish::Take));
+    let refused = Reply::Refused(Refused::ClaimChanged(None));
+    listener.talk.on_operated(&operated(&deeds), &refused);
+    assert!(
+        listener
+            .talk
+            .take()
+            .contains("Not recorded: nobody claims it by now")
+    );
+}
+
+#[test]
+fn the_first_of_two_approvals_is_told_and_the_same_operator_gives_no_second() {
+    let mut held = ticket_delete();
+    held.gates[0].approvers = Approvers::Two;
+    let mut listener = Listener::new(snapshot([held.clone()]));
+    assert!(listener.talk.take().contains("0 of 2 approvals"));
+    let lines = answers(&held);
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    listener.hears(
+        &lines,
+        &[
+            "This is the first of two approvals. It stays held",
+            "checkpoint_approved",
+        ],
+    );
+    let decide = decision(&listener.types(&["pass"]).1);
+    held.approval = Some(FirstApproval {
+        by: "op-1@ops".to_owned(),
+        method: "console+challenge".to_owned(),
+        justification: None,
+        at: listener.now,
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+    });
+    let approved = Reply::Approved(Box::new(held.clone()));
+    listener
+        .talk
+        .on_reply(&decide.gate, &approved, listener.now);
+    let told = listener.talk.take();
+    assert!(
+        told.contains("has 1 of 2 approvals and is still held"),
+        "{told}"
+    );
+    let mut listener = Listener::new(snapshot([held.clone()]));
+    assert!(
+        listener
+            .talk
+            .take()
+            .contains("1 of 2 approvals, by op-1@ops")
+    );
+    listener.hears(
+        &["pass c-121"],
+        &["c-121 cannot pass: op-1@ops gave 1 of 2"],
+    );
+    let mut picture = snapshot([held]);
+    picture.operator = "op-2@ops".to_owned();
+    let mut listener = Listener::new(picture);
+    listener.hears(
+        &lines,
+        &[
+            "second of two approvals, after op-1@ops",
+            "checkpoint_passed",
+        ],
+    );
+    assert_eq!(decision(&listener.types(&["pass"]).1).operator, "op-2@ops");
+}
+
+#[test]
+fn who_sits_down_is_recorded_and_voids_what_another_began() {
+    let mut listener = Listener::new(snapshot([ticket_delete()]));
+    let deeds = listener.types(&["operator op-2@ops"]).1;
+    let seat = TakeSeat {
+        operator: "op-2@ops".to_owned(),
+        before: "op-1@ops".to_owned(),
+    };
+    assert_eq!(operated(&deeds), Operate::TakeSeat(seat));
+    for name in ["", "agent x", "a\u{202e}b"] {
+        listener.hears(&[&format!("operator {name}")], &["Nobody sits down"]);
+    }
+    let mut listener = at_the_word(snapshot([ticket_delete()]));
+    let mut other = snapshot([ticket_delete()]);
+    other.operator = "op-2@ops".to_owned();
+    listener.talk.on_snapshot(Arc::new(other), listener.now);
+    assert!(
+        listener
+            .talk
+            .take()
+            .contains("Somebody else sits here now.")
+    );
+    listener.hears(&["pass"], &["Name a request"]);
+}
+
+#[test]
+fn what_is_acknowledged_is_recorded_and_deciding_waits_for_it() {
+    let mut picture = snapshot([ticket_delete()]);
+    picture.chain.verdict = ChainVerdict::Broken {
+        session: "s-9".parse().unwrap(),
+        what: "BROKEN at 3".to_owned(),
+        mark: Digest::of("break"),
+    };
+    let fault = picture.chain.verdict.fault().unwrap();
+    let mut listener = Listener::new(picture.clone());
+    for line in ["pass c-121", "deny c-121"] {
+        listener.hears(
+            &[line],
+            &["Nothing can be decided now.", "ack-broken-chain"],
+        );
+    }
+    let deeds = listener.types(&["ack-broken-chain"]).1;
+    let operator = "op-1@ops".to_owned();
+    let of = Known::Fault(fault.clone());
+    assert_eq!(
+        operated(&deeds),
+        Operate::Acknowledge(Acknowledge { operator, of })
+    );
+    listener.hears(&["pass c-121"], &["Nothing can be decided now."]);
+    picture.acts.known = Some(fault);
+    listener
+        .talk
+        .on_snapshot(Arc::new(picture.clone()), listener.now);
+    listener.hears(&["pass c-121"], &["Question 1 of 3"]);
+    // An override is told until it is acknowledged.
+    let mut picture = snapshot([]);
+    listener = Listener::new(picture.clone());
+    listener.hears(&["ack-override"], &["No denial was overruled."]);
+    picture.acts.overruled = vec![Overruled {
+        gate: "c-9".parse().unwrap(),
+        session: "s-1".parse().unwrap(),
+        action: "pay".to_owned(),
+        by: "op-2".to_owned(),
+        at: listener.now,
+    }];
+    listener = Listener::new(picture.clone());
+    assert!(
+        listener
+            .talk
+            .take()
+            .contains("the denial of c-9 was overruled by op-2")
+    );
+    let deeds = listener.types(&["ack-override"]).1;
+    assert!(matches!(operated(&deeds), Operate::Acknowledge(_)));
+    picture.access = Access::ReadOnly;
+    Listener::new(picture).hears(&["ack-override"], &["This console only looks"]);
+}

@@ -1,0 +1,448 @@
+//! The safety rules, each with at least one test that presses keys, reads the screen, and looks at what
+//! the runtime holds and what is on disk afterwards.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ratatui::crossterm::event::{KeyCode, KeyModifiers};
+use serde_json::{Value, json};
+
+use super::live::{Live, WIDE};
+use crate::base::limits::ARMING;
+
+/// Every rule, with the tests that hold it: here, and those that were there for a part of it.
+const RULES: [(u8, &[&str]); 24] = [
+    (
+        1,
+        &[
+            "rule_01_nothing_opens_by_itself",
+            "an_arrival_opens_nothing_whatever_is_pressed_with_it",
+        ],
+    ),
+    (
+        2,
+        &[
+            "rule_02_only_a_focused_button_and_enter_decide",
+            "no_printable_key_ever_decides",
+            "only_presses_count_and_alt_is_inert",
+            "letters_decide_nothing_and_the_whole_ladder_passes_the_request",
+        ],
+    ),
+    (
+        3,
+        &[
+            "rule_03_keys_of_the_arming_time_are_dropped",
+            "nothing_is_decided_within_the_arming_time",
+            "keys_are_dropped_for_a_moment_after_the_dialog_was_shown",
+        ],
+    ),
+    (
+        4,
+        &[
+            "rule_04_the_first_focus_is_harmless",
+            "the_review_starts_on_a_harmless_place",
+        ],
+    ),
+    (
+        5,
+        &[
+            "rule_05_the_keys_that_passed_one_request_do_not_pass_the_next",
+            "rule_05_no_key_confirms_by_being_repeated",
+            "what_confirms_is_not_what_opened",
+        ],
+    ),
+    (
+        6,
+        &[
+            "rule_06_pass_waits_until_the_whole_request_was_on_screen",
+            "nothing_passes_before_the_whole_request_was_on_screen",
+            "a_request_that_was_not_told_whole_cannot_pass",
+        ],
+    ),
+    (
+        7,
+        &[
+            "rule_07_the_request_is_shown_exactly_and_hidden_characters_are_counted",
+            "hostile_text_is_written_out_and_never_obeyed",
+        ],
+    ),
+    (
+        8,
+        &[
+            "rule_08_an_arrival_moves_no_row_and_enter_opens_what_was_chosen",
+            "enter_opens_what_was_highlighted_whatever_arrives",
+        ],
+    ),
+    (
+        9,
+        &[
+            "rule_09_a_batch_decides_exactly_what_was_reviewed_each_by_itself",
+            "a_mark_that_makes_no_batch_is_refused_with_the_reason",
+        ],
+    ),
+    (
+        10,
+        &["rule_10_silence_refusal_and_withdrawal_are_three_records_and_three_words"],
+    ),
+    (
+        11,
+        &[
+            "rule_11_the_countdown_runs_while_typing_and_the_draft_survives",
+            "what_was_typed_too_late_comes_back_when_the_same_is_asked_again",
+            "a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed",
+        ],
+    ),
+    (
+        12,
+        &[
+            "rule_12_what_is_settled_loses_its_controls_at_once",
+            "a_failed_write_reads_back_what_is_on_disk",
+        ],
+    ),
+    (
+        13,
+        &[
+            "rule_13_a_decision_counts_for_one_request_under_one_atlas_once",
+            "a_changed_request_voids_what_was_typed_and_shows_the_difference",
+        ],
+    ),
+    (
+        14,
+        &[
+            "rule_14_the_record_is_on_disk_before_the_agent_goes_on",
+            "killed_at_any_moment_it_loses_nothing_that_anybody_saw",
+        ],
+    ),
+    (
+        15,
+        &[
+            "rule_15_whoever_asks_never_approves",
+            "whoever_asks_never_approves",
+        ],
+    ),
+    (
+        16,
+        &[
+            "rule_16_nothing_is_allowed_always",
+            "nothing_allows_always_and_the_help_says_so",
+        ],
+    ),
+    (
+        17,
+        &["rule_17_nobody_is_asked_in_vain_and_identical_requests_are_one"],
+    ),
+    (
+        18,
+        &["rule_18_a_denial_takes_its_reason_along_and_is_shorter_than_a_pass"],
+    ),
+    (
+        19,
+        &[
+            "rule_19_a_denial_is_overruled_by_name_alone_and_said_until_acknowledged",
+            "a_denial_is_overruled_only_through_the_palette",
+        ],
+    ),
+    (
+        20,
+        &[
+            "rule_20_every_way_out_leaves_it_held",
+            "ctrl_c_twice_leaves_and_what_is_held_stays_held",
+            "esc_and_a_lost_terminal_leave_the_request_held",
+        ],
+    ),
+    (
+        21,
+        &[
+            "rule_21_only_presses_count_and_a_paste_never_submits",
+            "a_paste_fills_a_field_and_never_presses_anything",
+        ],
+    ),
+    (
+        22,
+        &[
+            "rule_22_a_console_that_only_looks_has_no_way_to_write",
+            "read_only_never_decides",
+        ],
+    ),
+    (
+        23,
+        &[
+            "rule_23_a_broken_chain_is_said_everywhere_and_deciding_waits_until_it_is_known",
+            "a_broken_chain_bars_denying_too",
+        ],
+    ),
+    (
+        24,
+        &[
+            "rule_24_how_many_were_passed_lately_is_shown",
+            "how_many_were_passed_lately_and_the_time_spent_on_each_is_shown",
+        ],
+    ),
+];
+
+/// Every test, by name, with the file it is in.
+fn tests() -> BTreeMap<String, String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut found = BTreeMap::new();
+    for folder in ["src/console/tests", "src/engine/tests", "tests/e2e"] {
+        for entry in std::fs::read_dir(root.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_none_or(|it| it != "rs") {
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            for (mark, line) in text.lines().zip(text.lines().skip(1)) {
+                let name = line.trim().strip_prefix("fn ");
+                let name = name.and_then(|rest| rest.split('(').next());
+                if let ("#[test]", Some(name)) = (mark.trim(), name) {
+                    found.insert(name.to_owned(), path.display().to_string());
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn every_rule_has_a_test_and_every_test_of_a_rule_is_listed() {
+    let tests = tests();
+    for (at, (rule, listed)) in (1..).zip(RULES) {
+        assert_eq!(at, rule);
+        assert!(!listed.is_empty(), "rule {rule} has no test");
+        let own = format!("rule_{rule:02}_");
+        assert!(listed.iter().any(|name| name.starts_with(&own)), "{rule}");
+        for name in listed {
+            assert!(tests.contains_key(*name), "there is no test {name}");
+        }
+    }
+    for name in tests.keys().filter(|name| name.starts_with("rule_")) {
+        let rule = RULES
+            .iter()
+            .find(|(_, listed)| listed.contains(&name.as_str()));
+        let (rule, _) = rule.unwrap_or_else(|| panic!("{name} is not listed"));
+        assert!(name.starts_with(&format!("rule_{rule:02}_")), "{name}");
+    }
+}
+
+#[test]
+fn rule_01_nothing_opens_by_itself() {
+    let mut live = Live::new();
+    live.types("x");
+    let asked = live.ask("user.ban", json!({"user": "m"}), 1);
+    live.stage.shows("Held requests");
+    live.stage.shows("1 Queue 1");
+    assert!(live.stage.app.layers.is_empty());
+    // What was being typed when it came opens nothing either.
+    live.types("yes I agree");
+    assert!(live.stage.app.layers.is_empty(), "{}", live.stage.text());
+    live.undecided(&["c-1"]);
+    assert!(live.waits(&asked));
+    live.press(KeyCode::Enter);
+    assert_eq!(live.stage.app.layers.len(), 1);
+    live.undecided(&["c-1"]);
+}
+
+#[test]
+fn rule_02_only_a_focused_button_and_enter_decide() {
+    let mut live = Live::new();
+    let mut asked = live.ask("note.add", json!({"text": "x"}), 1);
+    live.open("c-1");
+    // With Alt a key is not even typed.
+    for c in "understood".chars() {
+        live.with(KeyCode::Char(c), KeyModifiers::ALT);
+    }
+    live.stage.shows("Pass is disabled: 1 answer missing");
+    // Enter in a field presses nothing, however complete the answers are.
+    live.types("understood");
+    live.stage.hides("is disabled");
+    live.presses(KeyCode::Enter, 3);
+    live.undecided(&["c-1"]);
+    live.presses(KeyCode::Tab, 3);
+    for c in (' '..='~').chain("\u{e9}\u{4e00}".chars()) {
+        live.press(KeyCode::Char(c));
+    }
+    for code in [KeyCode::Enter, KeyCode::Char('y'), KeyCode::Char('p')] {
+        live.with(code, KeyModifiers::ALT);
+        live.with(code, KeyModifiers::ALT | KeyModifiers::CONTROL);
+    }
+    live.undecided(&["c-1"]);
+    assert!(live.waits(&asked));
+    live.press(KeyCode::Enter);
+    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert_eq!(live.on_disk("checkpoint_passed").len(), 1);
+    live.stage.shows("c-1 PASSED and recorded");
+}
+
+#[test]
+fn rule_03_keys_of_the_arming_time_are_dropped() {
+    let mut live = Live::new();
+    let asked = live.ask("note.add", json!({"text": "x"}), 1);
+    live.press(KeyCode::Enter);
+    live.stage.shows("ARMING");
+    live.fill("c-1", "understood");
+    live.presses(KeyCode::Enter, 3);
+    live.wait(ARMING);
+    live.stage.shows("READY");
+    // They were not queued: the field is as empty as before.
+    live.stage.shows("Pass is disabled");
+    live.undecided(&["c-1"]);
+    assert_eq!(live.rehearsal.snapshot().drafts.len(), 0);
+    assert!(live.waits(&asked));
+}
+
+#[test]
+fn rule_04_the_first_focus_is_harmless() {
+    let mut live = Live::new();
+    let first = live.ask("note.add", json!({}), 1);
+    let second = live.ask("ticket.update", json!({}), 2);
+    for id in ["c-1", "c-2"] {
+        live.open(id);
+        live.presses(KeyCode::Enter, 12);
+        live.undecided(&["c-1", "c-2"]);
+        live.press(KeyCode::Esc);
+    }
+    // Also in the review: it begins on the way back.
+    live.open("c-2");
+    live.types("understood");
+    live.presses(KeyCode::Tab, 3);
+    live.press(KeyCode::Enter);
+    live.stage.shows("Review: what will be written");
+    live.press(KeyCode::Enter);
+    live.stage.hides("Review: what will be written");
+    live.press(KeyCode::Esc);
+    // And while denying: it begins in the reason.
+    live.select("c-2");
+    live.press(KeyCode::Char('d'));
+    live.wait(ARMING);
+    live.presses(KeyCode::Enter, 5);
+    live.undecided(&["c-1", "c-2"]);
+    assert!(live.waits(&first) && live.waits(&second));
+}
+
+#[test]
+fn rule_05_the_keys_that_passed_one_request_do_not_pass_the_next() {
+    let mut live = Live::new();
+    let mut first = live.ask("ticket.delete", json!({"id": 1}), 1);
+    let second = live.ask("ticket.delete", json!({"id": 2}), 2);
+    let (one, two) = (live.held("c-1"), live.held("c-2"));
+    assert_ne!(one.request_hash.short(4), two.request_hash.short(4));
+    let keys = |live: &mut Live, hash: &str| {
+        live.press(KeyCode::Enter);
+        live.wait(ARMING);
+        live.types("as agreed");
+        live.presses(KeyCode::Tab, 3);
+        live.press(KeyCode::Enter);
+        live.types(hash);
+        live.presses(KeyCode::Tab, 2);
+        live.press(KeyCode::Enter);
+    };
+    live.select("c-1");
+    keys(&mut live, &one.request_hash.short(4));
+    assert!(live.told(&mut first).unwrap().is_ok());
+    // The very same keys again.
+    live.select("c-2");
+    keys(&mut live, &one.request_hash.short(4));
+    live.stage.shows("cannot pass: type the hash first");
+    assert_eq!(live.held_on_disk(), ["c-2"]);
+    assert_eq!(live.on_disk("checkpoint_passed").len(), 1);
+    assert!(live.waits(&second));
+}
+
+#[test]
+fn rule_05_no_key_confirms_by_being_repeated() {
+    let actions = ["note.add", "ticket.update", "ticket.delete", "user.ban"];
+    let keys = [
+        KeyCode::Enter,
+        KeyCode::Char(' '),
+        KeyCode::Char('y'),
+        KeyCode::Tab,
+        KeyCode::Char('\n'),
+        KeyCode::F(6),
+    ];
+    let mut live = Live::new();
+    for (held, action) in (1..).zip(actions) {
+        live.ask(action, json!({}), held);
+    }
+    let ids: Vec<_> = (1..=4).map(|number| format!("c-{number}")).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    for id in &ids {
+        for key in keys {
+            live.open(id);
+            live.presses(key, 30);
+            while !live.stage.app.layers.is_empty() {
+                live.press(KeyCode::Esc);
+            }
+        }
+    }
+    live.undecided(&ids);
+}
+
+#[test]
+fn rule_06_pass_waits_until_the_whole_request_was_on_screen() {
+    let mut live = Live::sized(WIDE);
+    let lines: Vec<_> = (0..100).map(|n| format!("line {n}")).collect();
+    let mut asked = live.ask("note.add", json!({ "lines": lines }), 1);
+    live.open("c-1");
+    live.fill("c-1", "understood");
+    live.stage.shows("seen ");
+    live.stage.shows("Pass is disabled: request not fully seen");
+    live.press(KeyCode::Enter);
+    live.undecided(&["c-1"]);
+    // Jumping to the end is not reading.
+    live.press(KeyCode::F(6));
+    live.press(KeyCode::End);
+    live.press(KeyCode::F(6));
+    live.press(KeyCode::Enter);
+    live.undecided(&["c-1"]);
+    live.press(KeyCode::F(6));
+    live.press(KeyCode::Home);
+    live.press(KeyCode::F(6));
+    live.presses(KeyCode::PageDown, 12);
+    live.stage.shows("seen 100 %");
+    live.press(KeyCode::Enter);
+    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert_eq!(live.on_disk("checkpoint_passed").len(), 1);
+}
+
+#[test]
+fn rule_07_the_request_is_shown_exactly_and_hidden_characters_are_counted() {
+    let mut live = Live::new();
+    let text = "rm -rf \u{202e}cod\u{200b}.txt\u{1b}[2J\u{e000}\u{2028}";
+    live.ask("note.add", json!({"cmd": text, "n": 1}), 1);
+    live.open("c-1");
+    // Beside an escape of JSON's own, everything that a terminal would obey or hide is written out.
+    live.stage.shows("rm -rf \\u{202e}cod\\u{200b}.txt\\u001b[");
+    live.stage.shows("2J\\u{e000}\\u{2028}");
+    live.stage.shows("hidden characters");
+    let screen = live.stage.text();
+    assert!(!screen.contains(['\u{202e}', '\u{200b}', '\u{1b}', '\u{e000}']));
+    // What is on disk is what was asked for, to the character.
+    let attempted: Vec<Value> = live.on_disk("action_attempted");
+    assert_eq!(attempted[0]["action_params"], json!({"cmd": text, "n": 1}));
+    live.undecided(&["c-1"]);
+}
+
+#[test]
+fn rule_08_an_arrival_moves_no_row_and_enter_opens_what_was_chosen() {
+    let mut live = Live::new();
+    let mut asked = live.ask("note.add", json!({}), 1);
+    let row = |live: &Live, id: &str| {
+        let text = live.stage.text();
+        text.lines()
+            .position(|line| line.contains(&format!("  {id} ")))
+    };
+    let before = row(&live, "c-1");
+    assert!(before.is_some());
+    let other = live.ask("user.ban", json!({"user": "m"}), 2);
+    assert_eq!(row(&live, "c-1"), before, "{}", live.stage.text());
+    live.stage.shows("+1 held back (u)");
+    live.stage.shows("c-2");
+    live.press(KeyCode::Enter);
+    live.wait(ARMING);
+    live.stage.shows("c-1  note.add");
+    live.fill("c-1", "understood");
+    live.press(KeyCode::Enter);
+    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert_eq!(live.held_on_disk(), ["c-2"]);
+    assert!(live.waits(&other));
+}

@@ -1,0 +1,329 @@
+//! The safety rules 9 to 18: what a decision is, whom it is about, and what it leaves behind.
+
+use std::time::Duration;
+
+use ratatui::crossterm::event::KeyCode;
+use serde_json::{Value, json};
+
+use super::live::{Live, RULES};
+use crate::base::limits::ARMING;
+use crate::engine::command::{Decide, DenyCode, Refused, Reply, Ruling};
+use crate::engine::held::Held;
+
+fn field<'v>(values: &'v [Value], name: &str) -> Vec<&'v str> {
+    values.iter().map(|it| it[name].as_str().unwrap()).collect()
+}
+
+fn deny(held: &Held, operator: &str) -> Decide {
+    Decide {
+        gate: held.id.clone(),
+        operator: operator.to_owned(),
+        method: "console".to_owned(),
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+        justification: None,
+        ruling: Ruling::Deny {
+            reason: "not today".to_owned(),
+        },
+    }
+}
+
+#[test]
+fn rule_09_a_batch_decides_exactly_what_was_reviewed_each_by_itself() {
+    let mut live = Live::new();
+    let mut asked: Vec<_> = (1..=3)
+        .map(|n| live.ask("ticket.update", json!({ "id": n }), n))
+        .collect();
+    let high = live.ask("ticket.delete", json!({}), 4);
+    live.select("c-4");
+    live.press(KeyCode::Char(' '));
+    live.stage.shows("c-4 cannot be marked: it is of high risk");
+    for id in ["c-1", "c-3"] {
+        live.select(id);
+        live.press(KeyCode::Char(' '));
+    }
+    live.press(KeyCode::Char('B'));
+    live.wait(ARMING);
+    live.types("understood");
+    live.presses(KeyCode::Tab, 3);
+    live.press(KeyCode::Enter);
+    live.stage
+        .shows("2 requests, each decided and recorded by itself");
+    live.stage.shows("c-1  hash");
+    live.stage.hides("c-2  hash");
+    live.stage.shows("c-3  hash");
+    live.presses(KeyCode::Tab, 1);
+    live.press(KeyCode::Enter);
+    live.stage.shows("2 requests decided and recorded");
+    assert_eq!(live.held_on_disk(), ["c-2", "c-4"]);
+    assert_eq!(live.on_disk("checkpoint_passed").len(), 2, "one each");
+    assert_eq!(live.on_disk("checkpoint_response").len(), 2, "one each");
+    let third = asked.pop().unwrap();
+    let second = asked.pop().unwrap();
+    let first = asked.pop().unwrap();
+    for mut released in [first, third] {
+        assert!(live.told(&mut released).unwrap().is_ok());
+    }
+    assert!(live.waits(&second) && live.waits(&high));
+}
+
+#[test]
+fn rule_10_silence_refusal_and_withdrawal_are_three_records_and_three_words() {
+    let mut live = Live::new();
+    let mut expired = live.ask("note.add", json!({"n": 1}), 1);
+    live.wait(Duration::from_mins(5));
+    live.catch_up(|snapshot| snapshot.held.is_empty());
+    let mut refused = live.ask("note.add", json!({"n": 2}), 1);
+    live.select("c-2");
+    live.press(KeyCode::Char('d'));
+    live.wait(ARMING);
+    live.types("wrong note");
+    live.presses(KeyCode::Tab, 2);
+    live.press(KeyCode::Enter);
+    let mut withdrawn = live.ask("note.add", json!({"n": 3}), 1);
+    live.end_session();
+    live.catch_up(|snapshot| snapshot.held.is_empty());
+    let blocked = live.on_disk("checkpoint_blocked");
+    assert_eq!(
+        field(&blocked, "outcome"),
+        ["expired", "denied", "withdrawn"]
+    );
+    assert_eq!(blocked[0]["decided_by"], Value::Null, "nobody decided it");
+    assert_eq!(blocked[1]["decided_by"], json!("op-1"));
+    assert_eq!(blocked[2]["decided_by"], Value::Null);
+    for (asked, code) in [
+        (&mut expired, DenyCode::Expired),
+        (&mut refused, DenyCode::Refused),
+        (&mut withdrawn, DenyCode::Withdrawn),
+    ] {
+        assert_eq!(live.told(asked).unwrap().unwrap_err().code, code);
+    }
+    for words in ["EXPIRED", "DENIED", "WITHDRAWN"] {
+        live.stage.shows(words);
+    }
+    assert_eq!(live.on_disk("checkpoint_passed"), [] as [Value; 0]);
+}
+
+#[test]
+fn rule_11_the_countdown_runs_while_typing_and_the_draft_survives() {
+    let mut live = Live::new();
+    live.ask("ticket.delete", json!({}), 1);
+    live.open("c-1");
+    live.types("the customer asked");
+    live.stage.shows("04:59 left");
+    live.wait(Duration::from_mins(1));
+    live.stage.shows("03:59 left");
+    live.press(KeyCode::Esc);
+    live.open("c-1");
+    live.stage.shows("the customer asked");
+    live.again(|_| {});
+    assert_eq!(live.held_on_disk(), ["c-1"]);
+    live.open("c-1");
+    live.stage.shows("the customer asked");
+    live.wait(Duration::from_mins(5));
+    live.catch_up(|snapshot| snapshot.held.is_empty());
+    live.stage.shows("the customer asked");
+    let blocked = live.on_disk("checkpoint_blocked");
+    assert_eq!(field(&blocked, "outcome"), ["expired"]);
+}
+
+#[test]
+fn rule_12_what_is_settled_loses_its_controls_at_once() {
+    let mut live = Live::new();
+    live.ask("note.add", json!({}), 1);
+    live.open("c-1");
+    live.fill("c-1", "understood");
+    let held = live.held("c-1");
+    let reply = live.decide(deny(&held, "op-2"));
+    assert!(matches!(reply, Reply::Decided(_)));
+    live.stage.shows("nothing can be decided here any more");
+    live.stage.shows("op-2");
+    live.stage.hides("[ Pass ]");
+    for key in [KeyCode::Enter, KeyCode::Tab, KeyCode::Enter] {
+        live.press(key);
+    }
+    assert_eq!(live.on_disk("checkpoint_passed"), [] as [Value; 0]);
+    let blocked = live.on_disk("checkpoint_blocked");
+    assert_eq!(field(&blocked, "decided_by"), ["op-2"], "once, and first");
+}
+
+#[test]
+fn rule_13_a_decision_counts_for_one_request_under_one_atlas_once() {
+    let mut live = Live::new();
+    let asked = live.ask("note.add", json!({"n": 1}), 1);
+    live.ask("note.add", json!({"n": 2}), 2);
+    let (one, two) = (live.held("c-1"), live.held("c-2"));
+    let reply = live.decide(Decide {
+        request_hash: two.request_hash,
+        ..deny(&one, "op-1")
+    });
+    assert_eq!(reply, Reply::Refused(Refused::RequestChanged));
+    live.undecided(&["c-1", "c-2"]);
+    assert!(live.waits(&asked));
+    live.decide(deny(&two, "op-2"));
+    let reply = live.decide(deny(&two, "op-1"));
+    let Reply::Refused(Refused::AlreadySettled(decided)) = reply else {
+        panic!("{reply:?}");
+    };
+    assert_eq!(decided.by.as_deref(), Some("op-2"), "who was first is told");
+    // Under another Atlas it can only be denied.
+    let other = RULES.replace("Looked at it?", "Looked at it closely?");
+    live.again(|it| it.atlas(&other));
+    live.open("c-1");
+    live.fill("c-1", "understood");
+    live.press(KeyCode::Enter);
+    live.stage.shows("Atlas changed");
+    assert_eq!(live.held_on_disk(), ["c-1"]);
+    assert_eq!(live.on_disk("checkpoint_passed"), [] as [Value; 0]);
+}
+
+#[test]
+fn rule_14_the_record_is_on_disk_before_the_agent_goes_on() {
+    let mut live = Live::new();
+    let mut asked = live.ask("ticket.delete", json!({"id": 7}), 1);
+    let held = live.rehearsal.held_on_disk();
+    assert_eq!(held.len(), 1, "held, and on disk");
+    live.pass("c-1", "as agreed with the customer");
+    // Somebody else reads the file at the moment the agent is told.
+    let passed = live.on_disk("checkpoint_passed");
+    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert_eq!(field(&passed, "passed_by"), ["op-1"]);
+    assert!(live.rehearsal.is_sound());
+    // What is held comes back under its name, as it was.
+    live.ask("ticket.delete", json!({"id": 8}), 1);
+    let before = live.held("c-2");
+    live.again(|_| {});
+    assert_eq!(live.held("c-2"), before);
+    live.stage.shows("c-2");
+}
+
+#[test]
+fn rule_15_whoever_asks_never_approves() {
+    let mut live = Live::new();
+    let asked = live.ask("note.add", json!({}), 1);
+    // Whoever sits down under the agent's name finds the button barred.
+    live.command("operator Bot");
+    live.stage.shows("│ Bot │");
+    live.open("c-1");
+    live.fill("c-1", "understood");
+    live.stage.shows("Pass is disabled: `Bot` is who asks");
+    live.press(KeyCode::Enter);
+    live.stage.shows("cannot pass: `Bot` is who asks");
+    live.undecided(&["c-1"]);
+    // And the engine refuses what goes around the button.
+    let held = live.held("c-1");
+    for name in ["bot", "BOT ", "agent bot", "s-1"] {
+        let reply = live.decide(Decide {
+            operator: name.to_owned(),
+            ruling: Ruling::Pass {
+                answers: vec![[("ack".to_owned(), json!("understood"))].into()],
+            },
+            ..deny(&held, name)
+        });
+        assert_eq!(reply, Reply::Refused(Refused::Requester(name.to_owned())));
+    }
+    live.undecided(&["c-1"]);
+    assert_eq!(live.on_disk("checkpoint_response"), [] as [Value; 0]);
+    assert!(live.waits(&asked));
+    // Nobody can be called what the record calls agents.
+    live.press(KeyCode::Esc);
+    live.command("operator agent bot");
+    live.stage.shows("is how agents are named in the record");
+    assert_eq!(live.rehearsal.snapshot().operator, "Bot");
+}
+
+#[test]
+fn rule_16_nothing_is_allowed_always() {
+    let mut live = Live::new();
+    for action in ["note.add", "ticket.delete", "note.add", "ticket.delete"] {
+        let mut asked = live.ask(action, json!({"same": true}), 1);
+        let id = live.held_on_disk().pop().unwrap();
+        live.open(&id);
+        let screen = live.stage.text().to_lowercase();
+        for word in ["always", "remember", "don't ask"] {
+            assert!(!screen.contains(word), "{word}:\n{screen}");
+        }
+        let answer = if action == "note.add" {
+            "understood"
+        } else {
+            "as agreed"
+        };
+        live.fill(&id, answer);
+        live.press(KeyCode::Enter);
+        assert!(live.told(&mut asked).unwrap().is_ok());
+    }
+    // Each was asked anew, and each has its own record.
+    assert_eq!(live.on_disk("checkpoint_triggered").len(), 4);
+    assert_eq!(live.on_disk("checkpoint_passed").len(), 4);
+}
+
+#[test]
+fn rule_17_nobody_is_asked_in_vain_and_identical_requests_are_one() {
+    let mut live = Live::new();
+    let denied = live.ask_told("unknown.action", json!({}));
+    assert_eq!(denied.unwrap_err().code, DenyCode::UnknownAction);
+    live.stage.shows("No gates held");
+    assert_eq!(live.held_on_disk(), [] as [&str; 0]);
+    let mut first = live.ask("note.add", json!({"n": 1}), 1);
+    let mut second = live.ask("note.add", json!({"n": 1}), 1);
+    live.catch_up(|snapshot| snapshot.held.iter().any(|held| held.joined == 1));
+    live.stage.shows("open x2");
+    assert_eq!(live.held_on_disk(), ["c-1"]);
+    live.pass("c-1", "understood");
+    assert_eq!(live.on_disk("checkpoint_passed").len(), 1, "one decision");
+    assert!(live.told(&mut first).unwrap().is_err(), "one run");
+    assert!(live.told(&mut second).unwrap().is_ok());
+}
+
+#[test]
+fn rule_18_a_denial_takes_its_reason_along_and_is_shorter_than_a_pass() {
+    let mut live = Live::new();
+    let mut asked = live.ask("ticket.update", json!({}), 1);
+    let mut denying = 0;
+    live.select("c-1");
+    live.press(KeyCode::Char('d'));
+    live.wait(ARMING);
+    live.types("not this ticket");
+    for key in [KeyCode::Tab, KeyCode::Tab, KeyCode::Enter] {
+        denying += 1;
+        live.press(key);
+    }
+    let denied = live.told(&mut asked).unwrap().unwrap_err();
+    assert_eq!(denied.reason, "refused by op-1: not this ticket");
+    let blocked = live.on_disk("checkpoint_blocked");
+    assert_eq!(
+        field(&blocked, "reason"),
+        ["refused by op-1: not this ticket"]
+    );
+    live.stage.shows("c-1 DENIED and recorded");
+    // The same request is passed with more.
+    let mut asked = live.ask("ticket.update", json!({}), 1);
+    live.open("c-2");
+    live.types("understood");
+    let mut passing = 0;
+    while live.waits(&asked) {
+        passing += 1;
+        let in_review = live.stage.text().contains("Review: what");
+        live.press(match passing {
+            1..=3 => KeyCode::Tab,
+            4 => KeyCode::Enter,
+            _ if in_review && passing == 5 => KeyCode::Tab,
+            _ => KeyCode::Enter,
+        });
+        assert!(passing < 20, "{}", live.stage.text());
+    }
+    assert!(live.told(&mut asked).unwrap().is_ok());
+    assert!(
+        denying < passing,
+        "{denying} keys to deny, {passing} to pass"
+    );
+    // Without a reason it is not denied.
+    live.ask("ticket.update", json!({"n": 3}), 1);
+    live.select("c-3");
+    live.press(KeyCode::Char('d'));
+    live.wait(ARMING);
+    live.presses(KeyCode::Tab, 2);
+    live.press(KeyCode::Enter);
+    live.stage.shows("a reason is needed");
+    assert_eq!(live.held_on_disk(), ["c-3"]);
+}

@@ -1,0 +1,261 @@
+//! The safety rules 19 to 24: overriding, leaving, looking, and a record that does not hold.
+
+use std::time::Duration;
+
+use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use serde_json::{Value, json};
+
+use super::live::Live;
+use crate::base::limits::ARMING;
+use crate::console::request::Request;
+use crate::engine::command::{
+    Acknowledge, ClaimWish, Claiming, Decide, Known, Operate, Refused, Reply, Ruling, TakeSeat,
+};
+use crate::runtime::snapshot::Access;
+
+const REASON: &str = "the customer asked for it in writing, twice";
+
+#[test]
+fn rule_19_a_denial_is_overruled_by_name_alone_and_said_until_acknowledged() {
+    let mut live = Live::new();
+    assert!(live.ask_told("pay", json!({"n": 1})).is_err());
+    live.catch_up(|snapshot| snapshot.held.len() == 1);
+    // Not by the key that opens everything else, and not in a batch.
+    live.select("c-1");
+    live.press(KeyCode::Char(' '));
+    live.stage.shows("a denial is never overruled in a batch");
+    live.open("c-1");
+    live.types(REASON);
+    live.presses(KeyCode::Tab, 3);
+    live.stage.shows("use :override c-1");
+    live.press(KeyCode::Enter);
+    live.undecided(&["c-1"]);
+    while !live.stage.app.layers.is_empty() {
+        live.press(KeyCode::Esc);
+    }
+    live.command("override c-1");
+    live.wait(ARMING);
+    live.presses(KeyCode::Tab, 3);
+    live.press(KeyCode::Enter);
+    let held = live.held("c-1");
+    live.types(&held.request_hash.short(4));
+    live.press(KeyCode::Tab);
+    live.types("pay");
+    live.presses(KeyCode::Tab, 2);
+    live.press(KeyCode::Enter);
+    let overruled = live.on_disk("policy_override");
+    assert_eq!(overruled.len(), 1, "{}", live.stage.text());
+    assert_eq!(overruled[0]["justification"], json!(REASON));
+    let banner = "! OVERRIDE c-1: a denial was overruled by op-1. :ack-override";
+    for tab in ['1', '2', '4'] {
+        live.press(KeyCode::Char(tab));
+        live.stage.shows(banner);
+    }
+    // Whoever comes after a restart is told too.
+    live.again(|it| it.operator("op-2"));
+    live.stage.shows(banner);
+    live.command("ack-override");
+    live.stage.hides("OVERRIDE");
+    let known = live.on_disk("operator_acknowledged");
+    assert_eq!(known.len(), 1);
+    assert_eq!(
+        (&known[0]["operator"], &known[0]["gate_id"]),
+        (&json!("op-2"), &json!("c-1"))
+    );
+    live.again(|_| {});
+    live.stage.hides("OVERRIDE");
+    assert!(live.rehearsal.is_sound());
+}
+
+#[test]
+fn rule_20_every_way_out_leaves_it_held() {
+    let mut live = Live::new();
+    let asked = live.ask("note.add", json!({}), 1);
+    live.open("c-1");
+    live.fill("c-1", "understood");
+    live.press(KeyCode::Esc);
+    live.undecided(&["c-1"]);
+    live.open("c-1");
+    live.with(KeyCode::Char('c'), KeyModifiers::CONTROL);
+    live.undecided(&["c-1"]);
+    let out = live.stage.ctrl('c');
+    assert!(out.contains(&Request::Quit), "twice leaves");
+    live.undecided(&["c-1"]);
+    live.wait(Duration::from_secs(2));
+    while !live.stage.app.layers.is_empty() {
+        live.press(KeyCode::Esc);
+    }
+    live.press(KeyCode::Char('q'));
+    live.stage.shows("1 request is held");
+    live.press(KeyCode::Enter);
+    live.undecided(&["c-1"]);
+    assert!(live.waits(&asked));
+    // The process ends, and another one begins.
+    live.again(|_| {});
+    live.undecided(&["c-1"]);
+    live.stage.shows("c-1");
+}
+
+#[test]
+fn rule_21_only_presses_count_and_a_paste_never_submits() {
+    let mut live = Live::new();
+    let mut asked = live.ask("note.add", json!({}), 1);
+    live.open("c-1");
+    let paste = Event::Paste("understood\n\n\n\t\t\t\r\n".to_owned());
+    let requests = live.stage.event(&paste);
+    live.carry_out(requests);
+    live.undecided(&["c-1"]);
+    live.presses(KeyCode::Tab, 3);
+    let requests = live.stage.event(&Event::Paste("\r\n\n".to_owned()));
+    live.carry_out(requests);
+    for kind in [KeyEventKind::Release, KeyEventKind::Repeat] {
+        let mut key = KeyEvent::new(KeyCode::Enter, KeyModifiers::NONE);
+        key.kind = kind;
+        let requests = live.stage.event(&Event::Key(key));
+        live.carry_out(requests);
+    }
+    live.undecided(&["c-1"]);
+    assert!(live.waits(&asked));
+    live.press(KeyCode::Enter);
+    assert!(
+        live.told(&mut asked).unwrap().is_ok(),
+        "{}",
+        live.stage.text()
+    );
+}
+
+#[test]
+fn rule_22_a_console_that_only_looks_has_no_way_to_write() {
+    let mut live = Live::new();
+    live.ask("note.add", json!({}), 1);
+    live.again(|it| it.access(Access::ReadOnly));
+    live.stage.shows("READ-ONLY");
+    live.open("c-1");
+    live.fill("c-1", "understood");
+    live.stage.shows("Pass is disabled: read-only");
+    live.presses(KeyCode::Enter, 3);
+    while !live.stage.app.layers.is_empty() {
+        live.press(KeyCode::Esc);
+    }
+    live.press(KeyCode::Char('c'));
+    live.stage.shows("this console is read-only");
+    live.command("operator op-2");
+    live.undecided(&["c-1"]);
+    // Nor is there a way around the keys.
+    let held = live.held("c-1");
+    let refused = Reply::Refused(Refused::Unavailable("this console is read-only".to_owned()));
+    let decide = |ruling| Decide {
+        gate: held.id.clone(),
+        operator: "op-1".to_owned(),
+        method: "console".to_owned(),
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+        justification: None,
+        ruling,
+    };
+    let answers = vec![[("ack".to_owned(), json!("understood"))].into()];
+    assert_eq!(live.decide(decide(Ruling::Pass { answers })), refused);
+    let reason = "no".to_owned();
+    assert_eq!(live.decide(decide(Ruling::Deny { reason })), refused);
+    for operate in [
+        Operate::Claim(Claiming {
+            gate: held.id.clone(),
+            operator: "op-1".to_owned(),
+            seen: None,
+            wish: ClaimWish::Take,
+        }),
+        Operate::Acknowledge(Acknowledge {
+            operator: "op-1".to_owned(),
+            of: Known::Overruled(Vec::new()),
+        }),
+        Operate::TakeSeat(TakeSeat {
+            operator: "op-2".to_owned(),
+            before: "op-1".to_owned(),
+        }),
+    ] {
+        assert_eq!(live.operate(operate), refused);
+    }
+    live.undecided(&["c-1"]);
+    for written in [
+        "request_claimed",
+        "operator_changed",
+        "operator_acknowledged",
+    ] {
+        assert_eq!(live.on_disk(written), [] as [Value; 0]);
+    }
+    assert_eq!(live.rehearsal.snapshot().drafts.len(), 0);
+}
+
+#[test]
+fn rule_23_a_broken_chain_is_said_everywhere_and_deciding_waits_until_it_is_known() {
+    let mut live = Live::new();
+    live.start_session("s-2");
+    live.pass_one("note.add", "understood");
+    live.ask("note.add", json!({"n": 2}), 1);
+    live.again(|it| {
+        it.tamper("UPDATE events SET records = replace(records, 'op-1', 'op-9')");
+    });
+    assert!(!live.rehearsal.is_sound());
+    for tab in ['2', '4', '1'] {
+        live.press(KeyCode::Char(tab));
+        live.stage.shows("! CHAIN BROKEN in s-1");
+        live.stage.shows("BROKEN");
+    }
+    live.open("c-2");
+    live.fill("c-2", "understood");
+    live.stage
+        .shows("Pass is disabled: chain broken (:ack-broken-chain)");
+    live.presses(KeyCode::Enter, 2);
+    assert_eq!(live.held_on_disk(), ["c-2"]);
+    live.press(KeyCode::Esc);
+    live.command("ack-broken-chain");
+    live.stage.shows("(acknowledged: deciding is possible)");
+    let known = live.on_disk("operator_acknowledged");
+    assert_eq!(known.len(), 1, "{}", live.stage.text());
+    assert_eq!(known[0]["about"], json!("broken_chain"));
+    assert_eq!(known[0]["session"], json!("s-1"));
+    // The same break is known after a restart; it is still said.
+    live.again(|_| {});
+    live.stage.shows("CHAIN BROKEN in s-1");
+    live.stage.shows("(acknowledged: deciding is possible)");
+    live.open("c-2");
+    live.stage.hides("chain broken");
+    live.press(KeyCode::Esc);
+    // Another one is not, even where the first one is still the first that is found.
+    live.again(|it| {
+        it.tamper(
+            "UPDATE events SET records = replace(records, 'bot', 'rot') WHERE session = \
+             (SELECT number FROM sessions WHERE session_id = 's-2')",
+        );
+    });
+    live.stage.shows("CHAIN BROKEN in s-1");
+    live.stage.shows("Deciding is disabled: :ack-broken-chain");
+    live.open("c-2");
+    live.fill("c-2", "");
+    live.presses(KeyCode::Enter, 2);
+    assert_eq!(live.held_on_disk(), ["c-2"]);
+    live.press(KeyCode::Esc);
+    live.command("ack-broken-chain");
+    live.pass("c-2", "");
+    assert_eq!(
+        live.held_on_disk(),
+        [] as [&str; 0],
+        "{}",
+        live.stage.text()
+    );
+    assert_eq!(live.on_disk("operator_acknowledged").len(), 2);
+}
+
+#[test]
+fn rule_24_how_many_were_passed_lately_is_shown() {
+    let mut live = Live::new();
+    live.pass_one("note.add", "understood");
+    live.wait(Duration::from_secs(5));
+    live.pass_one("note.add", "understood");
+    live.ask("ticket.update", json!({}), 1);
+    live.open("c-3");
+    live.fill("c-3", "understood");
+    live.stage.shows("PACE");
+    live.stage.shows("2 passed in the last ten minutes");
+    assert_eq!(live.on_disk("checkpoint_passed").len(), 2);
+}

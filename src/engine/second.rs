@@ -1,0 +1,87 @@
+//! Who may let a request pass, and what becomes of the first of two approvals.
+//!
+//! Contract: an approval is one person's. Whoever asks never gives one, nobody gives two, and one that
+//! was given for another request or under other Atlases counts for nothing.
+
+use std::sync::Arc;
+
+use crate::atlas::document::Approvers;
+use crate::trace::event::Durability;
+
+use super::approval;
+use super::command::{Decided, DenyCode, Outcome, Reply, StateKind};
+use super::decide::{By, said};
+use super::held::{FirstApproval, Held};
+use super::settle::Ending;
+use super::turn::Turn;
+use super::validate::JudgedAnswers;
+
+impl Turn<'_> {
+    /// Lets a request pass whose answers keep their rules, or takes the first of two approvals.
+    pub(super) fn approve_or_pass(
+        &mut self,
+        held: &Held,
+        by: By<'_>,
+        judged: &JudgedAnswers,
+    ) -> Reply {
+        match (held.approvers(), held.first_approval()) {
+            (Approvers::One, _) | (Approvers::Two, Some(_)) => {
+                Reply::Decided(self.pass_or_refuse(held, by, judged))
+            }
+            (Approvers::Two, None) => self.approve_first(held, by, judged),
+        }
+    }
+
+    /// Takes the first of two approvals. The request stays held, with everything that holds for it.
+    fn approve_first(&mut self, held: &Held, by: By<'_>, judged: &JudgedAnswers) -> Reply {
+        if let Some((code, reason)) = self.lasting_denial(held) {
+            // Nobody else is asked about what is refused anyway.
+            return Reply::Decided(self.refuse(held, code, reason));
+        }
+        let place = self.held_place(held);
+        let why = said(held, judged, by.why);
+        for (gate, judged) in held.gates.iter().zip(&judged.gates) {
+            if judged.is_none() {
+                continue;
+            }
+            let record = approval::approved(held, gate, why.clone(), by.approver());
+            let span = self.new_span();
+            let here = place.below(gate.span_id.clone()).below(span);
+            self.record_as(&here, record, Durability::Sync);
+        }
+        let mut held = held.clone();
+        held.approval = Some(FirstApproval {
+            by: by.name.to_owned(),
+            method: by.method.to_owned(),
+            justification: why,
+            at: self.now,
+            request_hash: held.request_hash,
+            atlas_hash: held.atlas_hash,
+        });
+        self.keep_held(held)
+    }
+
+    /// Keeps a held request as it is by now.
+    pub(super) fn keep_held(&mut self, held: Held) -> Reply {
+        let held = Arc::new(held);
+        if let Some(waiting) = self.state().held.get_mut(&held.id) {
+            waiting.held = Arc::clone(&held);
+            let waiting = waiting.clone();
+            self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
+        }
+        Reply::Approved(Box::new((*held).clone()))
+    }
+
+    /// Ends a request that something refuses whatever operators say.
+    pub(super) fn refuse(&mut self, held: &Held, code: DenyCode, reason: String) -> Decided {
+        self.end(
+            held,
+            Ending {
+                outcome: Outcome::Denied,
+                by: None,
+                code,
+                reason,
+            },
+        )
+    }
+}

@@ -1,0 +1,242 @@
+//! Two operators where a steward asks for two, and who can never be one of them.
+
+use super::restarts::restart;
+use super::*;
+
+const TWO: &str = "\
+actions: [{action_id: ban, risk_tier: critical}]
+default_decision: allow
+checkpoints:
+  - checkpoint_id: two
+    mode: blocking
+    approvers: 2
+    trigger: {type: risk_threshold, min_tier: critical}
+    questions: [{question_id: why, question: Why?, response_type: text, validation: {min_length: 5}}]
+";
+
+fn held() -> (Bench, AskId) {
+    let mut bench = Bench::new(&[&atlas(TWO)]);
+    bench.start("s-1");
+    let ask = bench.request("s-1", "ban", json!({"user": "m"}));
+    assert!(bench.waits(ask));
+    (bench, ask)
+}
+
+fn pass_as(bench: &mut Bench, operator: &str, why: &str) -> AskId {
+    let held = bench.held("c-1");
+    let decide = Decide {
+        gate: held.id.clone(),
+        operator: operator.to_owned(),
+        method: "console".to_owned(),
+        request_hash: held.request_hash,
+        atlas_hash: held.atlas_hash,
+        justification: None,
+        ruling: Ruling::Pass {
+            answers: vec![BTreeMap::from([("why".to_owned(), json!(why))])],
+        },
+    };
+    bench.ask(|ask| Command::Decide(ask, decide))
+}
+
+fn refusal(bench: &Bench, ask: AskId) -> &Refused {
+    match bench.reply(ask) {
+        Reply::Refused(refused) => refused,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+#[test]
+fn the_first_of_two_releases_nobody_and_the_second_does() {
+    let (mut bench, ask) = held();
+    let first = pass_as(&mut bench, "op-1", "as agreed with legal");
+    assert!(matches!(bench.reply(first), Reply::Approved(_)));
+    assert!(bench.waits(ask), "the agent is not released");
+    assert_eq!(bench.held_ids(), ["c-1"]);
+    assert_eq!(bench.held("c-1").progress(), Some(("1 of 2", Some("op-1"))));
+    let held = bench.held("c-1");
+    assert_eq!(
+        bench.payloads("checkpoint_approved"),
+        [json!({
+            "checkpoint_id": "two", "gate_id": "c-1", "approved_by": "op-1",
+            "approval_method": "console", "justification": "as agreed with legal",
+            "needed": 2, "request_hash": held.request_hash.to_string(),
+        })]
+    );
+    for passing in ["checkpoint_passed", "risk_verified", "checkpoint_completed"] {
+        assert_eq!(bench.payloads(passing), [] as [Value; 0], "{passing}");
+    }
+    let second = pass_as(&mut bench, "op-2", "seen it myself");
+    assert_eq!(bench.outcome(second), Outcome::Passed);
+    bench.allowed(ask);
+    let passed = &bench.payloads("checkpoint_passed")[0];
+    assert_eq!(passed["approvers"], json!(["op-1", "op-2"]));
+    assert_eq!(passed["passed_by"], json!("op-2"));
+    let verified = &bench.payloads("risk_verified")[0];
+    assert_eq!(verified["approvers"], json!(["op-1", "op-2"]));
+    let answered = bench.payloads("checkpoint_response");
+    let by: Vec<_> = answered.iter().map(|it| &it["answered_by"]).collect();
+    assert_eq!(
+        by,
+        [&json!("op-1"), &json!("op-2")],
+        "each in their own words"
+    );
+}
+
+#[test]
+fn nobody_gives_both_approvals_however_they_write_their_name() {
+    let (mut bench, ask) = held();
+    pass_as(&mut bench, "op-1", "as agreed");
+    let before = bench.effects.len();
+    for name in ["op-1", " OP-1 ", "Op-1"] {
+        let again = pass_as(&mut bench, name, "as agreed");
+        let refused = Refused::SameOperator("op-1".to_owned());
+        assert_eq!(refusal(&bench, again), &refused, "{name}");
+    }
+    assert!(bench.waits(ask));
+    let more = bench.effects.iter().skip(before);
+    assert_eq!(
+        more.filter(|it| matches!(it, Effect::Record(_))).count(),
+        0,
+        "what does not count is not recorded as an answer"
+    );
+}
+
+#[test]
+fn whoever_asks_never_approves() {
+    for name in ["bot", "BOT", "agent bot", "s-1"] {
+        let (mut bench, ask) = held();
+        let own = pass_as(&mut bench, name, "as agreed");
+        let refused = Refused::Requester(name.to_owned());
+        assert_eq!(refusal(&bench, own), &refused, "{name}");
+        assert!(bench.waits(ask));
+        assert_eq!(bench.payloads("checkpoint_response"), [] as [Value; 0]);
+        // Nor as the second.
+        pass_as(&mut bench, "op-1", "as agreed");
+        let own = pass_as(&mut bench, name, "as agreed");
+        assert_eq!(refusal(&bench, own), &Refused::Requester(name.to_owned()));
+        assert!(bench.waits(ask));
+    }
+}
+
+#[test]
+fn either_of_them_denies_and_silence_still_does() {
+    for operator in ["op-1", "op-2"] {
+        let (mut bench, ask) = held();
+        pass_as(&mut bench, "op-1", "as agreed");
+        let held = bench.held("c-1");
+        let decide = Decide {
+            gate: held.id.clone(),
+            operator: operator.to_owned(),
+            method: "console".to_owned(),
+            request_hash: held.request_hash,
+            atlas_hash: held.atlas_hash,
+            justification: None,
+            ruling: Ruling::Deny {
+                reason: "after all".to_owned(),
+            },
+        };
+        let denied = bench.ask(|ask| Command::Decide(ask, decide));
+        assert_eq!(bench.outcome(denied), Outcome::Denied);
+        assert_eq!(bench.denied(ask).code, DenyCode::Refused);
+    }
+    let (mut bench, ask) = held();
+    let deadline = bench.held("c-1").deadline;
+    pass_as(&mut bench, "op-1", "as agreed");
+    assert_eq!(bench.held("c-1").deadline, deadline, "no more time by it");
+    bench.advance(300);
+    bench.wake();
+    assert_eq!(bench.denied(ask).code, DenyCode::Expired);
+}
+
+#[test]
+fn the_first_approval_comes_back_after_a_restart_and_another_atlas_voids_it() {
+    let (mut bench, _) = held();
+    pass_as(&mut bench, "op-1", "as agreed");
+    let mut next = restart(&bench, &[&atlas(TWO)]);
+    assert_eq!(next.held("c-1").progress(), Some(("1 of 2", Some("op-1"))));
+    let again = next.request("s-1", "ban", json!({"user": "m"}));
+    let same = pass_as(&mut next, "op-1", "as agreed");
+    assert_eq!(
+        refusal(&next, same),
+        &Refused::SameOperator("op-1".to_owned())
+    );
+    pass_as(&mut next, "op-2", "seen it");
+    next.allowed(again);
+
+    let other = atlas(&TWO.replace("min_length: 5", "min_length: 6"));
+    let mut next = restart(&bench, &[&other]);
+    let late = pass_as(&mut next, "op-2", "seen it");
+    assert_eq!(refusal(&next, late), &Refused::AtlasChanged);
+    let ask = next.request("s-1", "ban", json!({"user": "m"}));
+    let fresh = next.engine.held().pop().unwrap();
+    assert_eq!(fresh.first_approval(), None, "it is asked anew");
+    assert!(next.waits(ask));
+}
+
+#[test]
+fn an_approval_of_another_request_counts_for_nothing() {
+    let (mut bench, ask) = held();
+    pass_as(&mut bench, "op-1", "as agreed");
+    let id: GateId = "c-1".parse().unwrap();
+    let waiting = bench.engine.state.held.get_mut(&id).unwrap();
+    let held = Arc::make_mut(&mut waiting.held);
+    held.approval.as_mut().unwrap().request_hash = Digest::of("another");
+    assert_eq!(bench.held("c-1").progress(), Some(("0 of 2", None)));
+    let next = pass_as(&mut bench, "op-2", "seen it");
+    assert!(matches!(bench.reply(next), Reply::Approved(_)), "the first");
+    assert!(bench.waits(ask));
+}
+
+#[test]
+fn answers_that_break_rules_are_no_approval() {
+    let (mut bench, ask) = held();
+    let thin = pass_as(&mut bench, "op-1", "no");
+    assert!(matches!(bench.reply(thin), Reply::Invalid(_)));
+    assert_eq!(bench.held("c-1").first_approval(), None);
+    pass_as(&mut bench, "op-2", "seen it");
+    assert!(bench.waits(ask));
+}
+
+#[test]
+fn what_an_agent_answers_after_an_approval_voids_it() {
+    let body = format!(
+        "{TWO}  - {{checkpoint_id: own, mode: blocking, respondent: agent, trigger: {{type: action_pre, \
+         patterns: [ban]}}, questions: [{{question_id: plan, question: Plan?, response_type: text}}]}}\n"
+    );
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.start("s-1");
+    bench.request("s-1", "ban", json!({"user": "m"}));
+    let held = bench.held("c-1");
+    let gate = |id: &str| {
+        held.gates
+            .iter()
+            .position(|it| it.origin.id() == id)
+            .unwrap()
+    };
+    let mut answers = vec![BTreeMap::new(); 2];
+    answers[gate("two")] = BTreeMap::from([("why".to_owned(), json!("as agreed"))]);
+    answers[gate("own")] = BTreeMap::from([("plan".to_owned(), json!("the operator's plan"))]);
+    bench.decide(&held, Ruling::Pass { answers });
+    assert!(bench.held("c-1").first_approval().is_some());
+    let own = BTreeMap::from([("plan".to_owned(), json!("mine"))]);
+    let answer = Answer {
+        session: "s-1".parse().unwrap(),
+        gate: "c-1".parse().unwrap(),
+        answers: BTreeMap::from([("own".to_owned(), own)]),
+    };
+    bench.ask(|ask| Command::Answer(ask, answer));
+    assert_eq!(bench.held("c-1").first_approval(), None);
+}
+
+#[test]
+fn what_is_refused_anyway_asks_no_second_operator() {
+    let (mut bench, ask) = held();
+    let id: SessionId = "s-1".parse().unwrap();
+    let session = bench.engine.state.sessions.get_mut(&id).unwrap();
+    session
+        .denied
+        .push(("later".to_owned(), ["ban"].into_iter().collect()));
+    let first = pass_as(&mut bench, "op-1", "as agreed");
+    assert_eq!(bench.outcome(first), Outcome::Denied);
+    assert_eq!(bench.denied(ask).code, DenyCode::DeniedAction);
+}

@@ -1,0 +1,176 @@
+//! What operators do beside deciding: it is recorded, kept, and lets nothing pass.
+
+use super::restarts::restart;
+use super::*;
+
+fn claim(bench: &mut Bench, operator: &str, seen: Option<&str>, wish: ClaimWish) -> Reply {
+    let claiming = Claiming {
+        gate: "c-2".parse().unwrap(),
+        operator: operator.to_owned(),
+        seen: seen.map(str::to_owned),
+        wish,
+    };
+    let ask = bench.ask(|ask| Command::Operate(ask, Operate::Claim(claiming)));
+    bench.reply(ask).clone()
+}
+
+fn held() -> (Bench, AskId) {
+    let mut bench = Bench::in_acme("s-1");
+    let ask = bench.request("s-1", "ticket.delete", json!({"id": 1}));
+    assert_eq!(bench.held_ids(), ["c-2"]);
+    (bench, ask)
+}
+
+fn claimant(bench: &Bench) -> Option<String> {
+    bench.held("c-2").claim.map(|claim| claim.by)
+}
+
+/// What went into the log.
+fn entries(bench: &Bench) -> Vec<Value> {
+    let entries = bench.effects.iter().filter_map(|effect| match effect {
+        Effect::Enter(payload) => Some(payload.fields().into()),
+        _ => None,
+    });
+    entries.collect()
+}
+
+#[test]
+fn a_claim_is_taken_let_go_and_taken_over_and_decides_nothing() {
+    let (mut bench, ask) = held();
+    assert_eq!(
+        claim(&mut bench, "op-1", None, ClaimWish::Take),
+        Reply::Acted
+    );
+    assert_eq!(claimant(&bench).as_deref(), Some("op-1"));
+    let over = claim(&mut bench, "op-2", Some("op-1"), ClaimWish::Take);
+    assert_eq!(over, Reply::Acted);
+    assert_eq!(claimant(&bench).as_deref(), Some("op-2"));
+    let let_go = claim(&mut bench, "op-2", Some("op-2"), ClaimWish::Release);
+    assert_eq!(let_go, Reply::Acted);
+    assert_eq!(claimant(&bench), None);
+    assert_eq!(
+        bench.payloads("request_claimed"),
+        [
+            json!({"gate_id": "c-2", "claim": "taken", "by": "op-1"}),
+            json!({"gate_id": "c-2", "claim": "taken_over", "by": "op-2", "before": "op-1"}),
+            json!({"gate_id": "c-2", "claim": "released", "by": "op-2"}),
+        ]
+    );
+    assert!(bench.waits(ask));
+    assert_eq!(bench.held_ids(), ["c-2"]);
+}
+
+#[test]
+fn a_claim_that_is_not_the_one_that_was_seen_is_not_touched() {
+    let (mut bench, _) = held();
+    claim(&mut bench, "op-1", None, ClaimWish::Take);
+    let refused = || Reply::Refused(Refused::ClaimChanged(Some("op-1".to_owned())));
+    assert_eq!(claim(&mut bench, "op-2", None, ClaimWish::Take), refused());
+    let stale = claim(&mut bench, "op-2", Some("op-3"), ClaimWish::Take);
+    assert_eq!(stale, refused());
+    let other = claim(&mut bench, "op-2", Some("op-1"), ClaimWish::Release);
+    assert_eq!(
+        other,
+        refused(),
+        "another's claim is taken over, not dropped"
+    );
+    assert_eq!(claimant(&bench).as_deref(), Some("op-1"));
+    assert_eq!(bench.payloads("request_claimed").len(), 1);
+}
+
+#[test]
+fn a_claim_comes_back_after_a_restart_bars_nobody_and_ends_with_the_gate() {
+    let (mut bench, _) = held();
+    claim(&mut bench, "op-2", None, ClaimWish::Take);
+    let mut next = restart(&bench, &[ACME]);
+    assert_eq!(claimant(&next).as_deref(), Some("op-2"));
+    let decided = next.pass("c-2");
+    assert_eq!(next.outcome(decided), Outcome::Passed);
+    let gone = claim(&mut next, "op-2", Some("op-2"), ClaimWish::Release);
+    let gate = "c-2".parse().unwrap();
+    assert_eq!(gone, Reply::Refused(Refused::NotHeld(gate)));
+}
+
+#[test]
+fn an_override_stands_until_it_is_acknowledged_also_after_a_restart() {
+    let body = "actions: [{action_id: pay, risk_tier: low}]\npolicies:\n  \
+                - {policy_id: no-pay, type: deny, actions: [pay], reason: closed, override: true}\n";
+    let mut bench = Bench::new(&[&atlas(body)]);
+    bench.start("s-1");
+    bench.request("s-1", "pay", json!({}));
+    assert_eq!(bench.engine.overruled(), []);
+    bench.pass("c-1");
+    let mut next = restart(&bench, &[&atlas(body)]);
+    let overruled = next.engine.overruled();
+    assert_eq!(overruled.len(), 1);
+    assert_eq!(overruled[0].by, "op-1");
+    let acknowledge = |gates: Vec<GateId>| {
+        Operate::Acknowledge(Acknowledge {
+            operator: "op-2".to_owned(),
+            of: Known::Overruled(gates),
+        })
+    };
+    let gates = vec![overruled[0].gate.clone()];
+    let ask = next.ask(|ask| Command::Operate(ask, acknowledge(gates.clone())));
+    assert_eq!(next.reply(ask), &Reply::Acted);
+    assert_eq!(
+        entries(&next),
+        [json!({
+            "operator": "op-2", "about": "override", "what": "pay overruled by op-1",
+            "session": "s-1", "gate_id": "c-1",
+        })]
+    );
+    let mut last = restart(&next, &[&atlas(body)]);
+    assert_eq!(last.engine.overruled(), [], "it does not come back");
+    let ask = last.ask(|ask| Command::Operate(ask, acknowledge(gates)));
+    let nothing = Reply::Refused(Refused::NothingToAcknowledge);
+    assert_eq!(last.reply(ask), &nothing);
+}
+
+#[test]
+fn a_known_fault_is_kept_until_the_record_holds_again() {
+    let (mut bench, _) = held();
+    let fault = RecordFault {
+        mark: Digest::of("break"),
+        session: Some("s-9".parse().unwrap()),
+        what: "CHAIN BROKEN in s-9".to_owned(),
+    };
+    let acknowledge = Acknowledge {
+        operator: "op-1".to_owned(),
+        of: Known::Fault(fault.clone()),
+    };
+    bench.ask(|ask| Command::Operate(ask, Operate::Acknowledge(acknowledge)));
+    assert_eq!(entries(&bench)[0]["about"], json!("broken_chain"));
+    assert_eq!(
+        entries(&bench)[0]["fault_hash"],
+        json!(fault.mark.to_string())
+    );
+    let mut next = restart(&bench, &[ACME]);
+    assert_eq!(next.engine.known_fault(), Some(&fault));
+    next.tell(Command::RecordSound);
+    assert_eq!(next.engine.known_fault(), None);
+    let last = restart(&next, &[ACME]);
+    assert_eq!(last.engine.known_fault(), None);
+}
+
+#[test]
+fn who_sits_down_is_recorded_and_has_to_have_a_name_that_can_be_read() {
+    let (mut bench, _) = held();
+    let seat = |operator: &str| {
+        Operate::TakeSeat(TakeSeat {
+            operator: operator.to_owned(),
+            before: "op-1".to_owned(),
+        })
+    };
+    let ask = bench.ask(|ask| Command::Operate(ask, seat(" op-2 ")));
+    assert_eq!(bench.reply(ask), &Reply::Acted);
+    let entry = json!({"operator": "op-2", "before": "op-1"});
+    assert_eq!(entries(&bench), [entry]);
+    assert!(bench.effects.contains(&Effect::Seat("op-2".to_owned())));
+    for name in ["", "a\u{202e}b", "agent bot"] {
+        let ask = bench.ask(|ask| Command::Operate(ask, seat(name)));
+        let refused = matches!(bench.reply(ask), Reply::Refused(Refused::BadName(_)));
+        assert!(refused, "{name:?}");
+    }
+    assert_eq!(entries(&bench).len(), 1);
+}

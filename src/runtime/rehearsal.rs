@@ -1,0 +1,246 @@
+//! A real runtime on a real store, for tests of what is above it: agents ask, time is moved by hand, and
+//! what is on disk is read by a reader of its own.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::task::JoinHandle;
+
+use super::agents::Requested;
+use super::extension::Registry;
+use super::snapshot::{Access, Snapshot};
+use super::{Desk, Parts, Runtime};
+use crate::atlas::load_str;
+use crate::base::clock::{Clock, ManualClock, Timestamp};
+use crate::base::id::CountedIds;
+use crate::engine::command::{ActionRequest, Denied, EndSession, FinalStatus, StartSession};
+use crate::engine::command::{StateChange, StateKind};
+use crate::engine::held::Held;
+use crate::engine::held_in;
+use crate::store::sqlite::{FILE_NAME, Reader, SqliteStore};
+use crate::store::{Store, StoreError};
+use crate::trace::event::Event;
+use crate::trace::head::LogHead;
+use crate::trace::note::Signer;
+use crate::trace::verify::Trust;
+
+/// What an agent that asked was told, once it was.
+pub(crate) type Asked = JoinHandle<Result<Requested, Denied>>;
+
+/// More events than any test has in a session.
+const MOST: usize = 10_000;
+
+/// Gives every event a row of its own, so that a test can get at it. That is as good a record.
+const APART: &str = r#"
+    CREATE TEMP TABLE apart AS SELECT e.position + one.key AS position, e.session AS session,
+        e.sequence + one.key AS sequence, one.value AS records,
+        substr(e.hashes, one.key * 32 + 1, 32) AS hashes
+    FROM events e, json_each('["' || replace(replace(replace(
+        e.records, '\', '\\'), '"', '\"'), char(10), '","') || '"]') one;
+    DELETE FROM events;
+    INSERT INTO events SELECT * FROM apart;
+    DROP TABLE apart;
+"#;
+
+/// A runtime at work on a store in a folder that goes with it.
+pub(crate) struct Rehearsal {
+    folder: TempDir,
+    atlas: String,
+    operator: String,
+    access: Access,
+    pub(crate) clock: Arc<ManualClock>,
+    store: Option<Arc<SqliteStore>>,
+    runtime: Option<Runtime>,
+    runs: u32,
+}
+
+impl Rehearsal {
+    /// A runtime under one Atlas, with a new store.
+    pub(crate) async fn begin(atlas: &str, operator: &str, now: Timestamp) -> Self {
+        let mut rehearsal = Self {
+            folder: tempfile::tempdir().unwrap(),
+            atlas: atlas.to_owned(),
+            operator: operator.to_owned(),
+            access: Access::Write,
+            clock: Arc::new(ManualClock::new(now)),
+            store: None,
+            runtime: None,
+            runs: 0,
+        };
+        rehearsal.open().await;
+        rehearsal
+    }
+
+    /// Stops it, changes it, and starts it again on the same store.
+    pub(crate) async fn again(&mut self, change: impl FnOnce(&mut Restart<'_>)) {
+        if let Some(runtime) = self.runtime.take() {
+            runtime.stop().await;
+        }
+        if let Some(store) = self.store.take() {
+            // The check that a runtime begins with may still be reading.
+            while Arc::strong_count(&store) > 1 {
+                tokio::task::yield_now().await;
+            }
+        }
+        change(&mut Restart(self));
+        self.open().await;
+    }
+
+    async fn open(&mut self) {
+        let store = loop {
+            match SqliteStore::open(self.folder.path()) {
+                // Another process that a test starts holds the lock, too, for a moment.
+                Err(StoreError::InUse { .. }) => tokio::task::yield_now().await,
+                opened => break Arc::new(opened.unwrap()),
+            }
+        };
+        let log = store.log().await.unwrap().log;
+        let atlas = load_str("test.yaml", &self.atlas);
+        let atlas = atlas.unwrap_or_else(|error| panic!("{error}")).atlas;
+        self.runs += 1;
+        let runtime = Runtime::start(Parts {
+            store: Arc::clone(&store) as Arc<dyn Store>,
+            atlases: vec![atlas],
+            clock: Arc::clone(&self.clock) as Arc<dyn Clock>,
+            ids: Box::new(CountedIds::starting_at(u128::from(self.runs) << 64)),
+            operator: self.operator.clone(),
+            access: self.access,
+            extensions: Registry::default(),
+            signer: Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap(),
+            head_file: None,
+        });
+        let runtime = runtime.await.unwrap();
+        runtime.desk().verify().await.unwrap();
+        self.store = Some(store);
+        self.runtime = Some(runtime);
+        settle().await;
+    }
+
+    fn runtime(&self) -> &Runtime {
+        self.runtime.as_ref().unwrap()
+    }
+
+    pub(crate) fn desk(&self) -> Desk {
+        self.runtime().desk()
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.desk().snapshots().borrow())
+    }
+
+    /// Waits for a picture that shows `wanted`.
+    pub(crate) async fn until(&self, wanted: impl Fn(&Snapshot) -> bool) -> Arc<Snapshot> {
+        let mut snapshots = self.desk().snapshots();
+        let found =
+            tokio::time::timeout(Duration::from_secs(20), snapshots.wait_for(|s| wanted(s)));
+        Arc::clone(&found.await.expect("the picture never came").unwrap())
+    }
+
+    pub(crate) async fn start_session(&self, session: &str) {
+        let start = StartSession {
+            session: session.parse().unwrap(),
+            agent: "bot".to_owned(),
+            agent_version: None,
+            intent: None,
+        };
+        let started = self.runtime().agents().start_session(start).await;
+        started.unwrap();
+    }
+
+    pub(crate) async fn end_session(&self, session: &str) {
+        let end = EndSession {
+            session: session.parse().unwrap(),
+            status: FinalStatus::Cancelled,
+            summary: None,
+        };
+        self.runtime().agents().end_session(end).await.unwrap();
+    }
+
+    /// An agent asks, and waits for the answer by itself.
+    pub(crate) fn ask(&self, session: &str, action: &str, params: Value) -> Asked {
+        let request = ActionRequest {
+            session: session.parse().unwrap(),
+            action: action.to_owned(),
+            params,
+            deadline: None,
+            resolution: None,
+        };
+        let agents = self.runtime().agents();
+        tokio::spawn(async move { agents.request_action(request).await })
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::open(&self.folder.path().join(FILE_NAME)).unwrap()
+    }
+
+    /// Every event of a type that is on disk, the log's own included, as somebody else reads it.
+    pub(crate) fn on_disk(&self, event_type: &str) -> Vec<Value> {
+        let reader = self.reader();
+        let chains = reader.heads().unwrap().into_iter();
+        let events = chains.flat_map(|head| reader.events(&head.session, 0, MOST).unwrap());
+        let mut events: Vec<Event> = events.collect();
+        events.retain(|event| event.event_type == event_type);
+        events.sort_by_key(|event| (event.timestamp, event.sequence));
+        events
+            .into_iter()
+            .map(|event| event.payload.into())
+            .collect()
+    }
+
+    /// What is held on disk.
+    pub(crate) fn held_on_disk(&self) -> Vec<Arc<Held>> {
+        let rows = self.reader().state().unwrap().into_iter();
+        let held = rows.filter(|row| row.kind == StateKind::Held.as_str());
+        let held = held.map(|row| StateChange {
+            kind: StateKind::Held,
+            key: row.key,
+            body: row.body.map(|body| serde_json::from_str(&body).unwrap()),
+        });
+        held_in(held).unwrap()
+    }
+
+    /// Whether every chain on disk holds.
+    pub(crate) fn is_sound(&self) -> bool {
+        let report = self.reader().verify(Trust::nothing()).unwrap();
+        report.is_sound()
+    }
+}
+
+/// What can be changed while nobody has the store.
+pub(crate) struct Restart<'r>(&'r mut Rehearsal);
+
+impl Restart<'_> {
+    /// Somebody else is named at the start.
+    pub(crate) fn operator(&mut self, name: &str) {
+        name.clone_into(&mut self.0.operator);
+    }
+
+    /// Another Atlas is in force.
+    pub(crate) fn atlas(&mut self, text: &str) {
+        text.clone_into(&mut self.0.atlas);
+    }
+
+    /// It may write, or not.
+    pub(crate) fn access(&mut self, access: Access) {
+        self.0.access = access;
+    }
+
+    /// Somebody changes the file of the store.
+    pub(crate) fn tamper(&mut self, sql: &str) {
+        let path: &Path = self.0.folder.path();
+        let file = Connection::open(path.join(FILE_NAME)).unwrap();
+        file.execute_batch(APART).unwrap();
+        assert_ne!(file.execute(sql, []).unwrap(), 0, "nothing was changed");
+    }
+}
+
+/// Lets everything that can go on go on.
+pub(crate) async fn settle() {
+    for _ in 0..200 {
+        tokio::task::yield_now().await;
+    }
+}
