@@ -40,6 +40,7 @@ mod reading;
 #[cfg(test)]
 pub(crate) mod rehearsal;
 pub mod snapshot;
+mod threads;
 pub mod upkeep;
 mod watched;
 pub mod witness;
@@ -48,6 +49,7 @@ pub use crate::store::RecordedSession;
 pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 pub use reading::Reading;
+pub use threads::{TakeTurn, ThreadAct};
 pub use watched::Watch;
 
 use actor::{Beginning, Copies, Sealing};
@@ -58,6 +60,7 @@ pub use ledger::LogError;
 use message::{AskIds, Message};
 use outside::Outside;
 use snapshot::{Access, Drafts};
+use threads::Threads;
 
 /// What a runtime is made of.
 pub struct Parts {
@@ -124,7 +127,7 @@ impl Runtime {
         let now = parts.clock.now();
         let table = parts.extensions.table();
         let restored = restore(&parts.store, parts.atlases, parts.ids, now).await?;
-        let (mut engine, effects, drafts) = restored;
+        let (mut engine, effects, drafts, threads) = restored;
         engine.set_extensions(table);
         let known = match &parts.head_file {
             Some(path) => witness::read(path).map_err(StartError::HeadFile)?,
@@ -163,6 +166,7 @@ impl Runtime {
             ),
             outside: Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
             drafts,
+            threads,
         });
         let snapshots = actor.snapshots();
         tokio::spawn(actor.run(effects, inbox));
@@ -225,8 +229,9 @@ async fn restore(
     atlases: Vec<Atlas>,
     ids: Box<dyn IdSource>,
     now: Timestamp,
-) -> Result<(Engine, Vec<Effect>, Drafts), StartError> {
+) -> Result<(Engine, Vec<Effect>, Drafts, Threads), StartError> {
     let mut kept = Vec::new();
+    let mut threads = Vec::new();
     let mut drafts = Drafts::new();
     for row in store.state().await? {
         if row.kind == actor::DRAFT {
@@ -235,6 +240,10 @@ async fn restore(
             if let (Ok(gate), Some(draft)) = (row.key.parse(), draft) {
                 drafts.insert(gate, draft);
             }
+            continue;
+        }
+        if row.kind == threads::THREAD {
+            threads.push(row);
             continue;
         }
         let kind = StateKind::ALL
@@ -266,7 +275,7 @@ async fn restore(
     let (engine, effects) = Engine::restore(atlases, ids, kept, over, now)?;
     let held = engine.held();
     drafts.retain(|gate, _| held.iter().any(|held| held.id == *gate));
-    Ok((engine, effects, drafts))
+    Ok((engine, effects, drafts, Threads::restored(threads)))
 }
 
 /// What goes into the log when a runtime starts.

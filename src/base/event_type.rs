@@ -2,7 +2,7 @@
 //! written, such as a steward's rules about the record, finds it here.
 
 /// The event types that this program writes itself. Others can be registered.
-pub const BUILT_IN: [&str; 37] = [
+pub const BUILT_IN: [&str; 40] = [
     "session_started",
     "session_ended",
     "wrapper_constructed",
@@ -39,6 +39,9 @@ pub const BUILT_IN: [&str; 37] = [
     "key_rotated",
     "operator_acknowledged",
     "operator_changed",
+    "breakpoint_decided",
+    "memento_edited",
+    "drift_flagged",
     "store_recovered",
 ];
 

@@ -239,3 +239,6 @@ pub const MAX_SNAPSHOT_BYTES: usize = 8 * 1024 * 1024;
 
 /// Most entries of each list of a snapshot file: nobody begins with more.
 pub const MAX_SNAPSHOT_ITEMS: usize = 200;
+
+/// Conversations that are kept. The oldest go first; TRACE has what was decided in them.
+pub const MAX_THREADS: usize = 500;

@@ -51,6 +51,8 @@ pub enum Command {
     Decide(AskId, Decide),
     /// An operator does something else, by which nothing passes.
     Operate(AskId, Operate),
+    /// Something was found out about a session that is only recorded. Agents cannot say it.
+    Note(AskId, SessionId, Box<Payload>),
     /// Every chain was checked, and holds.
     RecordSound,
     /// An agent answers what is its to answer.
@@ -84,6 +86,8 @@ impl Command {
             | Self::AskerLeft(_)
             | Self::Decide(..)
             | Self::Operate(..)
+            // It stands beside what the session asked for.
+            | Self::Note(..)
             | Self::RecordSound
             | Self::DeadlineReached(_)
             | Self::Returned(..) => None,
@@ -103,6 +107,7 @@ impl Command {
             | Self::Report(ask, _)
             | Self::Decide(ask, _)
             | Self::Operate(ask, _)
+            | Self::Note(ask, ..)
             | Self::Answer(ask, _)
             | Self::Resolve(ask, _)
             | Self::Consult(ask, _) => Some(*ask),

@@ -78,6 +78,7 @@ impl Turn<'_> {
             | Command::Consult(..)
             | Command::AskerLeft(_)
             | Command::Operate(..)
+            | Command::Note(..)
             | Command::RecordSound
             | Command::DeadlineReached(_)
             | Command::Returned(..) => Vec::new(),
@@ -114,6 +115,7 @@ impl Turn<'_> {
             | Command::AskerLeft(_)
             | Command::Decide(..)
             | Command::Operate(..)
+            | Command::Note(..)
             | Command::RecordSound
             | Command::Answer(..)
             | Command::Consult(..)

@@ -2,9 +2,10 @@
 //! recovered from.
 
 use crate::base::digest::Digest;
+use crate::base::id::SessionId;
 use crate::base::limits::{MAX_NAME_LEN, MAX_REPORTED_NAMES, MAX_TEXT_BYTES};
 use crate::trace::event::{
-    ContextFeedback, ErrorRecovered, OutputProduced, WrapperConstructed, WrapperVerified,
+    ContextFeedback, ErrorRecovered, OutputProduced, Payload, WrapperConstructed, WrapperVerified,
 };
 
 use super::command::{AskId, DenyCode, Feedback, Noted, Output, Recovery, Reply, Report, Wrapper};
@@ -29,6 +30,18 @@ impl Turn<'_> {
             Report::Feedback(feedback) => self.feedback(ask, feedback),
             Report::Output(output) => self.output(ask, output),
             Report::Recovery(recovery) => self.recovery(ask, recovery),
+        }
+    }
+
+    /// Records something that was found out about a session.
+    pub(super) fn note(&mut self, ask: AskId, session: &SessionId, payload: Payload) {
+        if self.live(session).is_none() {
+            self.deny_session(ask, session);
+            return;
+        }
+        if let Some(place) = self.new_place(session) {
+            self.record(&place, payload);
+            self.reply(ask, Reply::Noted(Noted::default()));
         }
     }
 

@@ -144,6 +144,7 @@ impl Turn<'_> {
             | Command::AskerLeft(_)
             | Command::Decide(..)
             | Command::Operate(..)
+            | Command::Note(..)
             | Command::RecordSound
             | Command::Resolve(..)
             | Command::Consult(..)

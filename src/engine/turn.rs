@@ -74,6 +74,7 @@ impl<'a> Turn<'a> {
             Command::AskerLeft(ask) => self.asker_left(ask),
             Command::Decide(ask, decide) => self.decide(ask, &decide),
             Command::Operate(ask, operate) => self.operate(ask, operate),
+            Command::Note(ask, session, payload) => self.note(ask, &session, *payload),
             Command::RecordSound => self.record_sound(),
             Command::Answer(ask, answer) => self.answer(ask, &answer),
             Command::Resolve(ask, resolve) => self.resolve(ask, &resolve),

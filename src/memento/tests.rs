@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::base::clock::Timestamp;
-use crate::base::id::{EventId, SessionId};
+use crate::base::id::SessionId;
 
 mod contract;
 mod tables;
@@ -35,7 +35,6 @@ fn turn(message: &str, fields: &Value) -> Turn {
 fn named(number: u32) -> Named {
     Named {
         session: session(),
-        event: format!("e-{number}").parse::<EventId>().unwrap(),
         memento: format!("mm-{number}").parse().unwrap(),
     }
 }

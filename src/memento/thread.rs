@@ -90,8 +90,10 @@ pub struct Turned {
     pub summary: Summary,
     /// Summaries that were accepted by then.
     pub version: u64,
-    /// The session it was recorded in, and its record.
-    pub event: (SessionId, EventId),
+    /// The session it is recorded in.
+    pub session: SessionId,
+    /// Its record, once there is one.
+    pub event: Option<EventId>,
 }
 
 /// What a decision went by beside message and signals.
@@ -129,13 +131,11 @@ impl ThawedBy {
     }
 }
 
-/// What the record of a turn and its memento are named by.
+/// What a turn and its memento are named by.
 #[derive(Clone, Debug)]
 pub struct Named {
     /// The session it is recorded in.
     pub session: SessionId,
-    /// Its record.
-    pub event: EventId,
     /// The memento that comes of it.
     pub memento: Name,
 }
@@ -212,7 +212,8 @@ impl Thread {
             source: baseline.source,
             summary: summary.clone(),
             version: next.version,
-            event: (named.session, named.event),
+            session: named.session,
+            event: None,
         });
         let outcome = Outcome {
             decided,
@@ -226,6 +227,13 @@ impl Thread {
             notes,
         };
         Ok((next, outcome))
+    }
+
+    /// Notes the record of the last turn.
+    pub fn recorded(&mut self, event: EventId) {
+        if let Some(turned) = self.turns.first_mut() {
+            turned.event = Some(event);
+        }
     }
 
     /// Replaces the summary, as an operator wants it. The next turn must follow it.

@@ -13,6 +13,7 @@ use super::ledger::Ledger;
 use super::message::Message;
 use super::outside::Outside;
 use super::snapshot::{ChainState, ChainVerdict, Drafts, Seat, Snapshot, StoreState};
+use super::threads::Threads;
 use super::watched::{Watch, Watching};
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::id::GateId;
@@ -20,13 +21,14 @@ use crate::base::limits::HEAD_FILE_TIME;
 use crate::engine::Engine;
 use crate::engine::command::{AskId, Command, Effect, Refused, Reply};
 use crate::engine::extension::{CallId, Returned};
-use crate::store::{Batch, Store, StoreError};
+use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
 mod sealing;
 mod told;
+mod turning;
 
 use sealing::Entered;
 pub(super) use sealing::{Copies, DRAFT, Sealing, begin};
@@ -57,6 +59,7 @@ pub(super) struct Actor {
     /// What operators have typed and not yet decided with.
     drafts: Arc<Drafts>,
     watching: Watching,
+    threads: Threads,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
@@ -72,6 +75,7 @@ pub(super) struct Beginning {
     pub(super) hooks: Hooks,
     pub(super) outside: Outside,
     pub(super) drafts: Drafts,
+    pub(super) threads: Threads,
 }
 
 /// A batch that was written, or not, with what waited for it.
@@ -106,6 +110,7 @@ impl Actor {
             outside: parts.outside,
             drafts: Arc::new(parts.drafts),
             watching: Watching::default(),
+            threads: parts.threads,
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
         let first = actor.picture();
@@ -155,6 +160,8 @@ impl Actor {
                         let _ = reply.send(self.engine.account(&question, self.clock.now()));
                     }
                     Some(Message::Watch(watch)) => self.watch(watch),
+                    Some(Message::Turn(asked)) => self.turn(*asked).await,
+                    Some(Message::ThreadAct(asked)) => self.thread_act(*asked).await,
                     Some(Message::Stop(done)) => {
                         self.drain().await;
                         let _ = done.send(());
@@ -229,10 +236,18 @@ impl Actor {
 
     /// Does what the engine said must happen.
     async fn carry_out(&mut self, effects: Vec<Effect>) {
+        self.carry_out_with(effects, Vec::new()).await;
+    }
+
+    /// The same, with rows of state that are not the engine's.
+    async fn carry_out_with(&mut self, effects: Vec<Effect>, state: Vec<StateRow>) {
         if effects.is_empty() {
             return;
         }
-        let mut batch = Batch::default();
+        let mut batch = Batch {
+            state,
+            ..Batch::default()
+        };
         let mut replies = Vec::new();
         let mut durability = Durability::Async;
         for effect in effects {
@@ -402,7 +417,12 @@ impl Actor {
             let drafts = Arc::clone(&self.drafts);
             let picture = Snapshot::of(&self.engine, &self.seat, revision, chain, drafts);
             let watched = self.watching.picture(&self.engine, self.clock.now());
-            return Arc::new(Snapshot { watched, ..picture });
+            let threads = self.threads.all();
+            return Arc::new(Snapshot {
+                watched,
+                threads,
+                ..picture
+            });
         };
         // The engine is ahead of what is on disk and stays so. What is shown is what was durable.
         chain.sessions = last.chain.sessions;

@@ -2,13 +2,15 @@
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::message::{AskIds, Message};
+use super::message::{AskIds, Message, TurnAsked};
+use super::threads::TakeTurn;
 use crate::engine::command::{
     Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Command,
     ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Input, InvalidAnswers,
     Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession, Wrapper,
 };
 use crate::engine::resolve::Resolution;
+use crate::memento::Outcome;
 
 /// The agents' way in: asks, and never decides.
 ///
@@ -139,6 +141,29 @@ impl Agents {
     /// When there is no such session, or no such error is open.
     pub async fn error_recovered(&self, recovery: Recovery) -> Result<(), Denied> {
         self.report(Report::Recovery(recovery)).await.map(drop)
+    }
+
+    /// Takes a turn of a conversation. Answers when its record and the memento behind it are durable.
+    ///
+    /// # Errors
+    /// When there is no such session, or the memento has changed since it was read.
+    pub async fn turn(&self, take: TakeTurn) -> Result<Outcome, Denied> {
+        let (outcome, told) = oneshot::channel();
+        let (reply, answer) = oneshot::channel();
+        let asked = TurnAsked {
+            ask: self.ids.next(),
+            take,
+            outcome,
+            reply,
+        };
+        let sent = self.messages.send(Message::Turn(Box::new(asked))).await;
+        if sent.is_err() {
+            return Err(denied_by(stopped()));
+        }
+        match answer.await.unwrap_or_else(|_| stopped()) {
+            Reply::Noted(_) => told.await.map_err(|_| denied_by(stopped())),
+            other => Err(denied_by(other)),
+        }
     }
 
     async fn report(&self, report: Report) -> Result<Noted, Denied> {

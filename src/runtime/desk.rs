@@ -6,13 +6,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::message::{AskIds, Message};
+use super::message::{AskIds, Message, ThreadActAsked};
 use super::snapshot::Access;
+use super::threads::ThreadAct;
 use super::watched::Watch;
 use super::{Reading, RecordedSession, Snapshots};
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
+use crate::memento::Name;
 use crate::store::Store;
 use crate::trace::event::Event;
 use crate::trace::note::Verifier;
@@ -62,19 +64,22 @@ impl Desk {
     }
 
     async fn act(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
+        self.send(|ask, reply| Message::Ask {
+            ask,
+            command: command(ask),
+            reply,
+        })
+        .await
+    }
+
+    async fn send(&self, message: impl FnOnce(AskId, oneshot::Sender<Reply>) -> Message) -> Reply {
         let unavailable = |what: String| Reply::Refused(Refused::Unavailable(what));
         let refused = || unavailable("the console is stopping".to_owned());
         if self.snapshots.borrow().access == Access::ReadOnly {
             return unavailable("this console is read-only".to_owned());
         }
-        let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
-        let command = command(ask);
-        let message = Message::Ask {
-            ask,
-            command,
-            reply,
-        };
+        let message = message(self.ids.next(), reply);
         if self.messages.send(message).await.is_err() {
             return refused();
         }
@@ -84,6 +89,20 @@ impl Desk {
             Ok(reply) => reply,
             Err(_) => refused(),
         }
+    }
+
+    /// Does something to a conversation. Answers when the record of it is durable.
+    pub async fn act_on_thread(&self, thread: Name, act: ThreadAct) -> Reply {
+        self.send(|ask, reply| {
+            let asked = ThreadActAsked {
+                ask,
+                thread,
+                act,
+                reply,
+            };
+            Message::ThreadAct(Box::new(asked))
+        })
+        .await
     }
 
     /// The sessions on record, newest first.

@@ -6,11 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::threads::{TakeTurn, ThreadAct};
 use super::watched::Watch;
 use crate::base::id::GateId;
 use crate::engine::command::{AskId, Command, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::engine::extension::{CallId, Returned};
+use crate::memento::{Name, Outcome};
 use crate::trace::verify::Report;
 
 /// A message to the actor.
@@ -32,8 +34,30 @@ pub(super) enum Message {
     Explain(Question, oneshot::Sender<Result<Account, String>>),
     /// Somebody begins to watch evaluations, or stops.
     Watch(Watch),
+    /// A turn of a conversation.
+    Turn(Box<TurnAsked>),
+    /// An operator does something to a conversation.
+    ThreadAct(Box<ThreadActAsked>),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
+}
+
+/// A turn, and where what comes of it goes: first to whoever looks, then that it is durable.
+#[derive(Debug)]
+pub(super) struct TurnAsked {
+    pub(super) ask: AskId,
+    pub(super) take: TakeTurn,
+    pub(super) outcome: oneshot::Sender<Outcome>,
+    pub(super) reply: oneshot::Sender<Reply>,
+}
+
+/// What an operator does to a conversation, and where the answer goes.
+#[derive(Debug)]
+pub(super) struct ThreadActAsked {
+    pub(super) ask: AskId,
+    pub(super) thread: Name,
+    pub(super) act: ThreadAct,
+    pub(super) reply: oneshot::Sender<Reply>,
 }
 
 /// One number per ask, whoever asks.

@@ -20,6 +20,7 @@ use crate::engine::explain::Account;
 use crate::engine::held::Held;
 use crate::engine::session::{Entry, Session};
 pub use crate::engine::usage::LimitUse;
+use crate::memento::Thread;
 use crate::trace::verify::{Report, Verdict};
 
 /// The picture.
@@ -37,6 +38,8 @@ pub struct Snapshot {
     pub loaded: Arc<[Atlas]>,
     /// What those who watch see of evaluations.
     pub watched: Watched,
+    /// Conversations, the one with the newest turn first.
+    pub threads: Arc<[Arc<Thread>]>,
     /// Sessions that have not ended, in the order they started.
     pub sessions: Vec<SessionSummary>,
     /// Held requests, in the order they were asked.
@@ -64,6 +67,7 @@ impl Snapshot {
             atlases: Vec::new(),
             loaded: Arc::default(),
             watched: Watched::default(),
+            threads: Arc::default(),
             sessions: Vec::new(),
             held: Vec::new(),
             decided: Vec::new(),
@@ -89,6 +93,7 @@ impl Snapshot {
             atlases: engine.atlases().iter().map(AtlasSummary::of).collect(),
             loaded: engine.shared_atlases(),
             watched: Watched::default(),
+            threads: Arc::default(),
             sessions: engine
                 .sessions()
                 .into_iter()

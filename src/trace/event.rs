@@ -10,16 +10,20 @@ use crate::trace::note::Verifier;
 
 mod declare;
 mod durability;
+mod operators;
 mod parts;
 mod payload;
 mod read;
 mod registered;
+mod threads;
 mod words;
 
+pub use operators::*;
 pub use parts::*;
 pub use payload::*;
 pub use read::*;
 pub use registered::*;
+pub use threads::*;
 pub use words::*;
 
 /// Version of the envelope; part of every hash.

@@ -33,3 +33,4 @@ mod simulation;
 mod sqlite;
 mod store;
 mod support;
+mod turns;

@@ -259,6 +259,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         }],
         loaded: Arc::default(),
         watched: Watched::default(),
+        threads: Arc::default(),
         sessions: vec![
             session("s-07", "billing-bot"),
             session("s-12", "triage-bot"),

@@ -82,6 +82,7 @@ impl Engine {
             | Command::AskerLeft(_)
             | Command::Decide(..)
             | Command::Operate(..)
+            | Command::Note(..)
             | Command::RecordSound
             | Command::Answer(..)
             | Command::Resolve(..)

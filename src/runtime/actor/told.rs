@@ -42,6 +42,7 @@ pub(super) fn unavailable(command: &Command, what: &str) -> Reply {
         | Command::Resolve(..)
         | Command::Consult(..)
         | Command::AskerLeft(_)
+        | Command::Note(..)
         | Command::RecordSound
         | Command::DeadlineReached(_)
         | Command::Returned(..) => Reply::Denied(denied(what)),

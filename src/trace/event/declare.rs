@@ -1,9 +1,11 @@
 //! How event types are declared.
 
 /// Declares every event type once: its name, its payload's fields, and the enum over them all. One from
-/// which a steward may have something left out says so behind its name.
+/// which a steward may have something left out says so behind its name. Those that are declared elsewhere
+/// are named first.
 macro_rules! payloads {
-    ($(
+    (elsewhere { $( $(#[$their_doc:meta])* $theirs:ident = $their_text:literal, )* }
+    $(
         $(#[$doc:meta])*
         $name:ident = $text:literal $(, $left_out:ident)? {
             $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
@@ -29,23 +31,33 @@ macro_rules! payloads {
             }
         )*
 
+        $(
+            impl From<$theirs> for Payload {
+                fn from(payload: $theirs) -> Self {
+                    Self::$theirs(payload)
+                }
+            }
+        )*
+
         /// What happened, with the details its type calls for.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Payload {
             $( $(#[$doc])* $name($name), )*
+            $( $(#[$their_doc])* $theirs($theirs), )*
             /// Something of a type that was registered.
             Registered(super::Registered),
         }
 
         impl Payload {
             /// Names of this program's own event types.
-            pub const TYPES: &'static [&'static str] = &[$($text),*];
+            pub const TYPES: &'static [&'static str] = &[$($text,)* $($their_text),*];
 
             /// The event type's name.
             #[must_use]
             pub fn event_type(&self) -> &str {
                 match self {
                     $( Self::$name(_) => $text, )*
+                    $( Self::$theirs(_) => $their_text, )*
                     Self::Registered(registered) => registered.event_type(),
                 }
             }
@@ -55,6 +67,7 @@ macro_rules! payloads {
             pub fn field_names(event_type: &str) -> &'static [&'static str] {
                 match canonical_type(event_type) {
                     $( $text => &[$(stringify!($field),)* $(stringify!($left_out),)?], )*
+                    $( $their_text => $theirs::FIELDS, )*
                     _ => &[],
                 }
             }
@@ -64,6 +77,7 @@ macro_rules! payloads {
             pub fn fields(&self) -> Map<String, Value> {
                 let value = match self {
                     $( Self::$name(payload) => serde_json::to_value(payload), )*
+                    $( Self::$theirs(payload) => serde_json::to_value(payload), )*
                     Self::Registered(registered) => return registered.fields().clone(),
                 };
                 // INVARIANT: every payload is a struct with string keys, so it becomes an object.
@@ -78,6 +92,7 @@ macro_rules! payloads {
                 use crate::base::canon::write_canonical;
                 match self {
                     $( Self::$name(payload) => write_canonical(payload, out), )*
+                    $( Self::$theirs(payload) => write_canonical(payload, out), )*
                     Self::Registered(registered) => write_canonical(registered.fields(), out),
                 }
             }
@@ -91,6 +106,7 @@ macro_rules! payloads {
                 let wrong = |source| PayloadError::Fields { event_type: event_type.to_owned(), source };
                 match canonical_type(event_type) {
                     $( $text => serde_json::from_value(value).map(Self::$name).map_err(wrong), )*
+                    $( $their_text => serde_json::from_value(value).map(Self::$theirs).map_err(wrong), )*
                     _ => Err(PayloadError::UnknownType { event_type: event_type.to_owned() }),
                 }
             }
@@ -98,4 +114,24 @@ macro_rules! payloads {
     };
 }
 
-pub(super) use payloads;
+/// Declares a payload that the enum over them all only names.
+macro_rules! payload {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $( $(#[$field_doc:meta])* $field:ident : $type:ty, )* }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $( $(#[$field_doc])* pub $field: $type, )*
+        }
+
+        impl $name {
+            /// Its fields.
+            pub(super) const FIELDS: &'static [&'static str] = &[$(stringify!($field),)*];
+        }
+    };
+}
+
+pub(super) use {payload, payloads};

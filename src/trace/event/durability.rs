@@ -23,6 +23,9 @@ impl Payload {
             | Self::RequestClaimed(_)
             | Self::OperatorAcknowledged(_)
             | Self::OperatorChanged(_)
+            | Self::BreakpointDecided(_)
+            | Self::MementoEdited(_)
+            | Self::DriftFlagged(_)
             | Self::StoreRecovered(_) => true,
             Self::ActionAttempted(attempted) => attempted.risk_tier >= Tier::High,
             Self::PolicyChecked(checked) => checked.decision != PolicyVerdict::Allow,
@@ -70,6 +73,9 @@ impl Payload {
             | Self::RequestClaimed(_)
             | Self::OperatorAcknowledged(_)
             | Self::OperatorChanged(_)
+            | Self::BreakpointDecided(_)
+            | Self::MementoEdited(_)
+            | Self::DriftFlagged(_)
             | Self::PolicyOverride(_)
             | Self::RiskVerified(_)
             | Self::AtlasLoaded(_)

@@ -4,8 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::declare::payloads;
+use super::operators::{KeyRotated, OperatorChanged};
 use super::parts::{Environment, ErrorDetail, Redaction, SealedHead, WrapperCapabilities};
 use super::read::{PayloadError, canonical_type};
+use super::threads::{BreakpointDecided, DriftFlagged, MementoEdited};
 use super::words::{
     Acknowledged, ActionTaken, ClaimWord, FinalStatus, InjectTrigger, InputSource, OutputType,
     PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
@@ -13,6 +15,18 @@ use super::words::{
 use crate::base::id::EventId;
 
 payloads! {
+    elsewhere {
+        /// A turn of a conversation was classified.
+        BreakpointDecided = "breakpoint_decided",
+        /// An operator wrote the summary of a conversation anew.
+        MementoEdited = "memento_edited",
+        /// An operator says that a conversation drifts.
+        DriftFlagged = "drift_flagged",
+        /// Another key signs the log's heads from now on; the old one signs this entry still.
+        KeyRotated = "key_rotated",
+        /// Somebody else sits at the console.
+        OperatorChanged = "operator_changed",
+    }
     /// A session began.
     SessionStarted = "session_started", redacted {
         /// What kind of agent.
@@ -460,13 +474,6 @@ payloads! {
         /// Every session with events since the last entry of this kind, by its name.
         sessions: Vec<SealedHead>,
     }
-    /// Another key signs the log's heads from now on; the old one signs this entry still.
-    KeyRotated = "key_rotated" {
-        /// The public key.
-        key: String,
-        /// Who wanted it.
-        by: String,
-    }
     /// An operator says that they know of something. What it was is as it was shown to them.
     OperatorAcknowledged = "operator_acknowledged" {
         /// Who.
@@ -484,13 +491,6 @@ payloads! {
         /// Digest of all that is wrong with the record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault_hash: Option<String>,
-    }
-    /// Somebody else sits at the console. The name is what they say, and nothing proves it.
-    OperatorChanged = "operator_changed" {
-        /// Who sits there now.
-        operator: String,
-        /// Who sat there before.
-        before: String,
     }
     /// Something was mended when the store was opened.
     StoreRecovered = "store_recovered" {

@@ -1,0 +1,232 @@
+//! Conversations, as the runtime keeps them.
+//!
+//! A turn is classified here and recorded by the engine in its session's chain; the thread behind it is kept
+//! in the same batch. So what is shown of a thread is what its records say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::base::canon::canonical;
+use crate::base::clock::Timestamp;
+use crate::base::id::{EventId, IdSource, RandomIds, SessionId};
+use crate::base::limits::MAX_THREADS;
+use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, Turn, TurnOptions};
+use crate::store::StateRow;
+use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread, DriftFlagged};
+use crate::trace::event::{MementoEdited, Payload};
+
+/// The kind of state under which threads are kept.
+pub(super) const THREAD: &str = "thread";
+
+/// The name that the contract of the breakpoint engine has for what decides.
+const ACTOR: &str = "solserver";
+
+/// A turn, and whose it is.
+#[derive(Clone, Debug)]
+pub struct TakeTurn {
+    /// The session of the agent that it is a turn with.
+    pub session: SessionId,
+    /// The conversation; without a name it is the session's own.
+    pub thread: Option<Name>,
+    /// The turn.
+    pub turn: Turn,
+}
+
+impl TakeTurn {
+    /// The conversation it is in.
+    #[must_use]
+    pub fn thread(&self) -> Option<Name> {
+        let own = || self.session.as_str().parse().ok();
+        self.thread.clone().or_else(own)
+    }
+}
+
+/// What an operator does to a conversation.
+#[derive(Clone, Debug)]
+pub enum ThreadAct {
+    /// Writes its summary anew.
+    Edit {
+        /// What it is to be.
+        shape: Shape,
+        /// What told the memento that they read from others.
+        if_match: String,
+    },
+    /// Says that it drifts.
+    FlagDrift,
+}
+
+/// Threads by their names, and how they go on.
+#[derive(Debug)]
+pub(super) struct Threads {
+    all: BTreeMap<Name, Arc<Thread>>,
+    ids: RandomIds,
+    options: TurnOptions,
+}
+
+/// A turn that was classified and is not recorded yet.
+#[derive(Debug)]
+pub(super) struct Taken {
+    thread: Thread,
+    pub(super) outcome: Outcome,
+    pub(super) payload: Payload,
+}
+
+impl Threads {
+    /// Threads as they were kept. What cannot be read is left out: the record has what was decided.
+    pub(super) fn restored(rows: impl IntoIterator<Item = StateRow>) -> Self {
+        let read = rows.into_iter().filter_map(|row| {
+            let thread = serde_json::from_str::<Thread>(&row.body?);
+            let thread = thread.inspect_err(|error| {
+                tracing::warn!(thread = %row.key, %error, "a kept thread cannot be read");
+            });
+            let thread = thread.ok()?;
+            Some((thread.id.clone(), Arc::new(thread)))
+        });
+        Self {
+            all: read.collect(),
+            ids: RandomIds,
+            options: TurnOptions::default(),
+        }
+    }
+
+    /// All of them, the one with the newest turn first.
+    pub(super) fn all(&self) -> Arc<[Arc<Thread>]> {
+        let mut all: Vec<_> = self.all.values().cloned().collect();
+        let newest = |thread: &Thread| thread.turns.first().map(|turned| turned.at);
+        all.sort_by_key(|thread| std::cmp::Reverse(newest(thread)));
+        all.into()
+    }
+
+    /// Classifies a turn. Nothing is kept yet.
+    pub(super) fn take(&mut self, take: &TakeTurn, now: Timestamp) -> Result<Taken, Refused> {
+        let id = take.thread().ok_or(Refused::NoThread)?;
+        let thread = match self.all.get(&id) {
+            Some(thread) => Arc::clone(thread),
+            None => Arc::new(Thread::new(id, take.session.clone())),
+        };
+        let named = Named {
+            session: take.session.clone(),
+            memento: self.name()?,
+        };
+        let taken = thread.take(&take.turn, self.options, named, now);
+        let (thread, outcome) = taken.map_err(Refused::Turn)?;
+        let payload = recorded(&thread, take, &outcome).into();
+        Ok(Taken {
+            thread,
+            outcome,
+            payload,
+        })
+    }
+
+    /// Keeps what came of a turn that is recorded: the rows to be written.
+    pub(super) fn keep(&mut self, taken: Taken, event: Option<EventId>) -> Vec<StateRow> {
+        let mut thread = taken.thread;
+        if let Some(event) = event {
+            thread.recorded(event);
+        }
+        let mut rows = vec![self.put(thread)];
+        rows.extend(self.forget());
+        rows
+    }
+
+    /// Does what an operator wants: what is to be recorded, and the row to be written.
+    pub(super) fn act(
+        &mut self,
+        id: &Name,
+        act: &ThreadAct,
+        by: &str,
+        now: Timestamp,
+    ) -> Result<(Payload, StateRow), Refused> {
+        let thread = self.all.get(id).ok_or(Refused::NoThread)?;
+        let thread = Arc::clone(thread);
+        let thread_id = id.to_string();
+        match act {
+            ThreadAct::Edit { shape, if_match } => {
+                let edited = thread.edit(shape, if_match, self.name()?, now);
+                let edited = edited.map_err(Refused::Turn)?;
+                let payload = MementoEdited {
+                    thread_id,
+                    by: by.to_owned(),
+                    before: if_match.clone(),
+                    now: edited.etag().unwrap_or_default(),
+                };
+                Ok((payload.into(), self.put(edited)))
+            }
+            ThreadAct::FlagDrift => {
+                let by = by.to_owned();
+                let flagged = thread.flag_drift(&by);
+                Ok((DriftFlagged { thread_id, by }.into(), self.put(flagged)))
+            }
+        }
+    }
+
+    fn name(&mut self) -> Result<Name, Refused> {
+        let id = self.ids.next().hyphenated().to_string();
+        id.parse().map_err(|_| Refused::NoThread)
+    }
+
+    fn put(&mut self, thread: Thread) -> StateRow {
+        let row = StateRow {
+            kind: THREAD.to_owned(),
+            key: thread.id.to_string(),
+            body: Some(canonical(&thread)),
+        };
+        self.all.insert(thread.id.clone(), Arc::new(thread));
+        row
+    }
+
+    /// Drops the oldest where there are too many.
+    fn forget(&mut self) -> Option<StateRow> {
+        if self.all.len() <= MAX_THREADS {
+            return None;
+        }
+        let oldest = self.all().last().map(|thread| thread.id.clone())?;
+        self.all.remove(&oldest);
+        Some(StateRow {
+            kind: THREAD.to_owned(),
+            key: oldest.to_string(),
+            body: None,
+        })
+    }
+}
+
+/// Why a turn was not taken, or an act not done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Refused {
+    /// There is no conversation of that name.
+    #[error("there is no such thread")]
+    NoThread,
+    /// It was refused.
+    #[error(transparent)]
+    Turn(Refusal),
+}
+
+/// What is recorded of a turn.
+fn recorded(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> BreakpointDecided {
+    let decision = outcome.decided.decision.as_str();
+    let rollup = &outcome.memento.affect.rollup;
+    let signals = take.turn.signal_kinds();
+    BreakpointDecided {
+        actor: ACTOR.to_owned(),
+        phase: "breakpoint".to_owned(),
+        status: "completed".to_owned(),
+        summary: format!("Breakpoint decision: {}", decision.to_uppercase()),
+        metadata: Breakpoint {
+            kind: "breakpoint_engine".to_owned(),
+            decision: decision.to_owned(),
+            peak_guardrail_active: outcome.freeze.holds(),
+            source: outcome.source.as_str().to_owned(),
+        },
+        thread: BreakpointThread {
+            thread_id: thread.id.to_string(),
+            message_id: take.turn.message_id.to_string(),
+            rule: outcome.decided.rule.number(),
+            signals: signals.iter().map(|it| it.as_str().to_owned()).collect(),
+            affect_phase: rollup.phase.as_str().to_owned(),
+            intensity: rollup.intensity_bucket.as_str().to_owned(),
+            update: outcome.summary.as_str().to_owned(),
+            version: outcome.version,
+            etag: outcome.etag.clone(),
+        },
+    }
+}

@@ -1,0 +1,85 @@
+//! What is recorded of conversations.
+
+use serde::{Deserialize, Serialize};
+
+use super::declare::payload;
+
+payload! {
+    /// A turn of a conversation was classified.
+    BreakpointDecided {
+        /// What decides: the name that the contract has for it.
+        actor: String,
+        /// `breakpoint`.
+        phase: String,
+        /// `completed`.
+        status: String,
+        /// In words.
+        summary: String,
+        /// What was decided, as the contract has it.
+        metadata: Breakpoint,
+        /// The conversation, and the message in it.
+        thread: BreakpointThread,
+    }
+}
+
+payload! {
+    /// An operator wrote the summary of a conversation anew.
+    MementoEdited {
+        /// The conversation.
+        thread_id: String,
+        /// Who.
+        by: String,
+        /// What tells the memento from others, before and now.
+        before: String,
+        /// See `before`.
+        now: String,
+    }
+}
+
+payload! {
+    /// An operator says that a conversation drifts.
+    DriftFlagged {
+        /// The conversation.
+        thread_id: String,
+        /// Who.
+        by: String,
+    }
+}
+
+/// What was decided about a turn, as the contract of the breakpoint engine has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Breakpoint {
+    /// `breakpoint_engine`.
+    pub kind: String,
+    /// `must`, `should` or `skip`.
+    pub decision: String,
+    /// Whether the summary is frozen.
+    pub peak_guardrail_active: bool,
+    /// Where the baseline came from.
+    pub source: String,
+}
+
+/// The conversation that a turn is in, and what became of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BreakpointThread {
+    /// The conversation.
+    pub thread_id: String,
+    /// The message.
+    pub message_id: String,
+    /// The number of the rule that decided.
+    pub rule: u8,
+    /// What happened in the turn.
+    pub signals: Vec<String>,
+    /// How heated it is behind the turn.
+    pub affect_phase: String,
+    /// See `affect_phase`.
+    pub intensity: String,
+    /// What became of the summary.
+    pub update: String,
+    /// Summaries that were accepted by then.
+    pub version: u64,
+    /// What tells the memento from others.
+    pub etag: String,
+}

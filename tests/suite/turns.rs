@@ -1,0 +1,204 @@
+//! Turns of conversations, through the runtime, onto a disk and back.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use cra_core::engine::command::{DenyCode, Refused, Reply};
+use cra_core::memento::{Decision, Kept, Outcome, Rule, Shape, Summary, Turn};
+use cra_core::runtime::{TakeTurn, ThreadAct};
+use cra_core::store::Store;
+use cra_core::store::memory::MemoryStore;
+use cra_core::store::sqlite::SqliteStore;
+use cra_core::trace::verify::Trust;
+use serde_json::{Value, json};
+
+use super::support::{Bench, clock, close, open_again};
+
+fn take(session: &str, number: u32, fields: &Value) -> TakeTurn {
+    let mut turn = json!({"message_id": format!("m-{number}"), "message": "go on"});
+    let fields = fields.as_object().unwrap().clone();
+    turn.as_object_mut().unwrap().extend(fields);
+    TakeTurn {
+        session: session.parse().unwrap(),
+        thread: None,
+        turn: Turn::read(turn.to_string().as_bytes()).unwrap(),
+    }
+}
+
+async fn taken(bench: &Bench, number: u32, fields: &Value) -> Outcome {
+    let agents = bench.runtime.agents();
+    agents.turn(take("s-1", number, fields)).await.unwrap()
+}
+
+fn heated(intensity: f64) -> Value {
+    json!({
+        "affect": {"label": "tense", "intensity": intensity, "confidence": "high", "source": "model"},
+        "proposed": {"arc": format!("at {intensity}"), "next": ["go"]}
+    })
+}
+
+async fn begun(store: Arc<dyn Store>) -> Bench {
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|it| it.held.len() == 1).await.held[0].clone();
+    bench.pass(&held).await;
+    bench
+}
+
+// covers D17, D18
+#[tokio::test]
+async fn a_turn_is_recorded_and_answered_with_the_memento_behind_it() {
+    let store = Arc::new(MemoryStore::default());
+    let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
+    let outcome = taken(&bench, 1, &heated(0.9)).await;
+    assert_eq!(outcome.summary, Summary::Updated);
+    let frozen = taken(&bench, 2, &heated(0.9)).await;
+    assert_eq!(frozen.summary, Summary::Kept(Kept::AtPeak));
+    assert_eq!(frozen.memento.arc, outcome.memento.arc);
+    let session = "s-1".parse().unwrap();
+    let events = store.events(session, 0, 1000).await.unwrap();
+    let decided: Vec<_> = events
+        .iter()
+        .filter(|event| event.event_type == "breakpoint_decided")
+        .collect();
+    assert_eq!(decided.len(), 2);
+    let last = &decided[1].payload;
+    assert_eq!(last["actor"], "solserver");
+    assert_eq!(last["phase"], "breakpoint");
+    assert_eq!(last["status"], "completed");
+    assert_eq!(last["summary"], "Breakpoint decision: SHOULD");
+    assert_eq!(
+        last["metadata"],
+        json!({
+            "kind": "breakpoint_engine",
+            "decision": "should",
+            "peakGuardrailActive": true,
+            "source": "stored_latest"
+        })
+    );
+    assert_eq!(last["thread"]["update"], "kept_at_peak");
+    assert_eq!(last["thread"]["etag"], frozen.etag);
+    assert_eq!(decided[0].payload["metadata"]["source"], "empty_seed");
+    let snapshot = bench.until(|it| !it.threads.is_empty()).await;
+    let thread = &snapshot.threads[0];
+    assert_eq!(thread.id.as_str(), "s-1", "a session has its own thread");
+    assert!(thread.is_frozen());
+    assert_eq!(thread.turns[0].event.as_ref(), Some(&decided[1].event_id));
+    bench.runtime.stop().await;
+    assert!(store.verify(Trust::nothing()).await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn threads_are_on_disk_and_come_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
+    taken(&bench, 1, &heated(0.9)).await;
+    let outcome = taken(&bench, 2, &heated(0.95)).await;
+    let before = bench.until(|it| it.threads[0].turns.len() == 2).await;
+    let before = before.threads[0].clone();
+    bench.runtime.stop().await;
+    close(store, folder.path()).await;
+    let store = Arc::new(open_again(folder.path()));
+    let again = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
+    let snapshot = again.snapshot();
+    assert_eq!(snapshot.threads[0], before);
+    assert_eq!(snapshot.threads[0].etag(), Some(outcome.etag));
+    let next = taken(&again, 3, &json!({})).await;
+    assert_eq!(next.source.as_str(), "stored_latest");
+    assert!(next.freeze.holds(), "a restart thaws nothing");
+    again.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn a_thread_can_be_named_and_goes_on_in_another_session() {
+    let bench = begun(Arc::new(MemoryStore::default())).await;
+    let agents = bench.runtime.agents();
+    let named = |session: &str, number| TakeTurn {
+        thread: Some("t-31".parse().unwrap()),
+        ..take(session, number, &heated(0.2))
+    };
+    agents.turn(named("s-1", 1)).await.unwrap();
+    bench.begin("s-2").await;
+    let second = agents.turn(named("s-2", 2)).await.unwrap();
+    assert_eq!(second.source.as_str(), "stored_latest");
+    let snapshot = bench.until(|it| it.threads.len() == 1).await;
+    assert_eq!(snapshot.threads[0].session.as_str(), "s-2");
+    assert_eq!(snapshot.threads[0].turns.len(), 2);
+    bench.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn a_turn_of_no_session_or_behind_another_memento_is_refused_and_leaves_nothing() {
+    let store = Arc::new(MemoryStore::default());
+    let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
+    let agents = bench.runtime.agents();
+    let refused = agents.turn(take("s-9", 1, &json!({}))).await.unwrap_err();
+    assert_eq!(refused.code, DenyCode::Session);
+    assert!(bench.snapshot().threads.is_empty());
+    taken(&bench, 1, &json!({})).await;
+    let stale = take("s-1", 2, &json!({"if_match": "0000000000000000"}));
+    let refused = agents.turn(stale).await.unwrap_err();
+    assert_eq!(refused.code, DenyCode::BadRequest);
+    assert!(refused.reason.contains("has changed since it was read"));
+    let snapshot = bench.until(|it| it.threads.len() == 1).await;
+    assert_eq!(snapshot.threads[0].turns.len(), 1);
+    bench.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
+    let store = Arc::new(MemoryStore::default());
+    let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
+    let first = taken(&bench, 1, &heated(0.9)).await;
+    let desk = bench.runtime.desk();
+    let thread = || "s-1".parse().unwrap();
+    let edit = |if_match: &str| ThreadAct::Edit {
+        shape: Shape {
+            arc: "mine".to_owned(),
+            ..Shape::default()
+        },
+        if_match: if_match.to_owned(),
+    };
+    let stale = desk.act_on_thread(thread(), edit("old")).await;
+    let Reply::Refused(Refused::Unavailable(what)) = stale else {
+        panic!("{stale:?}");
+    };
+    assert!(what.contains("has changed since"), "{what}");
+    assert_eq!(
+        desk.act_on_thread(thread(), edit(&first.etag)).await,
+        Reply::Acted
+    );
+    let snapshot = bench.until(|it| it.threads[0].edited).await;
+    let latest = snapshot.threads[0].latest.clone().unwrap();
+    assert_eq!(latest.arc.as_str(), "mine");
+    let next = taken(&bench, 2, &heated(0.9)).await;
+    assert_eq!(next.decided.rule, Rule::SummaryChanged);
+    assert_eq!(
+        desk.act_on_thread(thread(), ThreadAct::FlagDrift).await,
+        Reply::Acted
+    );
+    let ack = taken(&bench, 3, &json!({"message": "ok"})).await;
+    assert_eq!(ack.decided.decision, Decision::Should);
+    let log = store.log().await.unwrap().log;
+    let entries = store.events(log, 0, 1000).await.unwrap();
+    let of = |name: &str| entries.iter().find(|it| it.event_type == name).unwrap();
+    assert_eq!(of("memento_edited").payload["before"], first.etag);
+    assert_eq!(of("memento_edited").payload["now"], latest.etag());
+    assert_eq!(of("drift_flagged").payload["thread_id"], "s-1");
+    let none = desk.act_on_thread("t-0".parse().unwrap(), ThreadAct::FlagDrift);
+    assert!(matches!(none.await, Reply::Refused(_)));
+    bench.runtime.stop().await;
+    assert!(store.verify(Trust::nothing()).await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn points_fade_by_the_clock_of_the_runtime() {
+    let bench = begun(Arc::new(MemoryStore::default())).await;
+    let hot = taken(&bench, 1, &heated(0.9)).await;
+    assert_eq!(hot.memento.affect.points.len(), 1);
+    bench.clock.advance(Duration::from_mins(31));
+    let calm = taken(&bench, 2, &json!({})).await;
+    assert!(calm.memento.affect.points.is_empty());
+    bench.runtime.stop().await;
+}
