@@ -324,6 +324,6 @@ fn rule_18_a_denial_takes_its_reason_along_and_is_shorter_than_a_pass() {
     live.wait(ARMING);
     live.presses(KeyCode::Tab, 2);
     live.press(KeyCode::Enter);
-    live.stage.shows("a reason is needed");
+    live.stage.shows("cannot deny: a reason is needed");
     assert_eq!(live.held_on_disk(), ["c-3"]);
 }
