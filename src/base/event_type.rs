@@ -36,13 +36,13 @@ pub const BUILT_IN: [&str; 40] = [
     "trace_imported",
     "log_started",
     "log_sealed",
-    "key_rotated",
     "operator_acknowledged",
-    "operator_changed",
+    "store_recovered",
     "breakpoint_decided",
     "memento_edited",
     "drift_flagged",
-    "store_recovered",
+    "key_rotated",
+    "operator_changed",
 ];
 
 /// The event types that say how risky an action is.

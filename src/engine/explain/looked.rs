@@ -17,6 +17,17 @@ use crate::engine::session::Session;
 use crate::engine::suspend::Answers;
 use crate::engine::usage::LimitUse;
 
+/// Of input only its hash is kept, also for those who watch.
+fn without_input(mut account: Account, text: &str) -> Account {
+    let size = format!("{} characters", text.chars().count());
+    let evidence = account.checkpoints.iter_mut();
+    let leaves = evidence.flat_map(|it| it.conditions.iter_mut());
+    for leaf in leaves.filter(|leaf| leaf.path == "input") {
+        leaf.actual = Some(size.clone().into());
+    }
+    account
+}
+
 impl Engine {
     /// What everything makes of `command` before it is carried out: of which session and agent it is,
     /// and what is found. Nothing where no checkpoint is looked at, or there is no such session.
@@ -49,17 +60,10 @@ impl Engine {
                     ..Account::of_action(self.evidence(session, &call, now))
                 }
             }
-            Command::Input(_, input) => {
-                let mut account = self.account_of_input(session, &input.text, now);
-                // Of input only its hash is kept, also for those who watch.
-                let size = format!("{} characters", input.text.chars().count());
-                let evidence = account.checkpoints.iter_mut();
-                let leaves = evidence.flat_map(|it| it.conditions.iter_mut());
-                for leaf in leaves.filter(|leaf| leaf.path == "input") {
-                    leaf.actual = Some(size.clone().into());
-                }
-                account
-            }
+            Command::Input(_, input) => without_input(
+                self.account_of_input(session, &input.text, now),
+                &input.text,
+            ),
             Command::CompleteAction(_, completed) => {
                 let running = session.running.get(&completed.execution)?;
                 let subject = format!("after {}", running.action);

@@ -218,6 +218,9 @@ fn sync_table() -> Vec<(&'static str, Value, bool)> {
         ("request_claimed", json!({"gate_id": "c-1", "claim": "taken", "by": "op"}), true),
         ("operator_acknowledged", json!({"operator": "op", "about": "broken_chain", "what": "w"}), true),
         ("operator_changed", json!({"operator": "op-2", "before": "op-1"}), true),
+        ("breakpoint_decided", json!({"actor": "a", "phase": "breakpoint", "status": "completed", "summary": "s", "metadata": {"kind": "k", "decision": "must", "peakGuardrailActive": true, "source": "request"}, "thread": {"thread_id": "t", "message_id": "m", "rule": 2, "signals": [], "affect_phase": "peak", "intensity": "high", "update": "updated", "version": 1, "etag": "e"}}), true),
+        ("memento_edited", json!({"thread_id": "t", "by": "op", "before": "a", "now": "b"}), true),
+        ("drift_flagged", json!({"thread_id": "t", "by": "op"}), true),
     ]);
     rows
 }
