@@ -57,6 +57,7 @@ mod lifecycle;
 mod moment;
 mod policy;
 mod recorded;
+pub mod reload;
 mod report;
 pub mod resolve;
 mod respond;

@@ -27,6 +27,7 @@ mod moments;
 mod overrides;
 mod policies;
 mod record;
+mod reloads;
 mod reports;
 mod requests;
 mod resolutions;

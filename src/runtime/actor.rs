@@ -12,7 +12,7 @@ use super::hooks::Hooks;
 use super::ledger::Ledger;
 use super::message::Message;
 use super::outside::Outside;
-use super::snapshot::{ChainState, ChainVerdict, Drafts, Seat, Snapshot, StoreState};
+use super::snapshot::{ChainState, ChainVerdict, Drafts, InForce, Seat, Snapshot, StoreState};
 use super::watched::{Watch, Watching};
 use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Clock, Timestamp};
@@ -28,6 +28,7 @@ use crate::trace::event::Durability;
 use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
+mod loading;
 mod sealing;
 
 use sealing::Entered;
@@ -58,6 +59,7 @@ pub(super) struct Actor {
     /// What operators have typed and not yet decided with.
     drafts: Arc<Drafts>,
     watching: Watching,
+    in_force: InForce,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
@@ -107,7 +109,13 @@ impl Actor {
             outside: parts.outside,
             drafts: Arc::new(parts.drafts),
             watching: Watching::default(),
+            in_force: InForce::default(),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
+        };
+        actor.in_force = InForce {
+            hash: Some(actor.engine.atlas_hash()),
+            since: Some(actor.clock.now()),
+            before: None,
         };
         let first = actor.picture();
         actor.snapshots.send_replace(first);
@@ -156,6 +164,9 @@ impl Actor {
                         let _ = reply.send(self.engine.account(&question, self.clock.now()));
                     }
                     Some(Message::Watch(watch)) => self.watch(watch),
+                    Some(Message::Load(load, reply)) => {
+                        let _ = reply.send(self.load(load).await);
+                    }
                     Some(Message::Stop(done)) => {
                         self.drain().await;
                         let _ = done.send(());
@@ -394,7 +405,12 @@ impl Actor {
             let drafts = Arc::clone(&self.drafts);
             let picture = Snapshot::of(&self.engine, &self.seat, revision, chain, drafts);
             let watched = self.watching.picture(&self.engine, self.clock.now());
-            return Arc::new(Snapshot { watched, ..picture });
+            let in_force = self.in_force.clone();
+            return Arc::new(Snapshot {
+                watched,
+                in_force,
+                ..picture
+            });
         };
         // The engine is ahead of what is on disk and stays so. What is shown is what was durable.
         chain.sessions = last.chain.sessions;

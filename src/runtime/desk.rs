@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
+use super::load::{Load, LoadRefused};
 use super::message::{AskIds, Message};
 use super::snapshot::Access;
 use super::watched::Watch;
@@ -140,6 +141,20 @@ impl Desk {
         let sent = self.messages.send(Message::Explain(question, reply)).await;
         sent.map_err(|_| stopping())?;
         answer.await.map_err(|_| stopping())?
+    }
+
+    /// Has other Atlases take the place of those in force. Answers when that is on record.
+    ///
+    /// # Errors
+    /// When they are not taken; those in force stay in force then.
+    pub async fn load(&self, load: Load) -> Result<(), LoadRefused> {
+        if self.snapshots.borrow().access == Access::ReadOnly {
+            return Err(LoadRefused::ReadOnly);
+        }
+        let (reply, answer) = oneshot::channel();
+        let sent = self.messages.send(Message::Load(load, reply)).await;
+        sent.map_err(|_| LoadRefused::Stopping)?;
+        answer.await.map_err(|_| LoadRefused::Stopping)?
     }
 
     /// Begins or stops to watch evaluations. The pictures show them from then on.

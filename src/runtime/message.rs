@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::load::{Load, LoadRefused};
 use super::watched::Watch;
 use crate::base::id::GateId;
 use crate::engine::command::{AskId, Command, Reply};
@@ -32,6 +33,8 @@ pub(super) enum Message {
     Explain(Question, oneshot::Sender<Result<Account, String>>),
     /// Somebody begins to watch evaluations, or stops.
     Watch(Watch),
+    /// Other Atlases are wanted, instead of those of that hash.
+    Load(Load, oneshot::Sender<Result<(), LoadRefused>>),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
 }

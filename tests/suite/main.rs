@@ -26,6 +26,7 @@ mod logs;
 mod powercuts;
 mod reading;
 mod readme;
+mod reloading;
 mod runtime;
 mod scenarios;
 mod simulation;

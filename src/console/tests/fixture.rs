@@ -255,6 +255,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             checkpoints: 4,
         }],
         loaded: Arc::default(),
+        in_force: crate::runtime::snapshot::InForce::default(),
         watched: Watched::default(),
         sessions: vec![
             session("s-07", "billing-bot"),

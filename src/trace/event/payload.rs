@@ -426,6 +426,12 @@ payloads! {
         atlas_hash: String,
         /// How many checkpoints it has.
         checkpoints: u64,
+        /// Digest of the text of the one that it took the place of, while agents were at work.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<String>,
+        /// Who wanted that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        loaded_by: Option<String>,
     }
     /// The content of old events of a session was dropped; their envelopes and hashes stay.
     RetentionApplied = "retention_applied" {
