@@ -17,7 +17,6 @@ use super::watched::{Watch, Watching};
 use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::id::GateId;
-use crate::base::limits::HEAD_FILE_TIME;
 use crate::engine::Engine;
 use crate::engine::command::{
     AskId, Command, Denied, DenyCode, Effect, Refused, Reply, StateChange, StateKind,
@@ -28,6 +27,7 @@ use crate::trace::event::Durability;
 use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
+mod ending;
 mod loading;
 mod sealing;
 
@@ -421,35 +421,6 @@ impl Actor {
             store: StoreState::Poisoned { what: what.clone() },
             ..(*last).clone()
         })
-    }
-
-    /// Finishes what is under way, and signs what there is.
-    async fn drain(&mut self) {
-        self.finish_writes().await;
-        if self.poison.is_none() && self.ledger.due().is_some() {
-            self.seal_all().await;
-            self.finish_writes().await;
-        }
-        while self.sealing.is_reading() {
-            let read_back = self.sealing.next().await;
-            self.read_back(read_back).await;
-            self.finish_writes().await;
-        }
-        while self.copies.is_copying() {
-            // A place that does not answer must not keep the console from ending.
-            let kept = tokio::time::timeout(HEAD_FILE_TIME, self.copies.copied()).await;
-            let Ok(kept) = kept else {
-                self.head_kept(Err("it takes too long".to_owned()));
-                return;
-            };
-            self.head_kept(kept);
-        }
-    }
-
-    async fn finish_writes(&mut self) {
-        while let Some(written) = self.writes.next().await {
-            self.written(written);
-        }
     }
 }
 

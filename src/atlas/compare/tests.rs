@@ -37,86 +37,89 @@ fn the_same_says_nothing() {
     );
 }
 
+/// What is changed, into what, and the words for it.
+const DOORS: &[(&str, &str, &str)] = &[
+    (
+        "mode: blocking",
+        "mode: advisory",
+        "gate `gate` no longer stops the agent",
+    ),
+    (
+        "patterns: [\"x.*\"]",
+        "patterns: [\"x.a\"]",
+        "gate `gate` fires at other times",
+    ),
+    (
+        "question: Sure?",
+        "question: Really?",
+        "gate `gate` asks something else",
+    ),
+    (
+        "mode: blocking",
+        "mode: blocking\n    respondent: either",
+        "gate `gate` can be answered by the agent itself",
+    ),
+    (
+        "mode: blocking",
+        "mode: blocking\n    allow_actions: [\"y\"]",
+        "passing `gate` gives or takes other rights",
+    ),
+    (
+        "checkpoint_id: gate",
+        "checkpoint_id: other",
+        "gate `gate` is gone",
+    ),
+    (
+        "type: deny, actions: [\"x.drop\"]",
+        "type: deny, actions: [\"x.rm\"]",
+        "policy `p` rules something else",
+    ),
+    ("policy_id: p,", "policy_id: q,", "policy `p` is gone"),
+    (
+        "reason: no }",
+        "reason: no, override: true }",
+        "policy `p` can be overruled",
+    ),
+    (
+        "default_decision: deny",
+        "default_decision: allow",
+        "a known action that no policy mentions is allowed, not denied",
+    ),
+    (
+        "default_decision: deny",
+        "default_decision: deny\nunknown_actions: allow",
+        "an action that no Atlas knows is allowed",
+    ),
+    (
+        "risk_tier: high",
+        "risk_tier: low",
+        "action `x.get` is low risk, not high",
+    ),
+    (
+        ", risk_tier: high",
+        "",
+        "action `x.get` no longer declares high risk",
+    ),
+    (
+        "actions:\n  - {",
+        "actions:\n  - { action_id: y, name: Y }\n  - {",
+        "action `y` is known now",
+    ),
+    (
+        "name: C, actions: [\"x.*\"]",
+        "name: C, actions: [\"*\"]",
+        "capability `c` has other actions",
+    ),
+    (
+        "atlas_id: a",
+        "atlas_id: b",
+        "it is another Atlas: `b` instead of `a`",
+    ),
+];
+
 #[test]
 fn what_may_open_a_door_is_said() {
-    for (from, to, words) in [
-        (
-            "mode: blocking",
-            "mode: advisory",
-            "gate `gate` no longer stops the agent",
-        ),
-        (
-            "patterns: [\"x.*\"]",
-            "patterns: [\"x.a\"]",
-            "gate `gate` fires at other times",
-        ),
-        (
-            "question: Sure?",
-            "question: Really?",
-            "gate `gate` asks something else",
-        ),
-        (
-            "mode: blocking",
-            "mode: blocking\n    respondent: either",
-            "gate `gate` can be answered by the agent itself",
-        ),
-        (
-            "mode: blocking",
-            "mode: blocking\n    allow_actions: [\"y\"]",
-            "passing `gate` gives or takes other rights",
-        ),
-        (
-            "checkpoint_id: gate",
-            "checkpoint_id: other",
-            "gate `gate` is gone",
-        ),
-        (
-            "type: deny, actions: [\"x.drop\"]",
-            "type: deny, actions: [\"x.rm\"]",
-            "policy `p` rules something else",
-        ),
-        ("policy_id: p,", "policy_id: q,", "policy `p` is gone"),
-        (
-            "reason: no }",
-            "reason: no, override: true }",
-            "policy `p` can be overruled",
-        ),
-        (
-            "default_decision: deny",
-            "default_decision: allow",
-            "a known action that no policy mentions is allowed, not denied",
-        ),
-        (
-            "default_decision: deny",
-            "default_decision: deny\nunknown_actions: allow",
-            "an action that no Atlas knows is allowed",
-        ),
-        (
-            "risk_tier: high",
-            "risk_tier: low",
-            "action `x.get` is low risk, not high",
-        ),
-        (
-            ", risk_tier: high",
-            "",
-            "action `x.get` no longer declares high risk",
-        ),
-        (
-            "actions:\n  - {",
-            "actions:\n  - { action_id: y, name: Y }\n  - {",
-            "action `y` is known now",
-        ),
-        (
-            "name: C, actions: [\"x.*\"]",
-            "name: C, actions: [\"*\"]",
-            "capability `c` has other actions",
-        ),
-        (
-            "atlas_id: a",
-            "atlas_id: b",
-            "it is another Atlas: `b` instead of `a`",
-        ),
-    ] {
+    for (from, to, words) in DOORS {
         let found = changed(from, to);
         assert!(found.weaker.iter().any(|it| it == words), "{to}: {found:?}");
     }
