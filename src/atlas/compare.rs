@@ -280,7 +280,7 @@ fn weaker_policy(id: &str, pair: Pair<'_, Policy>, weaker: &mut Vec<String>) {
         (Some(old), Some(new)) if !rules_alike(old, new) => {
             format!("policy `{id}` rules something else")
         }
-        (Some(_), Some(_) | None) | (None, Some(_) | None) => return,
+        (Some(_) | None, Some(_) | None) => return,
     };
     weaker.push(words);
 }
@@ -303,7 +303,7 @@ fn weaker_capability(id: &str, pair: Pair<'_, Capability>, weaker: &mut Vec<Stri
         (None, Some(new)) if !new.starts_locked => {
             format!("capability `{id}` makes {} known", listed(&new.actions))
         }
-        (Some(_), Some(_) | None) | (None, Some(_) | None) => return,
+        (Some(_) | None, Some(_) | None) => return,
     };
     weaker.push(words);
 }

@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use super::dialog::atlas::AtlasDialog;
 use super::dialog::explain::ExplainDialog;
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
@@ -31,6 +32,8 @@ pub(crate) enum Layer {
     Explain(Box<ExplainDialog>),
     /// A request that is only imagined.
     WhatIf(Box<WhatIfDialog>),
+    /// About the Atlases.
+    Atlas(Box<AtlasDialog>),
 }
 
 /// What a layer made of a key.
@@ -91,6 +94,7 @@ impl Layer {
             Self::Palette(_) => Scope::Palette,
             Self::Explain(_) => Scope::Explain,
             Self::WhatIf(_) => Scope::WhatIf,
+            Self::Atlas(dialog) => dialog.scope(),
         }
     }
 
@@ -102,7 +106,8 @@ impl Layer {
             | Self::Quit(_)
             | Self::Palette(_)
             | Self::Explain(_)
-            | Self::WhatIf(_) => None,
+            | Self::WhatIf(_)
+            | Self::Atlas(_) => None,
         }
     }
 
@@ -123,6 +128,7 @@ impl Layer {
             Self::Palette(dialog) => dialog.on_key(key),
             Self::Explain(dialog) => dialog.on_key(key),
             Self::WhatIf(dialog) => dialog.on_key(key),
+            Self::Atlas(dialog) => dialog.on_key(key, now),
         }
     }
 
@@ -134,7 +140,8 @@ impl Layer {
             | Self::Quit(_)
             | Self::Palette(_)
             | Self::Explain(_)
-            | Self::WhatIf(_) => true,
+            | Self::WhatIf(_)
+            | Self::Atlas(_) => true,
         }
     }
 
@@ -145,6 +152,7 @@ impl Layer {
             Self::Help(dialog) => dialog.on_paste(text),
             Self::Palette(dialog) => dialog.on_paste(text),
             Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
+            Self::Atlas(dialog) => dialog.on_paste(text, now),
             Self::Quit(_) | Self::Explain(_) => {}
         }
         Vec::new()
@@ -159,6 +167,7 @@ impl Layer {
             Self::Palette(dialog) => dialog.draw(frame, area, look),
             Self::Explain(dialog) => dialog.draw(frame, area, look),
             Self::WhatIf(dialog) => dialog.draw(frame, area, look),
+            Self::Atlas(dialog) => dialog.draw(frame, area, look, now),
         }
     }
 }

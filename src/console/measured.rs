@@ -113,6 +113,9 @@ impl Measured {
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
+            | Request::Load(_)
+            | Request::Study(..)
+            | Request::EditFile(..)
             | Request::Notify(_)
             | Request::Redraw
             | Request::Suspend

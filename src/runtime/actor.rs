@@ -407,8 +407,8 @@ impl Actor {
             let watched = self.watching.picture(&self.engine, self.clock.now());
             let in_force = self.in_force.clone();
             return Arc::new(Snapshot {
-                watched,
                 in_force,
+                watched,
                 ..picture
             });
         };

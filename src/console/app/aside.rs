@@ -54,7 +54,8 @@ impl App {
             | Layer::Quit(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
-            | Layer::WhatIf(_) => None,
+            | Layer::WhatIf(_)
+            | Layer::Atlas(_) => None,
         });
         open.chain(self.aside.dialog.as_deref_mut())
     }
@@ -122,7 +123,8 @@ impl App {
             | Layer::Quit(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
-            | Layer::WhatIf(_) => false,
+            | Layer::WhatIf(_)
+            | Layer::Atlas(_) => false,
         };
         let Some(at) = self.layers.iter().position(is_its) else {
             return Vec::new();

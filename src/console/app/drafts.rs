@@ -19,7 +19,8 @@ impl App {
                 | Layer::Quit(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
-                | Layer::WhatIf(_),
+                | Layer::WhatIf(_)
+                | Layer::Atlas(_),
             )
             | None => None,
         }

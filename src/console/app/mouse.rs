@@ -78,7 +78,12 @@ impl App {
             match self.layers.last_mut() {
                 // Not as a key: that would move what the focus is on.
                 Some(Layer::Gate(dialog)) => dialog.wheel(motion),
-                Some(layer @ (Layer::Help(_) | Layer::Palette(_) | Layer::Explain(_))) => {
+                Some(
+                    layer @ (Layer::Help(_)
+                    | Layer::Palette(_)
+                    | Layer::Explain(_)
+                    | Layer::Atlas(_)),
+                ) => {
                     layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
                 }
                 Some(Layer::Quit(_) | Layer::WhatIf(_)) => {}

@@ -323,6 +323,7 @@ impl Trace {
             | Action::NextMatch
             | Action::PreviousMatch
             | Action::Queue(_)
+            | Action::Steward(_)
             | Action::Palette
             | Action::Mouse
             | Action::Press => {}
