@@ -9,6 +9,7 @@ mod drafts;
 pub(super) mod fixture;
 mod gate;
 mod gate_ends;
+mod hostile;
 mod inputs;
 mod ladder;
 mod linear;
