@@ -61,6 +61,8 @@ pub(crate) struct App {
     known: Known,
     /// What the operator's own check found wrong.
     found: Option<String>,
+    /// What waits for the runtime.
+    pub(super) queued: usize,
     cancelled: Option<Timestamp>,
     mouse: Mouse,
     size: Rect,
@@ -104,6 +106,7 @@ impl App {
             notice: None,
             known: Known::default(),
             found: None,
+            queued: 0,
             cancelled: None,
             mouse: Mouse::default(),
             size,
@@ -362,6 +365,11 @@ impl App {
             Tab::Queue | Tab::Atlas => {}
         }
         requests
+    }
+
+    /// So much waits for the runtime.
+    pub(crate) fn on_queued(&mut self, queued: usize) {
+        self.queued = queued;
     }
 
     /// The terminal told what colours are painted on.

@@ -94,6 +94,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
             // above can starve it, because keys and results come one at a time from people and
             // from what was asked for.
             () = std::future::ready(()), if picture == Picture::Outdated => {
+                app.on_queued(errands.desk.queued());
                 let area = screen.paint(&app, now)?;
                 picture = match app.on_drawn(area, options.clock.now()) {
                     Repaint::Yes => Picture::Outdated,

@@ -158,6 +158,12 @@ impl MeasuredQueue {
         self.app.on_event(&Event::Key(key), self.now);
     }
 
+    /// Lets time pass.
+    pub fn wait(&mut self, span: std::time::Duration) {
+        self.now = self.now.plus(span);
+        self.paint();
+    }
+
     /// Takes in a newer picture.
     pub fn replace(&mut self, snapshot: Arc<Snapshot>) {
         self.app.on_snapshot(snapshot);

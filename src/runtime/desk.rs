@@ -157,6 +157,13 @@ impl Desk {
         answer.await.map_err(|_| LoadRefused::Stopping)?
     }
 
+    /// What waits to be taken up by the runtime. Nothing does, unless the disk is slower than agents ask.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        let (most, free) = (self.messages.max_capacity(), self.messages.capacity());
+        most.saturating_sub(free)
+    }
+
     /// Begins or stops to watch evaluations. The pictures show them from then on.
     pub async fn watch(&self, watch: Watch) {
         // Without an actor there is nothing to watch.

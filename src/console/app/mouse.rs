@@ -63,6 +63,10 @@ impl App {
                 return self.ask_last();
             }
         }
+        if self.tab == Tab::Trace {
+            let content = chrome::content(self, self.size);
+            return self.trace.click(content, at);
+        }
         Vec::new()
     }
 

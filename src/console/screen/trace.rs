@@ -23,6 +23,7 @@ use crate::trace::outline::Fold;
 use crate::trace::verify::{Checked, LogChecked, Report};
 
 mod ask;
+mod click;
 mod commands;
 mod compare;
 mod detail;
