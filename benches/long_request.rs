@@ -147,7 +147,7 @@ fn request(params: &Value) -> Held {
             span_id: "span-1".parse().expect("an identifier"),
         }],
         opened_at: now(),
-        deadline: now().plus(Duration::from_secs(600)),
+        deadline: now().plus(Duration::from_mins(10)),
         invalid_attempts: 0,
         agent_attempts: 0,
         joined: 0,

@@ -36,33 +36,33 @@ type Field = (&'static str, fn(&mut Snapshot, &str));
 const FIELDS: &[Field] = &[
     ("operator", |it, text| text.clone_into(&mut it.operator)),
     ("agent", |it, text| {
-        each(it, |held| text.clone_into(&mut held.agent))
+        each(it, |held| text.clone_into(&mut held.agent));
     }),
     ("goal", |it, text| {
-        each(it, |held| held.intent = Some(text.to_owned()))
+        each(it, |held| held.intent = Some(text.to_owned()));
     }),
     ("action", |it, text| {
-        call(it, |action, _| text.clone_into(action))
+        call(it, |action, _| text.clone_into(action));
     }),
     ("parameters", |it, text| {
         call(it, |_, params| {
-            *params = json!({ text: [text, { "a": text }] })
-        })
+            *params = json!({ text: [text, { "a": text }] });
+        });
     }),
     ("checkpoint", |it, text| {
-        origin(it, |id, _| text.clone_into(id))
+        origin(it, |id, _| text.clone_into(id));
     }),
     ("checkpoint name", |it, text| {
-        origin(it, |_, name| text.clone_into(name))
+        origin(it, |_, name| text.clone_into(name));
     }),
     ("why", |it, text| {
-        gates(it, |gate| text.clone_into(&mut gate.why))
+        gates(it, |gate| text.clone_into(&mut gate.why));
     }),
     ("question", |it, text| {
         ask(
             it,
             &json!({ "question_id": "q", "question": text, "response_type": "text" }),
-        )
+        );
     }),
     ("question id and hint", |it, text| {
         ask(
@@ -85,7 +85,7 @@ const FIELDS: &[Field] = &[
     }),
     ("guidance", |it, text| {
         gates(it, |gate| {
-            gate.guidance = serde_json::from_value(json!({ "content": text })).ok()
+            gate.guidance = serde_json::from_value(json!({ "content": text })).ok();
         });
     }),
     ("guidance in markdown", |it, text| {
@@ -96,7 +96,7 @@ const FIELDS: &[Field] = &[
         });
     }),
     ("effects", |it, text| {
-        gates(it, |gate| gate.effects.inject = vec![text.to_owned()])
+        gates(it, |gate| gate.effects.inject = vec![text.to_owned()]);
     }),
     ("approval", |it, text| {
         gates(it, |gate| {
@@ -117,7 +117,7 @@ const FIELDS: &[Field] = &[
         }
     }),
     ("sessions", |it, text| {
-        it.sessions.iter_mut().for_each(|one| session(one, text))
+        it.sessions.iter_mut().for_each(|one| session(one, text));
     }),
     ("broken chain", |it, text| {
         it.chain.verdict = ChainVerdict::Broken {
@@ -148,7 +148,7 @@ const FIELDS: &[Field] = &[
         it.drafts = Arc::new(drafts.collect());
     }),
     ("Atlases", |it, text| {
-        it.loaded = it.loaded.iter().map(|one| atlas(one, text)).collect()
+        it.loaded = it.loaded.iter().map(|one| atlas(one, text)).collect();
     }),
     ("evaluations", |it, text| {
         it.watched.evaluations = it
@@ -193,7 +193,7 @@ fn origin(snapshot: &mut Snapshot, mut change: impl FnMut(&mut String, &mut Stri
 
 fn ask(snapshot: &mut Snapshot, wanted: &serde_json::Value) {
     gates(snapshot, |gate| {
-        gate.questions = vec![question(wanted.clone())]
+        gate.questions = vec![question(wanted.clone())];
     });
 }
 
