@@ -124,7 +124,7 @@ pub(in crate::console) fn tested(trials: &[Trial]) -> Result<Studied, String> {
         }
     }
     lines.push(PageLine::new(Meaning::Text, ""));
-    let words = format!("{holds} of {} hold", counted(trials.len(), "test"));
+    let words = format!("{holds} of {} tests hold", trials.len());
     let meaning = if holds == trials.len() {
         Meaning::Passed
     } else {

@@ -126,7 +126,7 @@ fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Me
         atlases
             .sums
             .tests
-            .map(|(hold, of)| format!("{hold} of {} hold", counted(of, "test"))),
+            .map(|(hold, of)| format!("{hold} of {of} tests hold")),
         atlases.sums.past.map(|(change, of)| {
             format!(
                 "{change} of the last {} would be judged otherwise",
@@ -196,8 +196,7 @@ fn behind(snapshot: &Snapshot) -> usize {
 fn pending(atlas: &Atlas, snapshot: &Snapshot, state: Meaning) -> Option<(String, Meaning)> {
     let behind = behind(snapshot);
     if behind > 0 {
-        let held = counted(behind, "request");
-        let words = format!("{held} judged before the last load: deny, or let them expire");
+        let words = format!("{behind} judged before the last load: deny, or let expire");
         return Some((words, Meaning::Waiting));
     }
     let held = snapshot.held.len();
