@@ -426,20 +426,25 @@ fn hostile_files_tests_and_explanations_break_nothing() {
         is_harmless(&stage, "tests");
         stage.message(Message::Studied(*ticket, Err(HOSTILE.to_owned())));
         is_harmless(&stage, "failed");
-        stage.app.layers.clear();
-        press(&mut stage, KeyCode::Char('1'), "queue");
-        let asked = press(&mut stage, KeyCode::Char('x'), "why");
-        let [Request::Explain(ticket, _)] = asked.as_slice() else {
-            panic!("{asked:?}")
-        };
-        let mut told = account();
-        HOSTILE.clone_into(&mut told.subject);
-        stage.message(Message::Explained(
-            *ticket,
-            vec![Ok(Box::new(told)), Err(HOSTILE.to_owned())],
-        ));
-        is_harmless(&stage, "why");
+        explain(&mut stage);
     }
+}
+
+/// Has the chosen request explained, in hostile words.
+fn explain(stage: &mut Stage) {
+    stage.app.layers.clear();
+    press(stage, KeyCode::Char('1'), "queue");
+    let asked = press(stage, KeyCode::Char('x'), "why");
+    let [Request::Explain(ticket, _)] = asked.as_slice() else {
+        panic!("{asked:?}")
+    };
+    let mut told = account();
+    HOSTILE.clone_into(&mut told.subject);
+    stage.message(Message::Explained(
+        *ticket,
+        vec![Ok(Box::new(told)), Err(HOSTILE.to_owned())],
+    ));
+    is_harmless(stage, "why");
 }
 
 #[test]
