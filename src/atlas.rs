@@ -12,6 +12,7 @@
 //! This room reads files and text; it decides nothing about agents.
 
 pub mod builder;
+pub mod compare;
 pub mod compiled;
 pub mod condition;
 mod decode;

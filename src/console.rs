@@ -8,6 +8,7 @@
 //! Contract: a decision leaves this room only because Enter was pressed on a focused, enabled button
 //! of the dialog that shows the very request it is about.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::base::clock::Clock;
@@ -28,6 +29,7 @@ mod linear;
 pub mod measured;
 mod request;
 mod screen;
+mod study;
 mod terminal;
 #[cfg(test)]
 mod tests;
@@ -51,6 +53,41 @@ pub struct Options {
     pub mouse: bool,
     /// Where time comes from.
     pub clock: Arc<dyn Clock>,
+    /// What plays the scenarios beside Atlas files, where something does.
+    pub trials: Option<Trials>,
+}
+
+/// Plays the scenarios that lie beside Atlas files. It reads files and waits for them.
+#[derive(Clone)]
+pub struct Trials(pub Arc<Play>);
+
+/// Plays what lies beside these files.
+pub type Play = dyn Fn(&[PathBuf]) -> Vec<Trial> + Send + Sync;
+
+impl std::fmt::Debug for Trials {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trials").finish_non_exhaustive()
+    }
+}
+
+/// What a scenario said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trial {
+    /// Its file.
+    pub file: PathBuf,
+    /// How many steps it has.
+    pub steps: usize,
+    /// What did not go as expected.
+    pub failed: Vec<FailedStep>,
+}
+
+/// Something that did not go as expected.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedStep {
+    /// The line of the step.
+    pub line: Option<usize>,
+    /// What was wanted, and what came.
+    pub what: String,
 }
 
 impl std::fmt::Debug for Options {

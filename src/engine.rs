@@ -58,6 +58,7 @@ mod moment;
 mod operate;
 mod policy;
 mod recorded;
+pub mod reload;
 mod report;
 pub mod resolve;
 mod respond;

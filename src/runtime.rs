@@ -34,6 +34,7 @@ pub mod extension;
 pub mod file;
 mod hooks;
 mod ledger;
+pub mod load;
 mod message;
 mod outside;
 mod reading;
@@ -48,6 +49,7 @@ pub mod witness;
 pub use crate::store::RecordedSession;
 pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
+pub use load::{Load, LoadRefused};
 pub use reading::Reading;
 pub use threads::{TakeTurn, ThreadAct};
 pub use watched::Watch;
@@ -217,11 +219,18 @@ impl Runtime {
 }
 
 fn check_names(atlases: &[Atlas]) -> Result<(), StartError> {
-    let mut known = BTreeSet::new();
-    match atlases.iter().find(|atlas| !known.insert(&atlas.id)) {
-        Some(twice) => Err(StartError::SameAtlas(twice.id.clone())),
+    match named_twice(atlases) {
+        Some(twice) => Err(StartError::SameAtlas(twice.to_owned())),
         None => Ok(()),
     }
+}
+
+/// An identifier that two Atlases have.
+fn named_twice(atlases: &[Atlas]) -> Option<&str> {
+    let mut known = BTreeSet::new();
+    let mut atlases = atlases.iter();
+    let twice = atlases.find(|atlas| !known.insert(&atlas.id))?;
+    Some(&twice.id)
 }
 
 async fn restore(
@@ -290,16 +299,20 @@ fn first_entries(
         entries.push(LogStarted::now(key).into());
     }
     entries.extend(ledger.found(state).map(Payload::from));
-    entries.extend(atlases.iter().map(|atlas| {
-        AtlasLoaded {
-            atlas_id: atlas.id.clone(),
-            version: atlas.version.clone(),
-            atlas_hash: atlas.hash.to_string(),
-            checkpoints: atlas.checkpoints.len() as u64,
-        }
-        .into()
-    }));
+    entries.extend(atlases.iter().map(|atlas| loaded(atlas).into()));
     entries
+}
+
+/// What is recorded of an Atlas that comes into force.
+fn loaded(atlas: &Atlas) -> AtlasLoaded {
+    AtlasLoaded {
+        atlas_id: atlas.id.clone(),
+        version: atlas.version.clone(),
+        atlas_hash: atlas.hash.to_string(),
+        checkpoints: atlas.checkpoints.len() as u64,
+        replaces: None,
+        loaded_by: None,
+    }
 }
 
 fn atlas_text(atlas: &Atlas) -> AtlasText {

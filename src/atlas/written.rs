@@ -183,6 +183,11 @@ impl<'n> Placed<'n> {
         found.copied()
     }
 
+    /// The line that it begins in, from 1.
+    pub(crate) fn line(&self, faults: &Faults<'_>) -> usize {
+        faults.0.line(self.place)
+    }
+
     /// Reports a value that cannot be used.
     pub(crate) fn refuse(&self, code: Code, message: &str, faults: &mut Faults<'_>) {
         faults.0.add(self.problem(code, message));

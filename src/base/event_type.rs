@@ -33,7 +33,6 @@ pub const BUILT_IN: [&str; 40] = [
     "plugin_event",
     "atlas_loaded",
     "retention_applied",
-    "trace_imported",
     "log_started",
     "log_sealed",
     "operator_acknowledged",
@@ -41,6 +40,7 @@ pub const BUILT_IN: [&str; 40] = [
     "breakpoint_decided",
     "memento_edited",
     "drift_flagged",
+    "trace_imported",
     "key_rotated",
     "operator_changed",
 ];

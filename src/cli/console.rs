@@ -9,11 +9,12 @@ use super::args::{AtlasFiles, Demo};
 use super::atlases::{files_in, load_all};
 use super::error::Failure;
 use super::exit;
+use super::run::trials;
 use super::settings::{Manner, Settings};
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
-use crate::console::{self, Options};
+use crate::console::{self, Options, Trials};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::simulated::Script;
 use crate::runtime::{Parts, Runtime};
@@ -106,6 +107,7 @@ fn run(
             toasts: config.toasts,
             mouse: config.mouse,
             clock: Arc::new(SystemClock),
+            trials: Some(Trials(Arc::new(trials))),
         };
         let shown = match settings.manner {
             Manner::Screen => console::run(runtime.desk(), options).await,

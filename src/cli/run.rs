@@ -4,7 +4,7 @@
 //! expectation does not hold is told, and the run goes on.
 
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -14,6 +14,7 @@ use super::atlases::{files_in, load_all};
 use super::error::{Failure, verdict};
 use super::exit;
 use crate::base::text::one_line;
+use crate::console::FailedStep;
 use crate::engine::command::Reply;
 use crate::engine::resolve::Resolution;
 use expect::{Failed, code, decision, failures, resolution, taken_up};
@@ -23,6 +24,9 @@ use stage::{Noted, Stage};
 mod expect;
 pub(super) mod scenario;
 mod stage;
+mod trials;
+
+pub(super) use trials::trials;
 
 /// A step that was played.
 struct Played<'s> {
@@ -62,15 +66,12 @@ pub(super) fn test(test: &Test) -> Result<u8, Failure> {
     let mut reports = Vec::new();
     let mut code = exit::OK;
     for file in scenarios(&test.scenarios)? {
-        let scenario = Scenario::read(&file).map_err(Failure::Scenario)?;
-        let mut stage = Stage::new(load_all(&scenario.atlases)?, scenario.extensions);
-        let steps = (1..).zip(&scenario.steps);
-        let played: Vec<_> = steps.map(|(n, step)| play(&mut stage, n, step)).collect();
-        let failed: usize = played.iter().map(|it| it.failed.len()).sum();
-        if failed > 0 {
+        let (steps, told) = play_file(&file)?;
+        if !told.is_empty() {
             code = exit::EXPECTATION;
         }
-        reports.push((file, played.len(), failed, told(&played)));
+        let told: Vec<_> = told.into_iter().map(|failed| failed.what).collect();
+        reports.push((file, steps, told.len(), told));
     }
     let written = if test.json {
         let all: Vec<_> = reports
@@ -100,15 +101,28 @@ pub(super) fn test(test: &Test) -> Result<u8, Failure> {
     verdict(code, written.and_then(|()| out.flush()))
 }
 
+/// Plays the scenario of a file: how many steps it has, and what did not go as expected.
+fn play_file(file: &Path) -> Result<(usize, Vec<FailedStep>), Failure> {
+    let scenario = Scenario::read(file).map_err(Failure::Scenario)?;
+    let mut stage = Stage::new(load_all(&scenario.atlases)?, scenario.extensions);
+    let steps = (1..).zip(&scenario.steps);
+    let played: Vec<_> = steps.map(|(n, step)| play(&mut stage, n, step)).collect();
+    Ok((played.len(), told(&played)))
+}
+
 /// What did not go as expected, a line each.
-fn told(played: &[Played<'_>]) -> Vec<String> {
+fn told(played: &[Played<'_>]) -> Vec<FailedStep> {
     let failed = played.iter().flat_map(|played| {
         let (number, deed) = (played.number, describe(&played.step.deed));
-        played.failed.iter().map(move |Failed { wanted, actual }| {
-            one_line(&format!(
-                "step {number}, {deed}: wanted {wanted}, actual {actual}"
-            ))
-        })
+        played
+            .failed
+            .iter()
+            .map(move |Failed { wanted, actual }| FailedStep {
+                line: Some(played.step.line),
+                what: one_line(&format!(
+                    "step {number}, {deed}: wanted {wanted}, actual {actual}"
+                )),
+            })
     });
     failed.collect()
 }

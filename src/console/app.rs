@@ -36,6 +36,7 @@ mod mouse;
 mod operate;
 mod queue;
 pub(super) mod record;
+mod steward;
 
 /// Two presses of Ctrl-C within this time leave the console.
 const TWICE: Duration = Duration::from_secs(1);
@@ -59,6 +60,8 @@ pub(crate) struct App {
     pub(super) notice: Option<(Meaning, String)>,
     /// What the operator's own check found wrong.
     found: Option<RecordFault>,
+    /// What waits for the runtime.
+    pub(super) queued: usize,
     cancelled: Option<Timestamp>,
     mouse: Mouse,
     size: Rect,
@@ -101,10 +104,12 @@ impl App {
             aside: Aside::default(),
             notice: None,
             found: None,
+            queued: 0,
             cancelled: None,
             mouse: Mouse::default(),
             size,
         };
+        app.atlases.sync(&app.snapshot);
         app.lay_out();
         app
     }
@@ -148,11 +153,11 @@ impl App {
     /// that cannot show what it asks, decides nothing.
     pub(super) fn permits(&self, request: &Request) -> bool {
         match request {
-            Request::Decide(_) => {
+            Request::Decide(_) | Request::Load(_) => {
                 let sound = self.around().trouble.is_none();
                 self.snapshot.access == Access::Write && sound && !self.is_small()
             }
-            Request::Edit(_) => !self.is_small(),
+            Request::Edit(_) | Request::EditFile(..) => !self.is_small(),
             Request::KeepDraft(..) | Request::Operate(_) => self.snapshot.access == Access::Write,
             Request::LoadSessions
             | Request::LoadTrail { .. }
@@ -161,6 +166,7 @@ impl App {
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
+            | Request::Study(..)
             | Request::Notify(_)
             | Request::Copy(_)
             | Request::Mouse(_)
@@ -275,7 +281,8 @@ impl App {
                 | Layer::TakeOver(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
-                | Layer::WhatIf(_),
+                | Layer::WhatIf(_)
+                | Layer::Atlas(_),
             ) => true,
             None if self.tab == Tab::Atlas => {
                 return self.atlases.act(Action::Back, &self.snapshot, now);
@@ -340,6 +347,9 @@ impl App {
                 self.atlases.on_glanced(states, &self.snapshot);
                 Vec::new()
             }
+            Message::Loaded(loaded) => self.on_loaded(loaded),
+            Message::Studied(ticket, told) => self.on_studied(ticket, &told),
+            Message::FileEdited(edited) => self.on_file_edited(edited),
             Message::Verified(checked) => {
                 self.found = record::unsound(&checked);
                 self.trace.on_verified(checked);
@@ -353,11 +363,17 @@ impl App {
 
     /// Time passed, and the screen changes with it.
     pub(crate) fn on_tick(&mut self, now: Timestamp) -> Vec<Request> {
+        let mut requests = self.atlases.on_tick(&self.snapshot, now);
         match self.tab {
-            Tab::Queue => Vec::new(),
-            Tab::Trace => self.trace.on_tick(now),
-            Tab::Atlas => self.atlases.on_tick(&self.snapshot, now),
+            Tab::Trace => requests.extend(self.trace.on_tick(now)),
+            Tab::Queue | Tab::Atlas => {}
         }
+        requests
+    }
+
+    /// So much waits for the runtime.
+    pub(crate) fn on_queued(&mut self, queued: usize) {
+        self.queued = queued;
     }
 
     /// The terminal told what colours are painted on.
@@ -386,7 +402,8 @@ impl App {
                 | Layer::TakeOver(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
-                | Layer::WhatIf(_),
+                | Layer::WhatIf(_)
+                | Layer::Atlas(_),
             )
             | None => Repaint::No,
         }
@@ -413,13 +430,15 @@ impl App {
             60_000_000
         };
         let next = Timestamp::from_micros((now.micros() / step + 1) * step);
+        let glance = self.atlases.glances_at();
+        let next = glance.map_or(next, |it| it.max(now).min(next));
         let next = match self.tab {
-            Tab::Queue => next,
             Tab::Trace => self.trace.plays_at().map_or(next, |it| it.min(next)),
-            Tab::Atlas => self.atlases.glances_at().map_or(next, |it| it.min(next)),
+            Tab::Queue | Tab::Atlas => next,
         };
         match self.layers.last() {
             Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
+            Some(Layer::Atlas(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)

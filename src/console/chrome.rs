@@ -15,7 +15,7 @@ use super::theme::{Look, Mark, Meaning};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;
-use crate::runtime::snapshot::{Access, ChainVerdict};
+use crate::runtime::snapshot::{Access, ChainVerdict, StoreState};
 
 /// Whether an area is too small to decide in.
 pub(crate) fn is_small(area: Rect) -> bool {
@@ -146,6 +146,9 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         (counts, Meaning::Text),
         (verdict, verdict_meaning),
     ];
+    if app.queued > 0 {
+        parts.push((format!("queued {}", app.queued), Meaning::Waiting));
+    }
     if cells < 80 {
         // The tabs say how many are held.
         parts.remove(1);
@@ -179,6 +182,10 @@ fn clock_text(app: &App, now: Timestamp) -> String {
 }
 
 fn verdict(app: &App) -> (String, Meaning) {
+    if let StoreState::Poisoned { .. } = app.snapshot.store {
+        // What was proven once must not stand there as if the record went on.
+        return ("NOT RECORDING".to_owned(), Meaning::Error);
+    }
     let broken = ("BROKEN".to_owned(), Meaning::Error);
     let chain = &app.snapshot.chain;
     match chain.verdict {

@@ -1,5 +1,6 @@
 //! The dialogs: layers over the screens.
 
+pub(crate) mod atlas;
 pub(crate) mod explain;
 pub(crate) mod gate;
 pub(crate) mod help;

@@ -7,15 +7,16 @@ use ratatui::crossterm::event::EventStream;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
 
+use self::editor::Editing;
 use self::ground::{Answer, Taken};
 use self::outbox::Outbox;
 use self::record::Left;
 use super::app::App;
 use super::layer::Repaint;
-use super::request::{Edit, Message, Mouse, Request};
+use super::request::{Message, Mouse, Request};
 use super::terminal::Screen;
 use super::theme::{Colour, Look, Theme};
-use super::{ConsoleError, Options};
+use super::{ConsoleError, Options, Trials};
 use crate::runtime::Desk;
 use crate::runtime::snapshot::Snapshot;
 
@@ -24,6 +25,7 @@ mod editor;
 mod ground;
 mod outbox;
 pub(super) mod record;
+pub(super) mod study;
 
 /// Results that may wait for the app. A full queue makes the task that brings one wait.
 const MESSAGE_QUEUE: usize = 64;
@@ -33,8 +35,8 @@ const MESSAGE_QUEUE: usize = 64;
 enum Flow {
     On,
     Over,
-    /// After the operator has changed a text in an editor.
-    Edit(Edit),
+    /// After somebody has changed something in an editor.
+    Edit(Editing),
 }
 
 /// Whether the screen shows what the app knows.
@@ -59,11 +61,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     let first = Arc::clone(&snapshots.borrow_and_update());
     let (mut screen, mut app, mut answer) = open(&options, first)?;
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
-    let errands = Errands {
-        desk,
-        sender,
-        left: Left::default(),
-    };
+    let errands = Errands::new(desk, sender, options.trials.clone());
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
     errands.run(app.begin(), &mut screen, outbox)?;
@@ -96,6 +94,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
             // above can starve it, because keys and results come one at a time from people and
             // from what was asked for.
             () = std::future::ready(()), if picture == Picture::Outdated => {
+                app.on_queued(errands.desk.queued());
                 let area = screen.paint(&app, now)?;
                 picture = match app.on_drawn(area, options.clock.now()) {
                     Repaint::Yes => Picture::Outdated,
@@ -110,14 +109,14 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
         match errands.run(requests, &mut screen, outbox)? {
             Flow::On => {}
             Flow::Over => return Ok(()),
-            Flow::Edit(edit) => {
+            Flow::Edit(editing) => {
                 // Whoever waits for keys here would take them from the editor.
                 drop(events);
-                let Some(edited) = screen.lend(signals.during(editor::run(&edit))).await? else {
+                let Some(edited) = screen.lend(signals.during(editing.run())).await? else {
                     return Ok(());
                 };
                 events = EventStream::new();
-                let requests = app.on_message(Message::Edited(edit.gate, edited));
+                let requests = app.on_message(edited);
                 errands.run(requests, &mut screen, outbox)?;
             }
         }
@@ -190,6 +189,7 @@ struct Errands {
     desk: Desk,
     sender: mpsc::Sender<Message>,
     left: Left,
+    trials: Option<Trials>,
 }
 
 impl Drop for Errands {
@@ -199,6 +199,15 @@ impl Drop for Errands {
 }
 
 impl Errands {
+    fn new(desk: Desk, sender: mpsc::Sender<Message>, trials: Option<Trials>) -> Self {
+        Self {
+            desk,
+            sender,
+            left: Left::default(),
+            trials,
+        }
+    }
+
     fn run(
         &self,
         requests: Vec<Request>,
@@ -214,7 +223,10 @@ impl Errands {
                 Request::Copy(text) => screen.copy(&text)?,
                 Request::Mouse(mouse) => screen.set_mouse(mouse)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
-                Request::Edit(edit) => return Ok(Flow::Edit(edit)),
+                Request::Edit(edit) => return Ok(Flow::Edit(Editing::Text(edit))),
+                Request::EditFile(file, line) => {
+                    return Ok(Flow::Edit(Editing::File(file, line)));
+                }
                 Request::Decide(_)
                 | Request::Operate(_)
                 | Request::LoadSessions
@@ -223,6 +235,8 @@ impl Errands {
                 | Request::Explain(..)
                 | Request::Watch(_)
                 | Request::Glance(_)
+                | Request::Load(_)
+                | Request::Study(..)
                 | Request::Verify => self.send(request),
             }
         }
@@ -233,9 +247,9 @@ impl Errands {
     /// meanwhile loses only the answer: what was sent is carried out by the runtime.
     fn send(&self, request: Request) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
-        let left = self.left.clone();
+        let (left, trials) = (self.left.clone(), self.trials.clone());
         tokio::spawn(async move {
-            if let Some(message) = answer(&desk, request, left).await {
+            if let Some(message) = answer(&desk, request, left, trials).await {
                 // The console was left: nobody waits for it any more.
                 let _ = sender.send(message).await;
             }
@@ -243,7 +257,12 @@ impl Errands {
     }
 }
 
-async fn answer(desk: &Desk, request: Request, left: Left) -> Option<Message> {
+async fn answer(
+    desk: &Desk,
+    request: Request,
+    left: Left,
+    trials: Option<Trials>,
+) -> Option<Message> {
     match request {
         Request::Decide(decide) => {
             let gate = decide.gate.clone();
@@ -272,7 +291,13 @@ async fn answer(desk: &Desk, request: Request, left: Left) -> Option<Message> {
             None
         }
         Request::Glance(glances) => atlas::glance(glances).await,
+        Request::Load(load) => Some(Message::Loaded(desk.load(load).await)),
+        Request::Study(ticket, wanted) => {
+            let studied = study::study(desk, wanted, trials, left).await;
+            Some(Message::Studied(ticket, studied))
+        }
         Request::Edit(_)
+        | Request::EditFile(..)
         | Request::KeepDraft(..)
         | Request::Notify(_)
         | Request::Copy(_)

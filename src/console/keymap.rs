@@ -7,8 +7,10 @@ use std::fmt::Write as _;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+mod steward;
 mod table;
 
+pub(crate) use steward::StewardKey;
 pub(crate) use table::BINDINGS;
 
 /// Where a key has a meaning.
@@ -26,6 +28,8 @@ pub(crate) enum Scope {
     Explain,
     /// A request that is only imagined.
     WhatIf,
+    /// Whether to load other Atlases.
+    Load,
     /// The dialog in which a request is decided.
     Gate,
     /// A text of that dialog.
@@ -52,7 +56,7 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
@@ -67,6 +71,7 @@ impl Scope {
         Self::Palette,
         Self::Atlas,
         Self::WhatIf,
+        Self::Load,
         Self::Explain,
         Self::Help,
         Self::Quit,
@@ -81,6 +86,7 @@ impl Scope {
             Self::Line => "Line of the trace",
             Self::Atlas => "Atlas",
             Self::WhatIf => "What if",
+            Self::Load => "Loading",
             Self::Explain => "Explanation",
             Self::Gate => "Decision dialog",
             Self::Text => "Text",
@@ -151,6 +157,8 @@ pub(crate) enum Action {
     Press,
     /// Of the queue.
     Queue(QueueKey),
+    /// Of the steward.
+    Steward(StewardKey),
     /// Opens the palette.
     Palette,
     /// Takes the mouse, or gives it back.
@@ -220,6 +228,7 @@ impl Action {
             | Self::PreviousMatch
             | Self::Browse(_)
             | Self::Queue(_)
+            | Self::Steward(_)
             | Self::Palette
             | Self::Mouse
             | Self::Press => None,

@@ -4,6 +4,7 @@ use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
+use super::dialog::atlas::AtlasDialog;
 use super::dialog::explain::ExplainDialog;
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
@@ -34,6 +35,8 @@ pub(crate) enum Layer {
     Explain(Box<ExplainDialog>),
     /// A request that is only imagined.
     WhatIf(Box<WhatIfDialog>),
+    /// About the Atlases.
+    Atlas(Box<AtlasDialog>),
 }
 
 /// What a layer made of a key.
@@ -94,6 +97,7 @@ impl Layer {
             Self::Palette(_) => Scope::Palette,
             Self::Explain(_) => Scope::Explain,
             Self::WhatIf(_) => Scope::WhatIf,
+            Self::Atlas(dialog) => dialog.scope(),
         }
     }
 
@@ -106,7 +110,8 @@ impl Layer {
             | Self::TakeOver(_)
             | Self::Palette(_)
             | Self::Explain(_)
-            | Self::WhatIf(_) => None,
+            | Self::WhatIf(_)
+            | Self::Atlas(_) => None,
         }
     }
 
@@ -128,6 +133,7 @@ impl Layer {
             Self::Palette(dialog) => dialog.on_key(key),
             Self::Explain(dialog) => dialog.on_key(key),
             Self::WhatIf(dialog) => dialog.on_key(key),
+            Self::Atlas(dialog) => dialog.on_key(key, now),
         }
     }
 
@@ -140,7 +146,8 @@ impl Layer {
             | Self::TakeOver(_)
             | Self::Palette(_)
             | Self::Explain(_)
-            | Self::WhatIf(_) => true,
+            | Self::WhatIf(_)
+            | Self::Atlas(_) => true,
         }
     }
 
@@ -151,6 +158,7 @@ impl Layer {
             Self::Help(dialog) => dialog.on_paste(text),
             Self::Palette(dialog) => dialog.on_paste(text),
             Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
+            Self::Atlas(dialog) => dialog.on_paste(text, now),
             Self::Quit(_) | Self::TakeOver(_) | Self::Explain(_) => {}
         }
         Vec::new()
@@ -166,6 +174,7 @@ impl Layer {
             Self::Palette(dialog) => dialog.draw(frame, area, look),
             Self::Explain(dialog) => dialog.draw(frame, area, look),
             Self::WhatIf(dialog) => dialog.draw(frame, area, look),
+            Self::Atlas(dialog) => dialog.draw(frame, area, look, now),
         }
     }
 }

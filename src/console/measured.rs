@@ -114,6 +114,9 @@ impl Measured {
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
+            | Request::Load(_)
+            | Request::Study(..)
+            | Request::EditFile(..)
             | Request::Notify(_)
             | Request::Redraw
             | Request::Suspend
@@ -154,6 +157,12 @@ impl MeasuredQueue {
     pub fn press(&mut self, code: KeyCode) {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
         self.app.on_event(&Event::Key(key), self.now);
+    }
+
+    /// Lets time pass.
+    pub fn wait(&mut self, span: std::time::Duration) {
+        self.now = self.now.plus(span);
+        self.paint();
     }
 
     /// Takes in a newer picture.

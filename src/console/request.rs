@@ -1,13 +1,16 @@
 //! What the screen asks for, and what comes back. The driver stands between the two.
 
+use std::path::PathBuf;
+
 use serde_json::Value;
 
-use super::screen::atlas::{FileState, Glance};
+use super::screen::atlas::{Glance, Looked};
 use super::screen::trace::{Ask, Told};
+use super::study::{Studied, Study};
 use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{Decide, Operate, Reply};
 use crate::engine::explain::{Account, Question};
-use crate::runtime::{RecordedSession, Watch};
+use crate::runtime::{Load, LoadRefused, RecordedSession, Watch};
 use crate::trace::event::Event;
 use crate::trace::verify::Report;
 
@@ -49,6 +52,12 @@ pub(crate) enum Request {
     Watch(Watch),
     /// Look at the files of Atlases.
     Glance(Vec<Glance>),
+    /// Have other Atlases come into force.
+    Load(Load),
+    /// Work something out about Atlases.
+    Study(Ticket, Study),
+    /// Let the steward change a file of theirs, from that line on.
+    EditFile(PathBuf, usize),
     /// Tell the operator, who may be looking elsewhere.
     Notify(Notice),
     /// Take the mouse, or leave it to the terminal.
@@ -146,5 +155,11 @@ pub(crate) enum Message {
     /// What was explained, one by one.
     Explained(Ticket, Vec<Result<Box<Account>, String>>),
     /// What files of Atlases have become.
-    Glanced(Vec<(usize, FileState)>),
+    Glanced(Vec<Looked>),
+    /// Whether other Atlases are in force.
+    Loaded(Result<(), LoadRefused>),
+    /// What was worked out about Atlases.
+    Studied(Ticket, Result<Studied, String>),
+    /// The editor of a file ended, or did not start.
+    FileEdited(Result<(), String>),
 }

@@ -81,9 +81,26 @@ struct Suspended {
     session: Option<SessionId>,
     answers: Answers,
     open: BTreeMap<CallId, CallKey>,
+    asked_under: AskedUnder,
+}
+
+/// Which Atlases the questions that are open came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum AskedUnder {
+    /// Those in force.
+    These,
+    /// Others: what is answered does not count, and is asked again.
+    Others,
 }
 
 impl Suspension {
+    /// Other Atlases are in force: what extensions say to the questions of the ones before does not count.
+    pub(super) fn ask_again(&mut self) {
+        for suspended in &mut self.waiting {
+            suspended.asked_under = AskedUnder::Others;
+        }
+    }
+
     fn holds(&self, session: &SessionId) -> bool {
         let mut waiting = self.waiting.iter();
         waiting.any(|it| it.session.as_ref() == Some(session))
@@ -122,7 +139,11 @@ impl Turn<'_> {
             return;
         }
         let suspended = waiting.remove(index);
-        self.attempt(suspended.command, suspended.answers);
+        let answers = match suspended.asked_under {
+            AskedUnder::These => suspended.answers,
+            AskedUnder::Others => Answers::default(),
+        };
+        self.attempt(suspended.command, answers);
         if let Some(session) = suspended.session {
             self.go_on_behind(&session);
         }
@@ -199,6 +220,7 @@ impl Turn<'_> {
             session,
             answers,
             open,
+            asked_under: AskedUnder::These,
         });
     }
 

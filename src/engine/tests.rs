@@ -29,6 +29,7 @@ mod operating;
 mod overrides;
 mod policies;
 mod record;
+mod reloads;
 mod reports;
 mod requests;
 mod resolutions;

@@ -12,12 +12,11 @@ use super::hooks::Hooks;
 use super::ledger::Ledger;
 use super::message::Message;
 use super::outside::Outside;
-use super::snapshot::{ChainState, ChainVerdict, Drafts, Seat, Snapshot, StoreState};
+use super::snapshot::{ChainState, ChainVerdict, Drafts, InForce, Seat, Snapshot, StoreState};
 use super::threads::Threads;
 use super::watched::{Watch, Watching};
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::id::GateId;
-use crate::base::limits::HEAD_FILE_TIME;
 use crate::engine::Engine;
 use crate::engine::command::{AskId, Command, Effect, Refused, Reply};
 use crate::engine::extension::{CallId, Returned};
@@ -26,6 +25,8 @@ use crate::trace::event::Durability;
 use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
+mod ending;
+mod loading;
 mod sealing;
 mod told;
 mod turning;
@@ -60,6 +61,7 @@ pub(super) struct Actor {
     drafts: Arc<Drafts>,
     watching: Watching,
     threads: Threads,
+    in_force: InForce,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
@@ -111,7 +113,13 @@ impl Actor {
             drafts: Arc::new(parts.drafts),
             watching: Watching::default(),
             threads: parts.threads,
+            in_force: InForce::default(),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
+        };
+        actor.in_force = InForce {
+            hash: Some(actor.engine.atlas_hash()),
+            since: Some(actor.clock.now()),
+            before: None,
         };
         let first = actor.picture();
         actor.snapshots.send_replace(first);
@@ -162,6 +170,9 @@ impl Actor {
                     Some(Message::Watch(watch)) => self.watch(watch),
                     Some(Message::Turn(asked)) => self.turn(*asked).await,
                     Some(Message::ThreadAct(asked)) => self.thread_act(*asked).await,
+                    Some(Message::Load(load, reply)) => {
+                        let _ = reply.send(self.load(load).await);
+                    }
                     Some(Message::Stop(done)) => {
                         self.drain().await;
                         let _ = done.send(());
@@ -417,8 +428,9 @@ impl Actor {
             let drafts = Arc::clone(&self.drafts);
             let picture = Snapshot::of(&self.engine, &self.seat, revision, chain, drafts);
             let watched = self.watching.picture(&self.engine, self.clock.now());
-            let threads = self.threads.all();
+            let (in_force, threads) = (self.in_force.clone(), self.threads.all());
             return Arc::new(Snapshot {
+                in_force,
                 watched,
                 threads,
                 ..picture
@@ -433,35 +445,6 @@ impl Actor {
             store: StoreState::Poisoned { what: what.clone() },
             ..(*last).clone()
         })
-    }
-
-    /// Finishes what is under way, and signs what there is.
-    async fn drain(&mut self) {
-        self.finish_writes().await;
-        if self.poison.is_none() && self.ledger.due().is_some() {
-            self.seal_all().await;
-            self.finish_writes().await;
-        }
-        while self.sealing.is_reading() {
-            let read_back = self.sealing.next().await;
-            self.read_back(read_back).await;
-            self.finish_writes().await;
-        }
-        while self.copies.is_copying() {
-            // A place that does not answer must not keep the console from ending.
-            let kept = tokio::time::timeout(HEAD_FILE_TIME, self.copies.copied()).await;
-            let Ok(kept) = kept else {
-                self.head_kept(Err("it takes too long".to_owned()));
-                return;
-            };
-            self.head_kept(kept);
-        }
-    }
-
-    async fn finish_writes(&mut self) {
-        while let Some(written) = self.writes.next().await {
-            self.written(written);
-        }
     }
 }
 

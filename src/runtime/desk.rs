@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
+use super::load::{Load, LoadRefused};
 use super::message::{AskIds, Message, ThreadActAsked};
 use super::snapshot::Access;
 use super::threads::ThreadAct;
@@ -168,6 +169,27 @@ impl Desk {
         let sent = self.messages.send(Message::Explain(question, reply)).await;
         sent.map_err(|_| stopping())?;
         answer.await.map_err(|_| stopping())?
+    }
+
+    /// Has other Atlases take the place of those in force. Answers when that is on record.
+    ///
+    /// # Errors
+    /// When they are not taken; those in force stay in force then.
+    pub async fn load(&self, load: Load) -> Result<(), LoadRefused> {
+        if self.snapshots.borrow().access == Access::ReadOnly {
+            return Err(LoadRefused::ReadOnly);
+        }
+        let (reply, answer) = oneshot::channel();
+        let sent = self.messages.send(Message::Load(load, reply)).await;
+        sent.map_err(|_| LoadRefused::Stopping)?;
+        answer.await.map_err(|_| LoadRefused::Stopping)?
+    }
+
+    /// What waits to be taken up by the runtime. Nothing does, unless the disk is slower than agents ask.
+    #[must_use]
+    pub fn queued(&self) -> usize {
+        let (most, free) = (self.messages.max_capacity(), self.messages.capacity());
+        most.saturating_sub(free)
     }
 
     /// Begins or stops to watch evaluations. The pictures show them from then on.

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::load::{Load, LoadRefused};
 use super::threads::{TakeTurn, ThreadAct};
 use super::watched::Watch;
 use crate::base::id::GateId;
@@ -38,6 +39,8 @@ pub(super) enum Message {
     Turn(Box<TurnAsked>),
     /// An operator does something to a conversation.
     ThreadAct(Box<ThreadActAsked>),
+    /// Other Atlases are wanted, instead of those of that hash.
+    Load(Load, oneshot::Sender<Result<(), LoadRefused>>),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
 }

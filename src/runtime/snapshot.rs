@@ -36,6 +36,8 @@ pub struct Snapshot {
     pub atlases: Vec<AtlasSummary>,
     /// The same, whole.
     pub loaded: Arc<[Atlas]>,
+    /// Since when they are in force, and what was before.
+    pub in_force: InForce,
     /// What those who watch see of evaluations.
     pub watched: Watched,
     /// Conversations, the one with the newest turn first.
@@ -66,6 +68,7 @@ impl Snapshot {
             access: Access::ReadOnly,
             atlases: Vec::new(),
             loaded: Arc::default(),
+            in_force: InForce::default(),
             watched: Watched::default(),
             threads: Arc::default(),
             sessions: Vec::new(),
@@ -92,6 +95,7 @@ impl Snapshot {
             access: seat.access,
             atlases: engine.atlases().iter().map(AtlasSummary::of).collect(),
             loaded: engine.shared_atlases(),
+            in_force: InForce::default(),
             watched: Watched::default(),
             threads: Arc::default(),
             sessions: engine
@@ -210,6 +214,17 @@ impl AtlasSummary {
             checkpoints: atlas.checkpoints.len(),
         }
     }
+}
+
+/// Since when the Atlases are in force, and what was before.
+#[derive(Clone, Debug, Default)]
+pub struct InForce {
+    /// One digest for all of them: a held request that was judged under another cannot be passed.
+    pub hash: Option<Digest>,
+    /// Since when.
+    pub since: Option<Timestamp>,
+    /// Those that they took the place of, while this runtime was at work.
+    pub before: Option<Arc<[Atlas]>>,
 }
 
 /// A session that has not ended.

@@ -41,8 +41,14 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.wait_without("Why: c-1");
     terminal.keys("4");
     terminal.wait_for(" Evaluations");
-    terminal.keys(&all_but("q12xi"));
+    // `e` gives the terminal to an editor, which takes letters for itself.
+    terminal.keys(&all_but("q12xieT"));
     catch_up(terminal);
+    terminal.keys("T");
+    terminal.wait_for("beside the files");
+    terminal.keys(&all_but("x"));
+    terminal.esc();
+    terminal.wait_without("beside the files");
     terminal.keys("i");
     terminal.wait_for(" What if ");
     terminal.keys(LETTERS_AND_DIGITS);

@@ -27,6 +27,7 @@ mod powercuts;
 mod reading;
 mod readme;
 mod reconstruct;
+mod reloading;
 mod runtime;
 mod scenarios;
 mod simulation;

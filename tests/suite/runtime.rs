@@ -22,13 +22,13 @@ use super::support::{Bench, acme, clock, decide, good_answers, parts, request, s
 
 /// A store whose writes are durable only once it is let go.
 #[derive(Debug)]
-struct SlowStore {
+pub(crate) struct SlowStore {
     inner: MemoryStore,
-    durable: watch::Sender<bool>,
+    pub(crate) durable: watch::Sender<bool>,
 }
 
 impl SlowStore {
-    fn new() -> Arc<Self> {
+    pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
             inner: MemoryStore::default(),
             durable: watch::Sender::new(true),

@@ -144,6 +144,11 @@ impl<'s> Problems<'s> {
         format!("line {}, column {}", place.line, place.column)
     }
 
+    /// The line of a place, from 1.
+    pub(crate) fn line(&self, span: Span) -> usize {
+        self.lines.place(span).line
+    }
+
     /// The problems in the order of the text, with a last word on those that are not listed. Errors
     /// come before warnings when there is not room for both.
     pub(crate) fn into_diagnostics(self) -> Vec<Diagnostic> {

@@ -25,6 +25,8 @@ pub(in crate::cli) struct Scenario {
 
 /// One thing that happens, and what is expected of it.
 pub(super) struct Step {
+    /// The line of what is expected of it, or of itself.
+    pub(super) line: usize,
     pub(super) deed: Deed,
     pub(super) expected: Expected,
 }
@@ -161,7 +163,10 @@ fn step(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Step> {
     // Read before the deed is known to be sound: one look shows all faults.
     let expected = value.get("expect").map(|it| expected(&it, kind, faults));
     let deed = deed(kind, &value.get(kind)?, faults)?;
+    let line = value.get("expect");
+    let line = line.as_ref().unwrap_or(value).line(faults);
     Some(Step {
+        line,
         deed,
         expected: expected.unwrap_or_default(),
     })

@@ -31,6 +31,7 @@ impl App {
             Action::Suspend => return vec![Request::Suspend],
             Action::Merge => self.queue.merge(),
             Action::Queue(key) => return self.act_queue(key),
+            Action::Steward(key) => return self.act_steward(key, now),
             Action::Palette => {
                 let palette = PaletteDialog::new(self.tab.scope());
                 self.layers.push(Layer::Palette(palette));

@@ -55,7 +55,8 @@ impl App {
             | Layer::TakeOver(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
-            | Layer::WhatIf(_) => None,
+            | Layer::WhatIf(_)
+            | Layer::Atlas(_) => None,
         });
         open.chain(self.aside.dialog.as_deref_mut())
     }
@@ -123,7 +124,8 @@ impl App {
             | Layer::TakeOver(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
-            | Layer::WhatIf(_) => false,
+            | Layer::WhatIf(_)
+            | Layer::Atlas(_) => false,
         };
         let Some(at) = self.layers.iter().position(is_its) else {
             return Vec::new();

@@ -34,12 +34,10 @@ impl App {
     /// Takes in a newer picture. Two wishes may have overtaken each other on their way: whether
     /// evaluations are watched is asked for again until it is so.
     pub(super) fn sync_atlases(&mut self) -> Vec<Request> {
+        self.atlases.sync(&self.snapshot);
         let wanted = match self.tab {
             Tab::Queue | Tab::Trace => Watch::Off,
-            Tab::Atlas => {
-                self.atlases.sync(&self.snapshot);
-                Watch::On
-            }
+            Tab::Atlas => Watch::On,
         };
         if self.snapshot.watched.watch == wanted {
             Vec::new()
@@ -122,7 +120,8 @@ impl App {
                 | Layer::Help(_)
                 | Layer::Quit(_)
                 | Layer::TakeOver(_)
-                | Layer::Palette(_) => {}
+                | Layer::Palette(_)
+                | Layer::Atlas(_) => {}
             }
         }
         requests
@@ -135,6 +134,7 @@ impl App {
             match layer {
                 Layer::Explain(dialog) => dialog.lay_out(content, look),
                 Layer::WhatIf(dialog) => dialog.lay_out(content, look),
+                Layer::Atlas(dialog) => dialog.lay_out(content, look),
                 Layer::Gate(_)
                 | Layer::Help(_)
                 | Layer::Quit(_)

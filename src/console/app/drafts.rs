@@ -20,7 +20,8 @@ impl App {
                 | Layer::TakeOver(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
-                | Layer::WhatIf(_),
+                | Layer::WhatIf(_)
+                | Layer::Atlas(_),
             )
             | None => None,
         }

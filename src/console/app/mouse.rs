@@ -63,6 +63,10 @@ impl App {
                 return self.ask_last();
             }
         }
+        if self.tab == Tab::Trace {
+            let content = chrome::content(self, self.size);
+            return self.trace.click(content, at);
+        }
         Vec::new()
     }
 
@@ -78,7 +82,12 @@ impl App {
             match self.layers.last_mut() {
                 // Not as a key: that would move what the focus is on.
                 Some(Layer::Gate(dialog)) => dialog.wheel(motion),
-                Some(layer @ (Layer::Help(_) | Layer::Palette(_) | Layer::Explain(_))) => {
+                Some(
+                    layer @ (Layer::Help(_)
+                    | Layer::Palette(_)
+                    | Layer::Explain(_)
+                    | Layer::Atlas(_)),
+                ) => {
                     layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
                 }
                 Some(Layer::Quit(_) | Layer::TakeOver(_) | Layer::WhatIf(_)) => {}

@@ -19,6 +19,7 @@ const MOST_TOAST: usize = 120;
 impl App {
     /// What is to be done before the first key.
     pub(crate) fn begin(&mut self) -> Vec<Request> {
+        self.atlases.look_soon(&self.snapshot);
         let mut requests = vec![self.tell(Bell::Silent, None)];
         requests.extend(self.ask_last());
         requests

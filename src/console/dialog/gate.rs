@@ -256,9 +256,8 @@ impl GateDialog {
         if self.pane == Pane::Search {
             return self.type_search(key);
         }
-        let why =
-            self.pane == Pane::Context && lookup(Scope::Request, key) == Some(Action::Explain);
-        let action = Some(Action::Explain).filter(|_| why);
+        let why = lookup(Scope::Request, key).filter(|it| *it == Action::Explain);
+        let action = why.filter(|_| self.pane == Pane::Context);
         let Some(action) = action.or_else(|| lookup(Scope::Gate, key)) else {
             self.type_key(key);
             return Handled::quietly();
@@ -311,6 +310,7 @@ impl GateDialog {
             | Action::PreviousMatch
             | Action::Browse(_)
             | Action::Queue(_)
+            | Action::Steward(_)
             | Action::Palette
             | Action::Mouse
             | Action::Choose => {}

@@ -1,29 +1,26 @@
 //! The help: the table of keys, to look through and to search by typing.
 
 use ratatui::Frame;
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Paragraph};
 
-use super::super::cells::{fit, wrap};
+use super::super::cells::{clip, fit, wrap};
 use super::super::keymap::{Action, BINDINGS, Binding, Scope, lookup};
 use super::super::layer::{Change, Handled};
+use super::super::line::{LineEdit, Typed};
 use super::super::theme::{Focus, Look, Meaning};
-use crate::base::text::is_deceptive;
 
 /// What people look for in vain.
 const NEVER: &str = "\"allow always\" does not exist: every request is decided by itself, and no decision \
     outlives the one it was made for";
 
-/// Longest text to search for.
-const MOST_CHARS: usize = 40;
-
 /// The help.
 #[derive(Debug)]
 pub(crate) struct HelpDialog {
     scope: Scope,
-    filter: String,
+    filter: LineEdit,
     top: usize,
 }
 
@@ -32,7 +29,7 @@ impl HelpDialog {
     pub(crate) fn new(scope: Scope) -> Self {
         Self {
             scope,
-            filter: String::new(),
+            filter: LineEdit::default(),
             top: 0,
         }
     }
@@ -47,28 +44,18 @@ impl HelpDialog {
                     self.top = motion.from(self.top, rows);
                 }
             }
-            None => self.type_key(key),
+            None => {
+                if self.filter.on_key(key) == Typed::Changed {
+                    self.top = 0;
+                }
+            }
         }
         Handled::quietly()
     }
 
-    fn type_key(&mut self, key: KeyEvent) {
-        let held = key.modifiers.difference(KeyModifiers::SHIFT);
-        match key.code {
-            KeyCode::Char(c) if held.is_empty() => self.on_paste(&c.to_string()),
-            KeyCode::Backspace => {
-                self.filter.pop();
-                self.top = 0;
-            }
-            _ => {}
-        }
-    }
-
     /// A pasted text is searched for.
     pub(crate) fn on_paste(&mut self, text: &str) {
-        let room = MOST_CHARS.saturating_sub(self.filter.chars().count());
-        let clean = text.chars().filter(|&c| !is_deceptive(c)).take(room);
-        self.filter.extend(clean);
+        self.filter.paste(text);
         self.top = 0;
     }
 
@@ -93,10 +80,10 @@ impl HelpDialog {
             Constraint::Fill(1),
         ])
         .areas(inner);
-        let typed = if self.filter.is_empty() {
+        let typed = if self.filter.text().is_empty() {
             Span::styled("type to search", look.style(Meaning::Dim))
         } else {
-            Span::styled(self.filter.clone(), look.style(Meaning::Strong))
+            Span::styled(self.filter.text().to_owned(), look.style(Meaning::Strong))
         };
         let search_line = Line::from(vec![Span::styled("/ ", look.style(Meaning::Key)), typed]);
         frame.render_widget(search_line, search);
@@ -125,7 +112,10 @@ impl HelpDialog {
                 rows.extend(binding_rows(binding, look, cells));
             }
         }
-        if NEVER.to_lowercase().contains(&self.filter.to_lowercase()) {
+        if NEVER
+            .to_lowercase()
+            .contains(&self.filter.text().to_lowercase())
+        {
             if !rows.is_empty() {
                 rows.push(Line::default());
             }
@@ -137,14 +127,18 @@ impl HelpDialog {
             rows.extend(told.into_iter().map(|row| Line::from(format!("  {row}"))));
         }
         if rows.is_empty() {
-            let text = format!("No key matches `{}`. Backspace shows more.", self.filter);
+            let text = format!(
+                "No key matches `{}`. Backspace shows more.",
+                self.filter.text()
+            );
+            let text = clip(&text, cells, look);
             rows.push(Line::styled(text, look.style(Meaning::Dim)));
         }
         rows
     }
 
     fn matches(&self, binding: &Binding) -> bool {
-        let filter = self.filter.to_lowercase();
+        let filter = self.filter.text().to_lowercase();
         let text = format!("{} {} {}", binding.names(), binding.label, binding.help);
         text.to_lowercase().contains(&filter)
     }

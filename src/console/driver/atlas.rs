@@ -1,11 +1,15 @@
 //! Explanations, the stream of evaluations, and the files of Atlases: asked for and read beside the
 //! screen.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
 use crate::atlas::LoadError;
 use crate::atlas::load::load_if_changed;
-use crate::base::digest::Digest;
 use crate::console::request::{Message, Ticket};
-use crate::console::screen::atlas::{FileState, Glance, Newer};
+use crate::console::screen::atlas::{FileState, Glance, Looked, Newer, Stamp};
 use crate::engine::explain::Question;
 use crate::runtime::Desk;
 
@@ -20,31 +24,53 @@ pub(super) async fn explain(desk: &Desk, ticket: Ticket, questions: Vec<Question
 
 /// Looks at the files on a thread that may wait; nothing when that thread was lost.
 pub(super) async fn glance(glances: Vec<Glance>) -> Option<Message> {
-    let look = move || glances.iter().map(|it| (it.atlas, look(it))).collect();
+    let look = move || glances.iter().map(look).collect();
     let looked = tokio::task::spawn_blocking(look).await.ok()?;
     Some(Message::Glanced(looked))
 }
 
-/// What a file has become since it was loaded.
-pub(in crate::console) fn look(glance: &Glance) -> FileState {
-    let seen = |text: &str| glance.seen == Some(Digest::of(text.as_bytes()));
+/// What a file has become since it was loaded. It is read only when it is not as it was the last time.
+pub(in crate::console) fn look(glance: &Glance) -> Looked {
+    // Taken before reading: what is written while it is read is found the next time.
+    let stamp = stamp(&glance.file);
+    let state = match (stamp, glance.stamp) {
+        (Some(now), Some(before)) if now == before => FileState::AsBefore,
+        (Some(_) | None, _) => read(glance),
+    };
+    Looked {
+        atlas: glance.atlas,
+        stamp,
+        against: Arc::clone(&glance.text),
+        state,
+    }
+}
+
+fn stamp(file: &Path) -> Option<Stamp> {
+    let known = fs::metadata(file).ok()?;
+    let nanoseconds = |s: i64, ns: i64| i128::from(s) * 1_000_000_000 + i128::from(ns);
+    Some(Stamp {
+        inode: known.ino(),
+        bytes: known.len(),
+        modified: nanoseconds(known.mtime(), known.mtime_nsec()),
+        changed: nanoseconds(known.ctime(), known.ctime_nsec()),
+    })
+}
+
+fn read(glance: &Glance) -> FileState {
     match load_if_changed(&glance.file, &glance.text) {
         Ok(None) => FileState::Same,
-        Ok(Some(loaded)) if seen(&loaded.source) => FileState::AsBefore,
         Ok(Some(loaded)) => FileState::Newer(Newer {
-            digest: Digest::of(loaded.source.as_bytes()),
             text: loaded.source.into(),
             problems: loaded.warnings,
-            loads: true,
+            atlas: Some(Arc::new(loaded.atlas)),
         }),
         Err(LoadError::Invalid {
             diagnostics,
             source_text,
         }) => FileState::Newer(Newer {
-            digest: Digest::of(source_text.as_bytes()),
             text: source_text.into(),
             problems: diagnostics,
-            loads: false,
+            atlas: None,
         }),
         Err(
             error @ (LoadError::Io { .. } | LoadError::TooLarge { .. } | LoadError::NotUtf8 { .. }),

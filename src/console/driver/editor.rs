@@ -11,16 +11,38 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::base::limits::MAX_EDITED_BYTES;
-use crate::console::request::{Edit, EditKind};
+use crate::console::request::{Edit, EditKind, Message};
 
 /// What is used where nothing is said.
 const FALLBACK: &str = "vi";
+
+/// What goes to an editor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Editing {
+    /// A text of the operator's.
+    Text(Edit),
+    /// A file of the steward's, from a line on.
+    File(PathBuf, usize),
+}
+
+impl Editing {
+    /// Runs the editor, and tells what came of it.
+    pub(super) async fn run(self) -> Message {
+        match self {
+            Self::Text(edit) => {
+                let edited = run(&edit).await;
+                Message::Edited(edit.gate, edited)
+            }
+            Self::File(file, line) => Message::FileEdited(open_file(&file, line).await),
+        }
+    }
+}
 
 /// Lets the operator change a text.
 ///
 /// # Errors
 /// In words, when there is no editor, it fails, or what it leaves cannot be read.
-pub(super) async fn run(edit: &Edit) -> Result<String, String> {
+async fn run(edit: &Edit) -> Result<String, String> {
     let command = choose(|name| std::env::var_os(name));
     let file = Private::new(edit).map_err(|error| {
         let folder = std::env::temp_dir();
@@ -28,6 +50,29 @@ pub(super) async fn run(edit: &Edit) -> Result<String, String> {
     })?;
     open(&command, &file.path).await?;
     read(&file.path).map_err(|why| format!("what {command} left cannot be used: {why}"))
+}
+
+/// Lets the steward change a file of theirs, from a line on.
+///
+/// # Errors
+/// In words, when there is no editor, or it fails. What it did to the file is seen by looking at that.
+async fn open_file(file: &Path, line: usize) -> Result<(), String> {
+    let command = choose(|name| std::env::var_os(name));
+    let arguments = at_line(&command.line.to_string_lossy(), file, line);
+    start(&command, &arguments).await
+}
+
+/// How an editor is told the line: most take `+12 file`, some `file:12`.
+fn at_line(command: &str, file: &Path, line: usize) -> Vec<OsString> {
+    let program = command.split_whitespace().next().unwrap_or_default();
+    let program = program.rsplit('/').next().unwrap_or_default();
+    let mut placed = file.as_os_str().to_owned();
+    placed.push(format!(":{line}"));
+    match program {
+        "hx" | "helix" | "zed" | "subl" => vec![placed],
+        "code" | "codium" => vec!["--goto".into(), placed],
+        _ => vec![format!("+{line}").into(), file.as_os_str().to_owned()],
+    }
 }
 
 /// What is run, and who says so.
@@ -58,17 +103,23 @@ fn choose(variable: impl Fn(&str) -> Option<OsString>) -> Command {
     }
 }
 
+/// Runs the editor for a text until it ends.
+async fn open(command: &Command, file: &Path) -> Result<(), String> {
+    let ended = start(command, &[file.as_os_str().to_owned()]).await;
+    ended.map_err(|why| format!("{why}; the text is as it was"))
+}
+
 /// Runs the editor until it ends. The line may have arguments of its own, so the shell reads it, as it
 /// does for everybody else who starts editors; the name of the file is not part of that line.
-async fn open(command: &Command, file: &Path) -> Result<(), String> {
+async fn start(command: &Command, arguments: &[OsString]) -> Result<(), String> {
     let mut line = command.line.clone();
-    line.push(" \"$1\"");
+    line.push(" \"$@\"");
     let mut shell = tokio::process::Command::new("/bin/sh");
     shell
         .arg("-c")
         .arg(line)
         .arg("sh")
-        .arg(file)
+        .args(arguments)
         .stdin(Stdio::inherit())
         .stdout(Stdio::inherit())
         .stderr(Stdio::inherit())
@@ -77,15 +128,9 @@ async fn open(command: &Command, file: &Path) -> Result<(), String> {
     let ended = ended.map_err(|error| format!("the editor {command} did not start: {error}"))?;
     match ended.code() {
         Some(0) => Ok(()),
-        Some(127) => Err(format!(
-            "the editor {command} was not found; the text is as it was"
-        )),
-        Some(code) => Err(format!(
-            "the editor {command} ended with code {code}; the text is as it was"
-        )),
-        None => Err(format!(
-            "the editor {command} was ended; the text is as it was"
-        )),
+        Some(127) => Err(format!("the editor {command} was not found")),
+        Some(code) => Err(format!("the editor {command} ended with code {code}")),
+        None => Err(format!("the editor {command} was ended")),
     }
 }
 
@@ -224,6 +269,18 @@ mod tests {
         assert!(gone.contains("No such file"), "{gone}");
         let link = told(edited("f() { rm \"$1\"; ln -s /etc/passwd \"$1\"; }; f").await);
         assert_eq!(link, "it is no file any more");
+    }
+
+    #[test]
+    fn each_editor_is_told_the_line_in_its_own_way() {
+        let told = |command: &str| {
+            let told = at_line(command, Path::new("/a/b.yaml"), 12);
+            let told: Vec<_> = told.iter().map(|it| it.to_string_lossy()).collect();
+            told.join(" ")
+        };
+        assert_eq!(told("nvim -u NONE"), "+12 /a/b.yaml");
+        assert_eq!(told("/usr/bin/hx"), "/a/b.yaml:12");
+        assert_eq!(told("code --wait"), "--goto /a/b.yaml:12");
     }
 
     #[test]

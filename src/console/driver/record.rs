@@ -42,7 +42,7 @@ impl Left {
     }
 
     /// Fails when it was: whoever reads a long session then would keep the program from ending.
-    fn check(&self) -> Result<(), String> {
+    pub(super) fn check(&self) -> Result<(), String> {
         if self.0.load(Ordering::Relaxed) {
             return Err("the console was left".to_owned());
         }

@@ -20,6 +20,7 @@ const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
 mod inner {
     pub(super) use super::super::Browse;
     pub(super) use super::super::QueueKey as Queue;
+    pub(super) use super::super::StewardKey as Steward;
 }
 
 macro_rules! bindings {
@@ -110,13 +111,21 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
             "asks what would come of an action or input that is only imagined";
         &[Key::plain(KeyCode::Char(']'))] => NextProblem, Shown, "problem", "the next problem of an Atlas, with its line";
         &[Key::plain(KeyCode::Char('['))] => PreviousProblem, Hidden, "problem before", "the problem before";
-        &[Key::plain(KeyCode::Char('>'))] => NextSession, Shown, "session", "the next session";
+        &[Key::plain(KeyCode::Char('L'))] => Steward(Load), Shown, "load",
+            "asks whether to load the files; what is held stays under the Atlas it was judged under";
+        &[Key::plain(KeyCode::Char('e'))] => Steward(Edit), Shown, "editor", "opens the file in $VISUAL, $EDITOR or vi, where the problem or the part is";
+        &[Key::plain(KeyCode::Char('='))] => Steward(Differ), Shown, "diff", "shows how the files differ from what is loaded";
+        &[Key::plain(KeyCode::Char('T'))] => Steward(Test), Shown, "tests", "plays the scenarios in the folder `tests` beside the files";
+        &[Key::plain(KeyCode::Char('R'))] => Steward(Rehearse), Shown, "past",
+            "judges the last recorded actions by the files, and lists those that would be judged otherwise";
+        &[Key::plain(KeyCode::Char('U'))] => Steward(Undo), Hidden, "undo load", "asks whether to go back to what was loaded before";
+        &[Key::plain(KeyCode::Char('>'))] => NextSession, Hidden, "session", "the next session";
         &[Key::plain(KeyCode::Char('<'))] => PreviousSession, Hidden, "session before", "the session before";
         &[Key::plain(KeyCode::Char('h')), Key::plain(KeyCode::Left)] => Browse(Fold), Hidden, "fold", "folds what hangs under the row, or goes up to what it hangs under";
         &[Key::plain(KeyCode::Char('l')), Key::plain(KeyCode::Right)] => Browse(Unfold), Hidden, "unfold", "unfolds it";
         &[Key::plain(KeyCode::Char('z'))] => Browse(FoldLevel), Hidden, "fold all", "folds every kind of part, or unfolds everything";
         &[Key::plain(KeyCode::Char('y'))] => Browse(Copy), Hidden, "copy", "copies what is looked at";
-        &[Key::plain(KeyCode::Char('r'))] => Reload, Shown, "look", "looks at the files now; they are looked at every few seconds anyway";
+        &[Key::plain(KeyCode::Char('r'))] => Reload, Hidden, "look", "looks at the files now; they are looked at every few seconds anyway";
         UP => Up, Hidden, "up", "one row up";
         DOWN => Down, Hidden, "down", "one row down";
         FIRST => First, Hidden, "first", "first row; among evaluations the newest, and stays there";
@@ -131,6 +140,15 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls the answer up";
         &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
         ESC => Back, Shown, "close", "closes the form";
+    }
+    Load {
+        NEXT => Next, Shown, "next", "next button, or what is to be typed";
+        PREVIOUS => Previous, Hidden, "previous button", "the one before";
+        ENTER => Press, Shown, "press", "presses the focused button";
+        &[Key::plain(KeyCode::PageDown), Key::plain(KeyCode::Down)] => PageDown, Shown, "scroll", "scrolls what changes down";
+        &[Key::plain(KeyCode::PageUp), Key::plain(KeyCode::Up)] => PageUp, Hidden, "scroll up", "scrolls it up";
+        &[Key::plain(KeyCode::F(1))] => Help, Hidden, "help", "this help";
+        ESC => Back, Shown, "keep", "keeps what is loaded";
     }
     Explain {
         DOWN => Down, Shown, "scroll", "one row down";

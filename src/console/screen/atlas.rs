@@ -1,36 +1,37 @@
 //! The Atlases: what is in them, what holds for a session, what they made of what just happened, and
 //! what is wrong with their files.
 //!
-//! Contract: nothing here changes an Atlas, a session or a decision. Files are read by the driver, every
-//! few seconds while this screen is shown, and never while painting.
+//! Contract: nothing here changes an Atlas, a session or a decision: what loads a file is a dialog of its
+//! own. Files are looked at by the driver, every few seconds, and never while painting.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ratatui::layout::Rect;
 
+use self::files::Files;
 use self::problems::Problem;
 use self::tree::Row;
 use super::super::keymap::{Action, Browse, Motion};
 use super::super::request::Request;
 use super::super::theme::Meaning;
-use crate::atlas::Diagnostic;
 use crate::atlas::origin::Part;
 use crate::base::clock::Timestamp;
-use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::base::limits::{FILE_LOOK, MAX_COPY_BYTES};
+use crate::base::limits::MAX_COPY_BYTES;
 use crate::engine::explain::CheckpointOutcome;
 use crate::runtime::Watch;
 use crate::runtime::snapshot::{Evaluated, Snapshot};
 
+mod files;
 mod item;
 mod problems;
 mod session;
+mod steward;
 mod tree;
 mod view;
 
+pub(crate) use files::{FileState, Glance, Looked, Newer, Stamp};
 pub(crate) use view::draw;
 
 /// The view state of the Atlases.
@@ -47,8 +48,9 @@ pub(crate) struct Atlases {
     problem: usize,
     /// First row of the part that is looked at.
     top: usize,
-    files: BTreeMap<usize, FileState>,
-    glancing: Glancing,
+    files: Files,
+    /// What tests said, and what would become of the past.
+    sums: Sums,
     /// How often a checkpoint fired in what is kept of evaluations.
     fired: BTreeMap<(String, String), usize>,
     counted: u64,
@@ -76,6 +78,15 @@ impl Pane {
     }
 }
 
+/// What was last worked out about the files.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    /// Tests that hold, of how many.
+    tests: Option<(usize, usize)>,
+    /// Verdicts that would change, of how many.
+    past: Option<(usize, usize)>,
+}
+
 /// Whether a list has the keys, or what is chosen in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Depth {
@@ -84,60 +95,12 @@ enum Depth {
     Chosen,
 }
 
-/// Whether the files are being looked at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Glancing {
-    /// They never were.
-    #[default]
-    Never,
-    /// They are, since then.
-    Now(Timestamp),
-    /// They were, and are again from then on.
-    Next(Timestamp),
-}
-
-/// A file to look at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Glance {
-    /// Which Atlas.
-    pub(crate) atlas: usize,
-    /// Its file.
-    pub(crate) file: PathBuf,
-    /// What was loaded from it.
-    pub(crate) text: Arc<str>,
-    /// What was last found in it, where that is something else.
-    pub(crate) seen: Option<Digest>,
-}
-
-/// What a file has become since it was loaded.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum FileState {
-    /// It says the same.
-    Same,
-    /// It says what it said when it was last looked at.
-    AsBefore,
-    /// It says something else.
-    Newer(Newer),
-    /// It cannot be read.
-    Unreadable(String),
-}
-
-/// What a file says now.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Newer {
-    pub(crate) digest: Digest,
-    pub(crate) text: Arc<str>,
-    pub(crate) problems: Vec<Diagnostic>,
-    /// Whether it could be loaded.
-    pub(crate) loads: bool,
-}
-
 impl Atlases {
     /// The screen is shown.
     pub(crate) fn enter(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
         self.sync(snapshot);
         let mut requests = vec![Request::Watch(Watch::On)];
-        requests.extend(self.glance(snapshot, now));
+        requests.extend(self.files.glance(snapshot, now));
         requests
     }
 
@@ -151,85 +114,14 @@ impl Atlases {
             self.counted = snapshot.watched.total;
             self.fired = fired(&snapshot.watched.evaluations);
         }
+        self.files.sync(snapshot);
         let last = self.problems(snapshot).len().saturating_sub(1);
         self.problem = self.problem.min(last);
-    }
-
-    /// Asks for the files to be looked at, once at a time.
-    fn glance(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
-        if matches!(self.glancing, Glancing::Now(_)) {
-            return Vec::new();
-        }
-        let glances: Vec<Glance> = snapshot
-            .loaded
-            .iter()
-            .enumerate()
-            .filter_map(|(atlas, it)| {
-                let seen = match self.files.get(&atlas) {
-                    Some(FileState::Newer(newer)) => Some(newer.digest),
-                    Some(FileState::Same | FileState::AsBefore | FileState::Unreadable(_))
-                    | None => None,
-                };
-                Some(Glance {
-                    atlas,
-                    file: it.origin.file.clone()?,
-                    text: Arc::clone(&it.text),
-                    seen,
-                })
-            })
-            .collect();
-        if glances.is_empty() {
-            self.glancing = Glancing::Next(now.plus(FILE_LOOK));
-            return Vec::new();
-        }
-        self.glancing = Glancing::Now(now);
-        vec![Request::Glance(glances)]
-    }
-
-    /// The files were looked at.
-    pub(crate) fn on_glanced(&mut self, states: Vec<(usize, FileState)>, snapshot: &Snapshot) {
-        self.said = None;
-        for (atlas, state) in states {
-            if state != FileState::AsBefore {
-                self.files.insert(atlas, state);
-            }
-        }
-        if let Glancing::Now(since) = self.glancing {
-            self.glancing = Glancing::Next(since.plus(FILE_LOOK));
-        }
-        self.sync(snapshot);
-    }
-
-    /// When the files are looked at next.
-    pub(crate) fn glances_at(&self) -> Option<Timestamp> {
-        match self.glancing {
-            Glancing::Next(at) => Some(at),
-            Glancing::Never | Glancing::Now(_) => None,
-        }
-    }
-
-    /// Time passed.
-    pub(crate) fn on_tick(&mut self, snapshot: &Snapshot, now: Timestamp) -> Vec<Request> {
-        match self.glancing {
-            Glancing::Next(at) if at <= now => self.glance(snapshot, now),
-            Glancing::Next(_) | Glancing::Never | Glancing::Now(_) => Vec::new(),
-        }
     }
 
     /// It was painted there.
     pub(crate) fn on_drawn(&mut self, area: Rect) {
         self.area = area;
-    }
-
-    /// How many problems there are.
-    pub(crate) fn count(&self, snapshot: &Snapshot) -> usize {
-        let of_files = |state: &FileState| match state {
-            FileState::Newer(newer) => newer.problems.len(),
-            FileState::Unreadable(_) => 1,
-            FileState::Same | FileState::AsBefore => 0,
-        };
-        let warnings = snapshot.loaded.iter().map(|it| it.origin.warnings.len());
-        warnings.sum::<usize>() + self.files.values().map(of_files).sum::<usize>()
     }
 
     /// Whether an action has anything to act on.
@@ -238,6 +130,7 @@ impl Atlases {
             Action::NextProblem | Action::PreviousProblem => self.count(snapshot) > 0,
             Action::NextSession | Action::PreviousSession => snapshot.sessions.len() > 1,
             Action::Explain => self.chosen(snapshot).is_some() || self.action(snapshot).is_some(),
+            Action::Steward(key) => self.can_steward(key, snapshot),
             Action::Browse(Browse::Fold | Browse::Unfold | Browse::FoldLevel) => {
                 self.pane == Pane::Tree
             }
@@ -284,7 +177,7 @@ impl Atlases {
             Action::Back => self.back(),
             Action::Reload => {
                 self.said = Some((Meaning::Hint, "looking at the files".to_owned()));
-                return self.glance(snapshot, now);
+                return self.files.glance(snapshot, now);
             }
             Action::NextProblem => self.go_to_problem(snapshot, 1),
             Action::PreviousProblem => {
@@ -398,7 +291,7 @@ impl Atlases {
     }
 
     fn problems<'s>(&'s self, snapshot: &'s Snapshot) -> Vec<Problem<'s>> {
-        problems::of(&self.files, snapshot)
+        problems::of(&self.files.states, snapshot)
     }
 
     fn copy(&mut self, snapshot: &Snapshot) -> Vec<Request> {

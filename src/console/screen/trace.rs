@@ -23,6 +23,7 @@ use crate::trace::outline::Fold;
 use crate::trace::verify::{Checked, LogChecked, Report};
 
 mod ask;
+mod click;
 mod commands;
 mod compare;
 mod detail;
@@ -323,6 +324,7 @@ impl Trace {
             | Action::NextMatch
             | Action::PreviousMatch
             | Action::Queue(_)
+            | Action::Steward(_)
             | Action::Palette
             | Action::Mouse
             | Action::Press => {}

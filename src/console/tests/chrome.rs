@@ -122,3 +122,24 @@ fn a_head_that_is_not_kept_elsewhere_is_a_warning_and_bars_nothing() {
     stage.snapshot(busy());
     stage.hides("HEAD NOT KEPT");
 }
+
+#[test]
+fn the_header_admits_that_nothing_is_recorded_and_what_waits() {
+    for (width, height) in [(120, 36), (80, 24), (60, 18)] {
+        let mut stage = Stage::new(busy(), (width, height));
+        stage.hides("queued");
+        stage.app.on_queued(3);
+        stage.paint();
+        stage.shows("queued 3");
+        let mut poisoned = busy();
+        poisoned.store = StoreState::Poisoned {
+            what: "the disk is full".to_owned(),
+        };
+        stage.app.on_queued(0);
+        stage.snapshot(poisoned);
+        stage.shows("NOT RECORDING");
+        stage.hides("SEALED");
+        stage.shows("NOTHING IS RECORDED ANY MORE: the disk is full");
+        assert_snapshot!(format!("poisoned_{width}"), stage.text());
+    }
+}

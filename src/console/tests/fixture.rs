@@ -258,6 +258,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             checkpoints: 4,
         }],
         loaded: Arc::default(),
+        in_force: crate::runtime::snapshot::InForce::default(),
         watched: Watched::default(),
         threads: Arc::default(),
         sessions: vec![

@@ -1,10 +1,12 @@
 //! What is read of a long session, how much at a time, and what becomes of it when it is late.
 
-use ratatui::crossterm::event::KeyCode;
+use ratatui::crossterm::event::{
+    Event, KeyCode, KeyModifiers, MouseButton, MouseEvent, MouseEventKind,
+};
 use serde_json::json;
 
 use super::archive::{Archive, asks};
-use super::fixture::busy;
+use super::fixture::{busy, idle};
 use super::stage::Stage;
 use crate::console::driver::record::{Left, Until, read};
 use crate::console::request::{Message, Request};
@@ -245,4 +247,45 @@ fn leaving_the_console_ends_what_is_read_and_leaves_no_half_of_a_file() {
     let bytes = Err("the console was left".to_owned());
     assert_eq!(told, Told::Exported { path, bytes });
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn a_click_takes_the_keys_to_a_pane_and_chooses_a_row_and_opens_nothing() {
+    let click = |archive: &Archive, stage: &mut Stage, column: u16, row: u16| {
+        let event = Event::Mouse(MouseEvent {
+            kind: MouseEventKind::Down(MouseButton::Left),
+            column,
+            row,
+            modifiers: KeyModifiers::NONE,
+        });
+        let requests = stage.event(&event);
+        archive.serve(stage, requests);
+    };
+    // The row of the screen that a text is in.
+    let row_of = |stage: &Stage, text: &str| {
+        let rows: Vec<_> = stage.text().lines().map(str::to_owned).collect();
+        let row = rows.iter().position(|row| row.contains(text));
+        u16::try_from(row.unwrap_or_else(|| panic!("{text}"))).unwrap()
+    };
+    let archive = Archive::sample();
+    let mut stage = Stage::new(idle(), (120, 36));
+    let requests = stage.press(KeyCode::Char('2'));
+    archive.serve(&mut stage, requests);
+    let row = row_of(&stage, "s-09");
+    click(&archive, &mut stage, 10, row);
+    assert_eq!(row_of(&stage, "> "), row_of(&stage, "s-09"));
+    stage.hides(" Spans ");
+    archive.press(&mut stage, KeyCode::Enter);
+    let row = row_of(&stage, "risk_verified");
+    click(&archive, &mut stage, 10, row);
+    assert_eq!(row_of(&stage, "> "), row);
+    let before = stage.picture();
+    click(&archive, &mut stage, 100, 10);
+    assert_ne!(stage.picture(), before, "the event has the keys");
+    click(&archive, &mut stage, 10, row);
+    assert_eq!(stage.picture(), before);
+    // The head of the columns is no row.
+    let head = row_of(&stage, " SEQ ");
+    click(&archive, &mut stage, 10, head);
+    assert_eq!(stage.picture(), before);
 }

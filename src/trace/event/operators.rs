@@ -23,3 +23,17 @@ payload! {
         by: String,
     }
 }
+
+payload! {
+    /// A session that was recorded elsewhere was taken in.
+    TraceImported {
+        /// The session.
+        imported_session: String,
+        /// Its events.
+        events: u64,
+        /// Hash of the last of them.
+        head_hash: String,
+        /// Where it came from.
+        source: String,
+    }
+}

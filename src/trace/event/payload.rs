@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::declare::payloads;
-use super::operators::{KeyRotated, OperatorChanged};
+use super::operators::{KeyRotated, OperatorChanged, TraceImported};
 use super::parts::{Environment, ErrorDetail, Redaction, SealedHead, WrapperCapabilities};
 use super::read::{PayloadError, canonical_type};
 use super::threads::{BreakpointDecided, DriftFlagged, MementoEdited};
@@ -22,6 +22,8 @@ payloads! {
         MementoEdited = "memento_edited",
         /// An operator says that a conversation drifts.
         DriftFlagged = "drift_flagged",
+        /// A session that was recorded elsewhere was taken in.
+        TraceImported = "trace_imported",
         /// Another key signs the log's heads from now on; the old one signs this entry still.
         KeyRotated = "key_rotated",
         /// Somebody else sits at the console.
@@ -437,6 +439,12 @@ payloads! {
         atlas_hash: String,
         /// How many checkpoints it has.
         checkpoints: u64,
+        /// Digest of the text of the one that it took the place of, while agents were at work.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        replaces: Option<String>,
+        /// Who wanted that.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        loaded_by: Option<String>,
     }
     /// The content of old events of a session was dropped; their envelopes and hashes stay.
     RetentionApplied = "retention_applied" {
@@ -450,17 +458,6 @@ payloads! {
         envelopes_hash: String,
         /// What was older than its rule allows.
         reason: String,
-    }
-    /// A session that was recorded elsewhere was taken in.
-    TraceImported = "trace_imported" {
-        /// The session.
-        imported_session: String,
-        /// Its events.
-        events: u64,
-        /// Hash of the last of them.
-        head_hash: String,
-        /// Where it came from.
-        source: String,
     }
     /// A log began. It is the first entry of its log.
     LogStarted = "log_started" {

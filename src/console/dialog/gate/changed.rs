@@ -21,6 +21,9 @@ const MOST_COMPARED_BYTES: usize = 256 * 1024;
 /// Lines around a difference that are shown with it.
 const LINES_AROUND: usize = 2;
 
+/// Why a request cannot be passed that was judged under other Atlases.
+pub(super) const ATLAS_CHANGED: &str = "Atlas changed";
+
 /// What became of a request.
 #[derive(Debug)]
 pub(crate) struct Changed {
@@ -77,6 +80,18 @@ impl GateDialog {
             }
         }
         self.session = session.cloned();
+        self.hold_against(snapshot);
+    }
+
+    /// What was judged under other Atlases than those in force cannot be passed, unless they come back.
+    fn hold_against(&mut self, snapshot: &Snapshot) {
+        match snapshot.in_force.hash {
+            Some(hash) if hash != self.held.atlas_hash => {
+                self.stale = Some(ATLAS_CHANGED.to_owned());
+            }
+            Some(_) if self.stale.as_deref() == Some(ATLAS_CHANGED) => self.stale = None,
+            Some(_) | None => {}
+        }
     }
 
     /// Voids what was typed, and shows how the request differs.

@@ -2,21 +2,17 @@
 //!
 //! Moving about chooses nothing. What is chosen is an option and nothing else, and stays visible as such.
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use serde_json::Value;
-use unicode_segmentation::UnicodeSegmentation;
 
-use crate::base::text::is_deceptive;
 use crate::console::keymap::{Action, Scope, lookup};
-
-/// Longest text to filter by.
-const MOST_CHARS: usize = 60;
+use crate::console::line::{LineEdit, Typed};
 
 /// A list to choose from. The options themselves are the question's.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Picker {
     /// What an option must contain to be listed.
-    filter: String,
+    filter: LineEdit,
     /// The row the cursor is on, among those listed.
     at: usize,
     /// The chosen option, by its place in the whole list.
@@ -26,7 +22,6 @@ pub(crate) struct Picker {
 impl Picker {
     /// A key that no binding of the dialog took.
     pub(crate) fn on_key(&mut self, key: KeyEvent, options: &[String]) {
-        let held = key.modifiers.difference(KeyModifiers::SHIFT);
         let last = self.listed(options).len().saturating_sub(1);
         let action = lookup(Scope::Pick, key);
         if action == Some(Action::Choose) {
@@ -36,14 +31,11 @@ impl Picker {
         match key.code {
             KeyCode::Up => self.at = self.at.saturating_sub(1),
             KeyCode::Down => self.at = (self.at + 1).min(last),
-            KeyCode::Char(c) if held.is_empty() => self.narrow(&c.to_string()),
-            KeyCode::Backspace => {
-                let last = self.filter.grapheme_indices(true).next_back();
-                let end = last.map_or(0, |(at, _)| at);
-                self.filter.truncate(end);
-                self.at = 0;
+            _ => {
+                if self.filter.on_key(key) == Typed::Changed {
+                    self.at = 0;
+                }
             }
-            _ => {}
         }
     }
 
@@ -51,7 +43,7 @@ impl Picker {
     /// typed, numbers and spaces belong to it.
     fn choose(&mut self, key: KeyEvent, options: &[String]) {
         match key.code {
-            KeyCode::Char(c) if !self.filter.is_empty() => self.narrow(&c.to_string()),
+            KeyCode::Char(c) if !self.filter.text().is_empty() => self.narrow(&c.to_string()),
             KeyCode::Char(c) if c.is_ascii_digit() => {
                 let number = c.to_digit(10).and_then(|it| usize::try_from(it).ok());
                 let at = number.and_then(|number| number.checked_sub(1));
@@ -66,26 +58,23 @@ impl Picker {
 
     /// Filters by more.
     pub(crate) fn narrow(&mut self, text: &str) {
-        let room = MOST_CHARS.saturating_sub(self.filter.chars().count());
-        let line = text.lines().next().unwrap_or_default();
-        let fine = line.chars().filter(|&c| !is_deceptive(c));
-        self.filter.extend(fine.take(room));
+        self.filter.paste(text);
         self.at = 0;
     }
 
     /// Lists everything again; tells whether that changed anything.
     pub(crate) fn widen(&mut self) -> Widened {
         self.at = 0;
-        if self.filter.is_empty() {
+        if self.filter.text().is_empty() {
             return Widened::No;
         }
-        self.filter.clear();
+        self.filter = LineEdit::default();
         Widened::Yes
     }
 
     /// The options that are listed, by their place in the whole list.
     pub(crate) fn listed(&self, options: &[String]) -> Vec<usize> {
-        let filter = self.filter.to_lowercase();
+        let filter = self.filter.text().to_lowercase();
         let all = options.iter().enumerate();
         all.filter(|(_, option)| option.to_lowercase().contains(&filter))
             .map(|(at, _)| at)
@@ -94,7 +83,7 @@ impl Picker {
 
     /// What is filtered by.
     pub(crate) fn filter(&self) -> &str {
-        &self.filter
+        self.filter.text()
     }
 
     /// The row the cursor is on.

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::changed::ATLAS_CHANGED;
 use super::form::Spot;
 use super::step::Step;
 use super::{GateDialog, Verb};
@@ -85,7 +86,7 @@ impl GateDialog {
                 return After::Stays;
             }
             Refused::RequestChanged => self.stale = Some("request changed".to_owned()),
-            Refused::AtlasChanged => self.stale = Some("Atlas changed".to_owned()),
+            Refused::AtlasChanged => self.stale = Some(ATLAS_CHANGED.to_owned()),
             Refused::ReasonMissing
             | Refused::SameOperator(_)
             | Refused::Requester(_)

@@ -119,7 +119,7 @@ pub(super) fn lines(
         page.source(atlas, part, id);
         one_line(id)
     } else {
-        whole(&mut page, atlas, atlases.files.get(&at));
+        whole(&mut page, atlas, atlases.files.states.get(&at));
         one_line(&atlas.id)
     };
     Some((title, page.lines))
@@ -201,12 +201,12 @@ pub(super) fn file_words(file: Option<&FileState>) -> (&'static str, Meaning) {
         Some(FileState::Same | FileState::AsBefore) => {
             ("LIVE = FILE: the file says what is loaded", Meaning::Passed)
         }
-        Some(FileState::Newer(newer)) if newer.loads => (
-            "FILE NEWER: the file changed since it was loaded; a restart of cra loads it",
+        Some(FileState::Newer(newer)) if newer.loads() => (
+            "FILE NEWER: the file says something else than what is loaded; L loads it",
             Meaning::Warning,
         ),
         Some(FileState::Newer(_)) => (
-            "FILE NEWER, with errors: what is loaded stays in force; cra would not start with the file",
+            "KEPT OLD: errors in the file block the load; what is loaded stays in force",
             Meaning::Error,
         ),
         Some(FileState::Unreadable(_)) => (

@@ -16,11 +16,11 @@ use crate::runtime::snapshot::Snapshot;
 #[derive(Debug)]
 pub(super) enum Problem<'s> {
     /// With what is loaded.
-    Loaded(&'s Atlas, &'s Diagnostic),
+    Loaded(usize, &'s Atlas, &'s Diagnostic),
     /// With what the file says by now.
-    File(&'s str, &'s Diagnostic),
+    File(usize, &'s str, &'s Diagnostic),
     /// The file cannot be read.
-    Unreadable(&'s Atlas, &'s str),
+    Unreadable(usize, &'s Atlas, &'s str),
 }
 
 /// Everything that is wrong: errors first, and of each Atlas its file first, because that is what can
@@ -34,26 +34,45 @@ pub(super) fn of<'s>(
         match files.get(&at) {
             Some(FileState::Newer(newer)) => {
                 let found = newer.problems.iter();
-                problems.extend(found.map(|it| Problem::File(&newer.text, it)));
+                problems.extend(found.map(|it| Problem::File(at, &newer.text, it)));
             }
-            Some(FileState::Unreadable(what)) => problems.push(Problem::Unreadable(atlas, what)),
+            Some(FileState::Unreadable(what)) => {
+                problems.push(Problem::Unreadable(at, atlas, what));
+            }
             Some(FileState::Same | FileState::AsBefore) | None => {}
         }
         let warnings = atlas.origin.warnings.iter();
-        problems.extend(warnings.map(|it| Problem::Loaded(atlas, it)));
+        problems.extend(warnings.map(|it| Problem::Loaded(at, atlas, it)));
     }
     problems.sort_by_key(|it| match it {
-        Problem::Loaded(_, found) | Problem::File(_, found) => found.severity == Severity::Warning,
+        Problem::Loaded(_, _, found) | Problem::File(_, _, found) => {
+            found.severity == Severity::Warning
+        }
         Problem::Unreadable(..) => false,
     });
     problems
 }
 
 impl Problem<'_> {
+    /// Which Atlas it is in.
+    pub(super) fn atlas(&self) -> usize {
+        match self {
+            Self::Loaded(at, ..) | Self::File(at, ..) | Self::Unreadable(at, ..) => *at,
+        }
+    }
+
+    /// The line it is in.
+    pub(super) fn line(&self) -> Option<usize> {
+        match self {
+            Self::Loaded(_, _, found) | Self::File(_, _, found) => Some(found.span?.line),
+            Self::Unreadable(..) => None,
+        }
+    }
+
     /// Its code, its place, what it is about, and how much it weighs.
     pub(super) fn row(&self) -> (String, String, Meaning) {
         match self {
-            Self::Loaded(_, found) | Self::File(_, found) => {
+            Self::Loaded(_, _, found) | Self::File(_, _, found) => {
                 let file = one_line(found.file.rsplit('/').next().unwrap_or_default());
                 let place = found.span.map_or(file.clone(), |place| {
                     format!("{file}:{}:{}", place.line, place.column)
@@ -65,7 +84,7 @@ impl Problem<'_> {
                 let head = format!("{} {newer}{place}", found.code);
                 (head, found.message.clone(), weight(found))
             }
-            Self::Unreadable(atlas, what) => (
+            Self::Unreadable(_, atlas, what) => (
                 format!("FILE {}", one_line(&atlas.id)),
                 one_line(what),
                 Meaning::Error,
@@ -76,13 +95,13 @@ impl Problem<'_> {
     /// All of it, with the line of the text underlined.
     pub(super) fn lines(&self, cells: usize, look: Look) -> Vec<Line<'static>> {
         let (source, found, words) = match self {
-            Self::Loaded(atlas, found) => (&*atlas.text, *found, "in what is loaded"),
-            Self::File(text, found) => (
+            Self::Loaded(_, atlas, found) => (&*atlas.text, *found, "in what is loaded"),
+            Self::File(_, text, found) => (
                 *text,
                 *found,
                 "in the file, which is newer than what is loaded",
             ),
-            Self::Unreadable(_, what) => {
+            Self::Unreadable(_, _, what) => {
                 let rows = wrap(&one_line(what), cells).into_iter();
                 return rows
                     .map(|row| Line::styled(row, look.style(Meaning::Error)))

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
-use super::{Atlases, Depth, FileState, Pane, item, session};
+use super::{Atlases, Depth, Pane, item, session};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, fit, width, wrap};
 use crate::console::evidence;
@@ -15,6 +15,7 @@ use crate::runtime::Watch;
 use crate::runtime::snapshot::{Came, Evaluated, Snapshot};
 
 mod branches;
+mod reload;
 
 /// Where the panels go.
 struct Areas {
@@ -24,28 +25,44 @@ struct Areas {
     /// Evaluations, or problems.
     below: Rect,
     chosen: Rect,
+    /// What is in force, and what its file says.
+    reload: Rect,
 }
 
-fn areas(atlases: &Atlases, area: Rect) -> Areas {
-    let [status, rest] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
+fn areas(atlases: &Atlases, snapshot: &Snapshot, area: Rect) -> Areas {
+    let wide = area.width >= 120 && area.height >= 26;
+    let brief = !wide && reload::brief(atlases, snapshot).is_some();
+    let [status, rest, reload] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Fill(1),
+        Constraint::Length(u16::from(brief)),
+    ])
+    .areas(area);
     let none = Areas {
         status,
         tree: Rect::ZERO,
         session: Rect::ZERO,
         below: Rect::ZERO,
         chosen: Rect::ZERO,
+        reload,
     };
-    if area.width >= 120 && area.height >= 26 {
+    if wide {
         let halves = [Constraint::Percentage(56), Constraint::Fill(1)];
+        let thirds = [
+            Constraint::Percentage(52),
+            Constraint::Fill(1),
+            Constraint::Length(reload::ROWS),
+        ];
         let [left, right] =
             Layout::horizontal([Constraint::Length(46), Constraint::Fill(1)]).areas(rest);
         let [tree, session] = Layout::vertical(halves).areas(left);
-        let [chosen, below] = Layout::vertical(halves).areas(right);
+        let [chosen, below, reload] = Layout::vertical(thirds).areas(right);
         return Areas {
             tree,
             session,
             below,
             chosen,
+            reload,
             ..none
         };
     }
@@ -84,7 +101,7 @@ pub(crate) fn draw(
     area: Rect,
     look: Look,
 ) {
-    let all = areas(atlases, area);
+    let all = areas(atlases, snapshot, area);
     frame.render_widget(
         status(atlases, snapshot, usize::from(area.width), look),
         all.status,
@@ -112,6 +129,12 @@ pub(crate) fn draw(
                 draw_stream(atlases, snapshot, frame, all.below, look);
             }
         }
+    }
+    if all.reload.height > 1 {
+        reload::draw(atlases, snapshot, frame, all.reload, look);
+    } else if let Some((words, meaning)) = reload::brief(atlases, snapshot) {
+        let words = clip(&format!(" {words}"), usize::from(all.reload.width), look);
+        frame.render_widget(Line::styled(words, look.style(meaning)), all.reload);
     }
     if !all.chosen.is_empty() {
         draw_chosen(atlases, snapshot, frame, all.chosen, look);
@@ -143,21 +166,9 @@ fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> L
         };
         spans.push(Span::styled(name, look.style(meaning)));
     }
-    let newer = atlases.files.values().filter_map(|it| match it {
-        FileState::Newer(newer) => Some(newer.loads),
-        FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
-    });
-    let (words, meaning) = match (&atlases.said, newer.min()) {
-        (Some((meaning, words)), _) => (words.clone(), *meaning),
-        (None, Some(true)) => (
-            "FILE NEWER: a restart loads it".to_owned(),
-            Meaning::Warning,
-        ),
-        (None, Some(false)) => (
-            "FILE NEWER with errors: cra would not start with it".to_owned(),
-            Meaning::Error,
-        ),
-        (None, None) => (String::new(), Meaning::Dim),
+    let (words, meaning) = match &atlases.said {
+        Some((meaning, words)) => (words.clone(), *meaning),
+        None => reload::differs(atlases, snapshot, cells).unwrap_or((String::new(), Meaning::Dim)),
     };
     let used: usize = spans.iter().map(|it| width(&it.content)).sum();
     let words = clip(&words, cells.saturating_sub(used + 3), look);
@@ -364,7 +375,7 @@ fn draw_problems(
         let Some((head, message, meaning)) = problems.get(at).map(super::Problem::row) else {
             return Line::default();
         };
-        let head = clip(&head, cells / 2, look);
+        let head = clip(&head, cells * 3 / 5, look);
         let rest = clip(
             &format!("  {message}"),
             cells.saturating_sub(width(&head)),
@@ -434,7 +445,7 @@ fn draw_chosen(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: 
 
 /// How far down the part that is looked at can be scrolled.
 pub(super) fn most_top(atlases: &Atlases, snapshot: &Snapshot) -> usize {
-    let all = areas(atlases, atlases.area);
+    let all = areas(atlases, snapshot, atlases.area);
     let (area, lines) = match atlases.pane {
         Pane::Session => {
             let cells = usize::from(all.session.width).saturating_sub(4);

@@ -220,6 +220,15 @@ impl Opened {
         };
     }
 
+    /// Goes to a row of those that are shown.
+    pub(super) fn choose(&mut self, row: u64) {
+        if let Some(place) = self.rows().get(row) {
+            self.place = place;
+            self.play = Play::Paused;
+            self.follow = self.still();
+        }
+    }
+
     /// Not following, from now on or from before.
     fn still(&self) -> Follow {
         match self.follow {

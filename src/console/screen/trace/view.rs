@@ -13,6 +13,7 @@ use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::runtime::snapshot::Snapshot;
 
+pub(super) mod click;
 mod compared;
 mod event;
 mod minimap;
@@ -176,7 +177,10 @@ fn typing(prompt: &Prompt, cells: usize, look: Look) -> Line<'static> {
         start = chars.as_str();
     }
     let (under, rest) = match after.chars().next() {
-        Some(c) => (c.to_string(), after.trim_start_matches(c).to_owned()),
+        Some(c) => {
+            let rest = after.strip_prefix(c).unwrap_or_default();
+            (c.to_string(), rest.to_owned())
+        }
         None => (" ".to_owned(), String::new()),
     };
     let rest = clip(&rest, room.saturating_sub(width(start)), look);

@@ -84,9 +84,11 @@ fn tree_row(
 
 /// What is known of an Atlas' file, in a word.
 fn atlas_mark(atlases: &Atlases, at: usize, atlas: &Atlas) -> (String, Meaning) {
-    match atlases.files.get(&at) {
-        Some(FileState::Newer(newer)) if newer.loads => ("FILE NEWER".to_owned(), Meaning::Warning),
-        Some(FileState::Newer(_)) => ("FILE NEWER, FAULTY".to_owned(), Meaning::Error),
+    match atlases.files.states.get(&at) {
+        Some(FileState::Newer(newer)) if newer.loads() => {
+            ("FILE NEWER".to_owned(), Meaning::Warning)
+        }
+        Some(FileState::Newer(_)) => ("KEPT OLD".to_owned(), Meaning::Error),
         Some(FileState::Unreadable(_)) => ("FILE UNREADABLE".to_owned(), Meaning::Error),
         Some(FileState::Same | FileState::AsBefore) | None => match atlas.origin.warnings.len() {
             0 => ("ok".to_owned(), Meaning::Passed),

@@ -19,6 +19,32 @@ const EVENTS: usize = 10;
 const STATE: usize = 6;
 const VERDICT: usize = 15;
 
+/// The list, and what is said below it.
+fn parts(inner: Rect, below: usize) -> [Rect; 2] {
+    let parts = [Constraint::Fill(1), Constraint::Length(coordinate(below))];
+    Layout::vertical(parts).areas(inner)
+}
+
+/// Where the rows of the list are, below a bar of that many rows.
+pub(super) fn list(trace: &Trace, area: Rect, bar: u16) -> Rect {
+    let look = Look::default();
+    let rest = Rect::new(
+        area.x,
+        area.y + bar,
+        area.width,
+        area.height.saturating_sub(bar),
+    );
+    let inner = look.panel(Focus::Here).inner(rest);
+    let below = log_lines(trace, usize::from(inner.width), look).len();
+    let [list, _] = parts(inner, below);
+    Rect::new(
+        list.x,
+        list.y + 1,
+        list.width,
+        list.height.saturating_sub(1),
+    )
+}
+
 pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     let focus = Focus::from(trace.pane == Pane::Sessions);
     let title = Line::styled(" Sessions ", look.style(Meaning::Title));
@@ -35,11 +61,7 @@ pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
         return;
     }
     let below = log_lines(trace, cells, look);
-    let parts = [
-        Constraint::Fill(1),
-        Constraint::Length(coordinate(below.len())),
-    ];
-    let [list, bottom] = Layout::vertical(parts).areas(inner);
+    let [list, bottom] = parts(inner, below.len());
     frame.render_widget(Paragraph::new(below), bottom);
     let columns = Columns::of(cells);
     let mut lines = vec![columns.head(look)];

@@ -1,0 +1,161 @@
+//! What a request of ten megabytes costs in the dialog, beside a frame of sixteen milliseconds.
+//!
+//! `cargo bench --bench long_request` prints a table at the end: opening it, scrolling, jumping, searching,
+//! and the event that recorded it. Every key should cost less than a frame.
+
+#![expect(
+    clippy::expect_used,
+    clippy::print_stdout,
+    reason = "a measurement that is surprised should stop, and says what it found"
+)]
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use cra_core::atlas::compiled::Question;
+use cra_core::atlas::document::{Respondent, RiskTier};
+use cra_core::base::clock::Timestamp;
+use cra_core::base::digest::Digest;
+use cra_core::console::measured::MeasuredQueue as Measured;
+use cra_core::engine::held::{ActionCall, Gate, Held, Origin, PassEffects, Subject, TierSource};
+use cra_core::runtime::snapshot::{Access, Snapshot};
+use ratatui::crossterm::event::KeyCode;
+use serde_json::{Value, json};
+
+/// Bytes of a request.
+const LONG: usize = 10 * 1024 * 1024;
+/// Short lines of one.
+const LINES: usize = 200_000;
+/// What a key may cost.
+const FRAME: Duration = Duration::from_millis(16);
+/// The best of so many counts: others use the machine too.
+const TIMES: usize = 5;
+
+fn main() {
+    println!("| request | what | cost | beside a frame of 16 ms |");
+    println!("|---|---|---|---|");
+    let line = "all work and no play ".repeat(LONG / 21);
+    measure("one line of 10 MB", &json!({ "text": line }));
+    let many: Vec<Value> = (0..LINES)
+        .map(|at| json!(format!("line {at} of many, so that it adds up")))
+        .collect();
+    measure("200,000 lines", &json!({ "lines": many }));
+}
+
+fn measure(name: &str, params: &Value) {
+    let picture = picture(params);
+    let mut screen = Measured::new(picture, now()).expect("memory");
+    screen.paint();
+    let tell = |what: &str, cost: Duration| {
+        let ratio = cost.as_secs_f64() / FRAME.as_secs_f64();
+        println!(
+            "| {name} | {what} | {:.2} ms | {ratio:.2} |",
+            cost.as_secs_f64() * 1000.0
+        );
+    };
+    let cost = best(1, || {
+        screen.press(KeyCode::Enter);
+        screen.paint();
+    });
+    tell("open", cost);
+    screen.wait(Duration::from_secs(1));
+    for (what, key) in [
+        ("page down", KeyCode::PageDown),
+        ("to the request", KeyCode::F(6)),
+        ("the end", KeyCode::End),
+        ("the beginning", KeyCode::Home),
+        ("begin to search", KeyCode::Char('/')),
+        ("a letter looked for", KeyCode::Char('q')),
+        ("and one more", KeyCode::Char('z')),
+        ("search", KeyCode::Enter),
+        ("next match", KeyCode::Char('n')),
+        ("match before", KeyCode::Char('N')),
+        ("back to the form", KeyCode::F(6)),
+        ("a field", KeyCode::Tab),
+        ("close", KeyCode::Esc),
+    ] {
+        let cost = best(1, || {
+            screen.press(key);
+            screen.paint();
+        });
+        tell(what, cost);
+    }
+    let cost = best(TIMES, || {
+        screen.press(KeyCode::Down);
+        screen.paint();
+    });
+    tell("a key in the queue", cost);
+}
+
+fn best(times: usize, mut work: impl FnMut()) -> Duration {
+    let once = |_| {
+        let begun = Instant::now();
+        work();
+        begun.elapsed()
+    };
+    (0..times).map(once).min().unwrap_or_default()
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_micros(1_790_000_000_000_000)
+}
+
+fn picture(params: &Value) -> Arc<Snapshot> {
+    Arc::new(Snapshot {
+        revision: 1,
+        operator: "op-1@ops".to_owned(),
+        access: Access::Write,
+        held: vec![Arc::new(request(params))],
+        ..Snapshot::empty()
+    })
+}
+
+fn request(params: &Value) -> Held {
+    let question: Question = serde_json::from_value(json!({
+        "question_id": "confirm",
+        "question": "Was the customer asked?",
+        "response_type": "boolean",
+    }))
+    .expect("a question");
+    Held {
+        id: "c-1".parse().expect("an identifier"),
+        session: "s-1".parse().expect("an identifier"),
+        agent: "agent".to_owned(),
+        intent: None,
+        subject: Subject::Action(ActionCall {
+            action: "file.write".to_owned(),
+            params: params.clone(),
+            tier: RiskTier::High,
+            tier_source: TierSource::Declared,
+        }),
+        request_hash: Digest::of("request"),
+        atlas_hash: Digest::of("atlas"),
+        gates: vec![Gate {
+            origin: Origin::Checkpoint {
+                atlas_id: "com.acme.support".to_owned(),
+                checkpoint_id: "write-confirm".to_owned(),
+                name: "write-confirm".to_owned(),
+                kind: "action_pre".to_owned(),
+                priority: 100,
+            },
+            why: "matches the pattern *.write".to_owned(),
+            questions: vec![question],
+            guidance: None,
+            effects: PassEffects::default(),
+            respondent: Respondent::Operator,
+            approvers: cra_core::atlas::document::Approvers::One,
+            force_sync: true,
+            span_id: "span-1".parse().expect("an identifier"),
+        }],
+        opened_at: now(),
+        deadline: now().plus(Duration::from_mins(10)),
+        invalid_attempts: 0,
+        agent_attempts: 0,
+        joined: 0,
+        answered: std::collections::BTreeMap::new(),
+        approval: None,
+        claim: None,
+        trace_id: "trace-1".parse().expect("an identifier"),
+        span_id: "span-0".parse().expect("an identifier"),
+    }
+}

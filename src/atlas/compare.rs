@@ -1,0 +1,346 @@
+//! How one Atlas differs from another that would take its place, and where that may open a door.
+//!
+//! Contract: what is not known to be as strict as before is said. A change that only looks harmless is
+//! named too; being told too much is cheaper than a gate that went quietly.
+
+use std::collections::BTreeMap;
+
+use super::compiled::{Action, Atlas, Capability, Checkpoint, Policy};
+use super::document::{CheckpointMode, DefaultDecision, PolicyKind, Respondent, UnknownActions};
+use super::origin::Part;
+use crate::base::pattern::Patterns;
+
+/// How two Atlases differ.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comparison {
+    /// Parts that differ: those before in the order of the one before, then what is new.
+    pub parts: Vec<PartChange>,
+    /// Where an agent may be stopped less, in words.
+    pub weaker: Vec<String>,
+}
+
+/// A part that differs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartChange {
+    /// What kind of part.
+    pub part: Part,
+    /// Its identifier.
+    pub id: String,
+    /// How it differs.
+    pub how: How,
+}
+
+/// How a part differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It is new.
+    Added,
+    /// It is gone.
+    Removed,
+    /// It says something else.
+    Changed,
+}
+
+impl Comparison {
+    /// How many parts of a kind differ so.
+    #[must_use]
+    pub fn count(&self, part: Part, how: How) -> usize {
+        let parts = self.parts.iter();
+        parts.filter(|it| it.part == part && it.how == how).count()
+    }
+}
+
+/// Compares what is in force with what would take its place.
+#[must_use]
+pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
+    let mut comparison = Comparison::default();
+    defaults(before, after, &mut comparison.weaker);
+    let by_id = |it: &Checkpoint| it.id.clone();
+    let pairs = paired(&before.checkpoints, &after.checkpoints, by_id);
+    comparison.note(Part::Checkpoint, pairs, same_checkpoint, weaker_checkpoint);
+    let by_id = |it: &Policy| it.id.clone();
+    let pairs = paired(&before.policies, &after.policies, by_id);
+    comparison.note(Part::Policy, pairs, same_policy, weaker_policy);
+    let by_id = |it: &Capability| it.id.clone();
+    let pairs = paired(&before.capabilities, &after.capabilities, by_id);
+    comparison.note(Part::Capability, pairs, same_capability, weaker_capability);
+    let contexts = before.contexts.keys().chain(after.contexts.keys());
+    let contexts: Vec<_> = contexts.cloned().collect();
+    for id in unique(contexts) {
+        let (old, new) = (before.contexts.get(&id), after.contexts.get(&id));
+        comparison.add(Part::Context, id, (old, new), |old, new| old == new);
+    }
+    let actions = before.actions.keys().chain(after.actions.keys());
+    let actions: Vec<_> = actions.cloned().collect();
+    for id in unique(actions) {
+        let (old, new) = (before.actions.get(&id), after.actions.get(&id));
+        let written = written(before, &id) == written(after, &id);
+        let same = |old: &Action, new: &Action| {
+            written && old.name == new.name && old.risk_tier == new.risk_tier
+        };
+        weaker_action(&id, (old, new), &mut comparison.weaker);
+        comparison.add(Part::Action, id, (old, new), same);
+    }
+    comparison
+}
+
+/// What is before and after, of one part.
+type Pair<'a, T> = (Option<&'a T>, Option<&'a T>);
+
+impl Comparison {
+    fn add<T>(
+        &mut self,
+        part: Part,
+        id: String,
+        pair: Pair<'_, T>,
+        same: impl FnOnce(&T, &T) -> bool,
+    ) {
+        let how = match pair {
+            (Some(old), Some(new)) if same(old, new) => return,
+            (Some(_), Some(_)) => How::Changed,
+            (Some(_), None) => How::Removed,
+            (None, Some(_)) => How::Added,
+            (None, None) => return,
+        };
+        self.parts.push(PartChange { part, id, how });
+    }
+
+    fn note<T>(
+        &mut self,
+        part: Part,
+        pairs: Vec<(String, Pair<'_, T>)>,
+        same: impl Fn(&T, &T) -> bool,
+        weaker: impl Fn(&str, Pair<'_, T>, &mut Vec<String>),
+    ) {
+        for (id, pair) in pairs {
+            weaker(&id, pair, &mut self.weaker);
+            self.add(part, id, pair, &same);
+        }
+    }
+}
+
+fn unique(mut ids: Vec<String>) -> Vec<String> {
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+/// What belongs together by its identifier: in the order before, then what is new.
+fn paired<'a, T>(
+    before: &'a [T],
+    after: &'a [T],
+    id: impl Fn(&T) -> String,
+) -> Vec<(String, Pair<'a, T>)> {
+    let mut new: BTreeMap<String, &T> = after.iter().map(|it| (id(it), it)).collect();
+    let mut pairs: Vec<(String, Pair<'_, T>)> = Vec::new();
+    for old in before {
+        let id = id(old);
+        let now = new.remove(&id);
+        pairs.push((id, (Some(old), now)));
+    }
+    let rest = after.iter().map(&id);
+    for id in rest {
+        if let Some(now) = new.remove(&id) {
+            pairs.push((id, (None, Some(now))));
+        }
+    }
+    pairs
+}
+
+fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
+    if before.id != after.id {
+        weaker.push(format!(
+            "it is another Atlas: `{}` instead of `{}`",
+            after.id, before.id
+        ));
+    }
+    if before.default_decision == DefaultDecision::Deny
+        && after.default_decision == DefaultDecision::Allow
+    {
+        weaker.push("a known action that no policy mentions is allowed, not denied".to_owned());
+    }
+    let openness = |it: UnknownActions| match it {
+        UnknownActions::Deny => 0,
+        UnknownActions::Approve => 1,
+        UnknownActions::Allow => 2,
+    };
+    if openness(after.unknown_actions) > openness(before.unknown_actions) {
+        let words = match after.unknown_actions {
+            UnknownActions::Allow => "an action that no Atlas knows is allowed",
+            UnknownActions::Approve | UnknownActions::Deny => {
+                "an action that no Atlas knows is held, not denied"
+            }
+        };
+        weaker.push(words.to_owned());
+    }
+    if before.risk_mode != after.risk_mode {
+        weaker.push("tiers of undeclared actions are found in another way".to_owned());
+    }
+    if format!("{:?}", before.recording.redact) != format!("{:?}", after.recording.redact) {
+        weaker.push("other things are left out of records".to_owned());
+    }
+}
+
+fn same_checkpoint(old: &Checkpoint, new: &Checkpoint) -> bool {
+    stops_alike(old, new)
+        && gives_alike(old, new)
+        && (&old.name, &old.guidance, &old.inject_contexts)
+            == (&new.name, &new.guidance, &new.inject_contexts)
+        && (old.priority, old.timeout_seconds, old.force_sync_trace)
+            == (new.priority, new.timeout_seconds, new.force_sync_trace)
+}
+
+/// Whether two checkpoints stop the same things in the same way.
+fn stops_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
+    fires_alike(old, new)
+        && old.mode == new.mode
+        && old.respondent == new.respondent
+        && old.questions == new.questions
+        && old.handler == new.handler
+}
+
+fn fires_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
+    old.trigger == new.trigger && old.when == new.when && old.unless == new.unless
+}
+
+/// Whether passing them does the same.
+fn gives_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
+    old.unlock_capabilities == new.unlock_capabilities
+        && old.lock_capabilities == new.lock_capabilities
+        && old.allow_actions == new.allow_actions
+        && old.deny_actions == new.deny_actions
+}
+
+fn weaker_checkpoint(id: &str, pair: Pair<'_, Checkpoint>, weaker: &mut Vec<String>) {
+    let mut say = |words: String| weaker.push(words);
+    let (old, new) = match pair {
+        (Some(old), None) => {
+            if old.mode == CheckpointMode::Blocking {
+                say(format!("gate `{id}` is gone"));
+            } else if !(old.lock_capabilities.is_empty() && old.deny_actions.is_empty()) {
+                say(format!("`{id}` is gone, and what it took from a session"));
+            }
+            return;
+        }
+        (None, Some(new)) => {
+            let gives = !(new.unlock_capabilities.is_empty() && new.allow_actions.is_empty());
+            if gives && new.mode != CheckpointMode::Blocking {
+                say(format!("`{id}` is new and gives without stopping anybody"));
+            }
+            return;
+        }
+        (Some(old), Some(new)) => (old, new),
+        (None, None) => return,
+    };
+    if old.mode == CheckpointMode::Blocking {
+        if new.mode != CheckpointMode::Blocking {
+            say(format!("gate `{id}` no longer stops the agent"));
+        }
+        if !fires_alike(old, new) {
+            say(format!("gate `{id}` fires at other times"));
+        }
+        if old.questions != new.questions {
+            say(format!("gate `{id}` asks something else"));
+        }
+        if old.respondent == Respondent::Operator && new.respondent != Respondent::Operator {
+            say(format!("gate `{id}` can be answered by the agent itself"));
+        }
+        if old.handler != new.handler {
+            say(format!("gate `{id}` asks another extension, or none"));
+        }
+    }
+    if !gives_alike(old, new) {
+        say(format!("passing `{id}` gives or takes other rights"));
+    }
+}
+
+fn same_policy(old: &Policy, new: &Policy) -> bool {
+    rules_alike(old, new) && old.reason == new.reason
+}
+
+fn rules_alike(old: &Policy, new: &Policy) -> bool {
+    old.kind == new.kind
+        && old.actions == new.actions
+        && old.when == new.when
+        && old.limit == new.limit
+        && old.overridable == new.overridable
+}
+
+fn weaker_policy(id: &str, pair: Pair<'_, Policy>, weaker: &mut Vec<String>) {
+    let words = match pair {
+        (Some(old), None) if old.kind != PolicyKind::Allow => {
+            format!("policy `{id}` is gone")
+        }
+        (None, Some(new)) if new.kind == PolicyKind::Allow => {
+            format!("policy `{id}` is new and allows {}", listed(&new.actions))
+        }
+        (Some(old), Some(new)) if !old.overridable && new.overridable => {
+            format!("policy `{id}` can be overruled")
+        }
+        (Some(old), Some(new)) if !rules_alike(old, new) => {
+            format!("policy `{id}` rules something else")
+        }
+        (Some(_) | None, Some(_) | None) => return,
+    };
+    weaker.push(words);
+}
+
+fn same_capability(old: &Capability, new: &Capability) -> bool {
+    old.name == new.name && old.actions == new.actions && old.starts_locked == new.starts_locked
+}
+
+fn weaker_capability(id: &str, pair: Pair<'_, Capability>, weaker: &mut Vec<String>) {
+    let words = match pair {
+        (Some(old), None) if old.starts_locked => {
+            format!("capability `{id}` is gone, and its lock with it")
+        }
+        (Some(old), Some(new)) if old.starts_locked && !new.starts_locked => {
+            format!("capability `{id}` no longer starts locked")
+        }
+        (Some(old), Some(new)) if old.actions != new.actions => {
+            format!("capability `{id}` has other actions")
+        }
+        (None, Some(new)) if !new.starts_locked => {
+            format!("capability `{id}` makes {} known", listed(&new.actions))
+        }
+        (Some(_) | None, Some(_) | None) => return,
+    };
+    weaker.push(words);
+}
+
+fn weaker_action(id: &str, pair: Pair<'_, Action>, weaker: &mut Vec<String>) {
+    match pair {
+        (None, Some(_)) => weaker.push(format!("action `{id}` is known now")),
+        (Some(old), Some(new)) => {
+            if old.parameters.is_some() && new.parameters.is_none() {
+                weaker.push(format!("parameters of `{id}` are no longer checked"));
+            }
+            match (old.risk_tier, new.risk_tier) {
+                (Some(old), Some(new)) if new < old => {
+                    weaker.push(format!("action `{id}` is {new} risk, not {old}"));
+                }
+                (Some(old), None) => {
+                    weaker.push(format!("action `{id}` no longer declares {old} risk"));
+                }
+                (Some(_) | None, Some(_)) | (None, None) => {}
+            }
+        }
+        (Some(_) | None, None) => {}
+    }
+}
+
+/// The lines an action is written in: its schema is not kept in a form that can be compared.
+fn written(atlas: &Atlas, id: &str) -> Option<String> {
+    let (first, last) = atlas.origin.lines_of(Part::Action, id)?;
+    let lines = atlas.text.lines().skip(first.saturating_sub(1));
+    let lines: Vec<_> = lines.take(last + 1 - first).map(str::trim).collect();
+    Some(lines.join("\n"))
+}
+
+fn listed(patterns: &Patterns) -> String {
+    let patterns: Vec<_> = patterns.iter().map(ToString::to_string).collect();
+    format!("[{}]", patterns.join(", "))
+}
+
+#[cfg(test)]
+mod tests;

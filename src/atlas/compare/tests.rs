@@ -1,0 +1,155 @@
+use super::*;
+use crate::atlas::load_str;
+
+const BASE: &str = r#"atlas_version: "1.0"
+atlas_id: a
+version: "1"
+name: A
+default_decision: deny
+checkpoints:
+  - checkpoint_id: gate
+    trigger: { type: action_pre, patterns: ["x.*"] }
+    mode: blocking
+    questions:
+      - { question_id: q, question: Sure?, response_type: boolean }
+  - checkpoint_id: tip
+    trigger: { type: session_start }
+capabilities:
+  - { capability_id: c, name: C, actions: ["x.*"] }
+policies:
+  - { policy_id: p, type: deny, actions: ["x.drop"], reason: no }
+actions:
+  - { action_id: x.get, name: Get, risk_tier: high }
+"#;
+
+fn changed(from: &str, to: &str) -> Comparison {
+    assert!(BASE.contains(from), "{from}");
+    let after = BASE.replace(from, to);
+    let load = |text: &str| load_str("a.yaml", text).unwrap().atlas;
+    compare(&load(BASE), &load(&after))
+}
+
+#[test]
+fn the_same_says_nothing() {
+    assert_eq!(
+        changed("name: A", "name: A # a comment"),
+        Comparison::default()
+    );
+}
+
+/// What is changed, into what, and the words for it.
+const DOORS: &[(&str, &str, &str)] = &[
+    (
+        "mode: blocking",
+        "mode: advisory",
+        "gate `gate` no longer stops the agent",
+    ),
+    (
+        "patterns: [\"x.*\"]",
+        "patterns: [\"x.a\"]",
+        "gate `gate` fires at other times",
+    ),
+    (
+        "question: Sure?",
+        "question: Really?",
+        "gate `gate` asks something else",
+    ),
+    (
+        "mode: blocking",
+        "mode: blocking\n    respondent: either",
+        "gate `gate` can be answered by the agent itself",
+    ),
+    (
+        "mode: blocking",
+        "mode: blocking\n    allow_actions: [\"y\"]",
+        "passing `gate` gives or takes other rights",
+    ),
+    (
+        "checkpoint_id: gate",
+        "checkpoint_id: other",
+        "gate `gate` is gone",
+    ),
+    (
+        "type: deny, actions: [\"x.drop\"]",
+        "type: deny, actions: [\"x.rm\"]",
+        "policy `p` rules something else",
+    ),
+    ("policy_id: p,", "policy_id: q,", "policy `p` is gone"),
+    (
+        "reason: no }",
+        "reason: no, override: true }",
+        "policy `p` can be overruled",
+    ),
+    (
+        "default_decision: deny",
+        "default_decision: allow",
+        "a known action that no policy mentions is allowed, not denied",
+    ),
+    (
+        "default_decision: deny",
+        "default_decision: deny\nunknown_actions: allow",
+        "an action that no Atlas knows is allowed",
+    ),
+    (
+        "risk_tier: high",
+        "risk_tier: low",
+        "action `x.get` is low risk, not high",
+    ),
+    (
+        ", risk_tier: high",
+        "",
+        "action `x.get` no longer declares high risk",
+    ),
+    (
+        "actions:\n  - {",
+        "actions:\n  - { action_id: y, name: Y }\n  - {",
+        "action `y` is known now",
+    ),
+    (
+        "name: C, actions: [\"x.*\"]",
+        "name: C, actions: [\"*\"]",
+        "capability `c` has other actions",
+    ),
+    (
+        "atlas_id: a",
+        "atlas_id: b",
+        "it is another Atlas: `b` instead of `a`",
+    ),
+];
+
+#[test]
+fn what_may_open_a_door_is_said() {
+    for (from, to, words) in DOORS {
+        let found = changed(from, to);
+        assert!(found.weaker.iter().any(|it| it == words), "{to}: {found:?}");
+    }
+}
+
+#[test]
+fn what_only_tightens_is_a_change_and_no_warning() {
+    let found = changed(
+        "  - checkpoint_id: tip",
+        "  - checkpoint_id: more\n    trigger: { type: action_pre, patterns: [\"z\"] }\n    mode: blocking\n  - checkpoint_id: tip",
+    );
+    assert_eq!(found.weaker, Vec::<String>::new());
+    assert_eq!(found.count(Part::Checkpoint, How::Added), 1);
+    let found = changed(
+        "trigger: { type: session_start }",
+        "trigger: { type: session_start }\n    guidance: { content: hello }",
+    );
+    assert_eq!(
+        (
+            found.weaker.len(),
+            found.count(Part::Checkpoint, How::Changed)
+        ),
+        (0, 1)
+    );
+}
+
+#[test]
+fn parts_are_counted_by_how_they_differ() {
+    let found = changed("checkpoint_id: gate", "checkpoint_id: other");
+    let counts =
+        [How::Added, How::Removed, How::Changed].map(|how| found.count(Part::Checkpoint, how));
+    assert_eq!(counts, [1, 1, 0]);
+}

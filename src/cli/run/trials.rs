@@ -1,0 +1,48 @@
+//! The scenarios beside Atlas files, for the console.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use super::play_file;
+use crate::base::text::one_line;
+use crate::cli::atlases::files_in;
+use crate::console::{FailedStep, Trial};
+
+/// Where scenarios lie, beside the files they are about.
+const FOLDER: &str = "tests";
+
+/// Plays every scenario in the folder `tests` beside these files. What cannot be played has failed.
+pub(in crate::cli) fn trials(files: &[PathBuf]) -> Vec<Trial> {
+    let folders: BTreeSet<PathBuf> = files
+        .iter()
+        .filter_map(|file| Some(file.parent()?.join(FOLDER)))
+        .collect();
+    folders
+        .iter()
+        .flat_map(|folder| in_folder(folder))
+        .collect()
+}
+
+fn in_folder(folder: &Path) -> Vec<Trial> {
+    let failed = |file: &Path, what: String| Trial {
+        file: file.to_owned(),
+        steps: 0,
+        failed: vec![FailedStep {
+            line: None,
+            what: one_line(&what),
+        }],
+    };
+    let files = match files_in(folder) {
+        Ok(files) => files,
+        Err(failure) => return vec![failed(folder, failure.to_string())],
+    };
+    let played = files.into_iter().map(|file| match play_file(&file) {
+        Ok((steps, told)) => Trial {
+            file,
+            steps,
+            failed: told,
+        },
+        Err(failure) => failed(&file, failure.to_string()),
+    });
+    played.collect()
+}

@@ -1,0 +1,156 @@
+//! What a steward's keys do.
+
+use super::App;
+use crate::base::clock::Timestamp;
+use crate::console::dialog::atlas::AtlasDialog;
+use crate::console::dialog::atlas::load::LoadDialog;
+use crate::console::dialog::atlas::page::PageDialog;
+use crate::console::keymap::StewardKey;
+use crate::console::layer::Layer;
+use crate::console::request::{Request, Ticket};
+use crate::console::study::Studied;
+use crate::console::theme::Meaning;
+use crate::runtime::LoadRefused;
+use crate::runtime::snapshot::Access;
+
+/// What has to be known to read what would have become of the past.
+const PAST_NOTE: &str = "Recorded actions, newest first, each asked once under what is loaded and once under \
+    the files, by a session that passed its start gates and has used nothing of any limit.";
+
+impl App {
+    /// A key of the steward.
+    pub(super) fn act_steward(&mut self, key: StewardKey, now: Timestamp) -> Vec<Request> {
+        match key {
+            StewardKey::Load | StewardKey::Undo => {
+                self.propose(key, now);
+                Vec::new()
+            }
+            StewardKey::Edit => match self.atlases.editable(&self.snapshot) {
+                Ok((file, line)) => vec![Request::EditFile(file, line)],
+                Err(why) => self.hint(why),
+            },
+            StewardKey::Differ => self.study(key, "How the files differ", "- loaded, + the file"),
+            StewardKey::Test => {
+                let note = "What `cra atlas test` says of the scenarios in the folder `tests` beside the files.";
+                self.study(key, "Tests", note)
+            }
+            StewardKey::Rehearse => self.study(key, "The past under the files", PAST_NOTE),
+        }
+    }
+
+    fn hint(&mut self, why: String) -> Vec<Request> {
+        self.notice = Some((Meaning::Hint, why));
+        Vec::new()
+    }
+
+    /// Asks whether to load the files, or to go back.
+    fn propose(&mut self, key: StewardKey, now: Timestamp) {
+        if self.snapshot.access == Access::ReadOnly {
+            self.hint("this console is read-only: it loads nothing".to_owned());
+            return;
+        }
+        if let Some(trouble) = self.around().trouble {
+            self.hint(format!("nothing is loaded: {}", trouble.short()));
+            return;
+        }
+        let (title, proposed) = match key {
+            StewardKey::Undo => (
+                "Go back to what was loaded before?",
+                self.atlases.propose_undo(&self.snapshot),
+            ),
+            StewardKey::Load
+            | StewardKey::Edit
+            | StewardKey::Test
+            | StewardKey::Rehearse
+            | StewardKey::Differ => (
+                "Load what the files say?",
+                self.atlases.propose(&self.snapshot),
+            ),
+        };
+        match proposed {
+            Ok(proposal) => {
+                let shown = (title.to_owned(), proposal.lines);
+                let sure = (proposal.strength, proposal.code.as_str());
+                let dialog = LoadDialog::new(proposal.load, shown, sure, now);
+                let dialog = AtlasDialog::Load(dialog);
+                self.layers.push(Layer::Atlas(Box::new(dialog)));
+            }
+            Err(why) => drop(self.hint(why)),
+        }
+    }
+
+    /// Has something worked out, and opens the page that will show it.
+    fn study(&mut self, key: StewardKey, title: &str, note: &str) -> Vec<Request> {
+        let study = match self.atlases.study(key, &self.snapshot) {
+            Ok(study) => study,
+            Err(why) => return self.hint(why),
+        };
+        self.numbers += 1;
+        let dialog = PageDialog::new(self.numbers, title, note);
+        let ticket = dialog.ticket();
+        let dialog = AtlasDialog::Page(dialog);
+        self.layers.push(Layer::Atlas(Box::new(dialog)));
+        vec![Request::Study(ticket, study)]
+    }
+
+    /// Something was worked out.
+    pub(super) fn on_studied(
+        &mut self,
+        ticket: Ticket,
+        told: &Result<Studied, String>,
+    ) -> Vec<Request> {
+        if let Ok(Studied { sum: Some(sum), .. }) = told {
+            self.atlases.on_sum(*sum);
+        }
+        for dialog in self.atlas_dialogs() {
+            if let AtlasDialog::Page(page) = dialog {
+                page.on_studied(ticket, told);
+            }
+        }
+        Vec::new()
+    }
+
+    /// Other Atlases are in force, or not.
+    pub(super) fn on_loaded(&mut self, loaded: Result<(), LoadRefused>) -> Vec<Request> {
+        match loaded {
+            Ok(()) => {
+                self.layers.retain(|layer| {
+                    !matches!(layer, Layer::Atlas(dialog) if matches!(**dialog, AtlasDialog::Load(_)))
+                });
+                let words = "loaded and recorded; U goes back".to_owned();
+                self.notice = Some((Meaning::Passed, words));
+            }
+            Err(why) => {
+                self.notice = Some((Meaning::Error, format!("not loaded: {why}")));
+                for dialog in self.atlas_dialogs() {
+                    if let AtlasDialog::Load(load) = dialog {
+                        load.on_refused(&why);
+                    }
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// The editor of a file ended: the file is looked at before anything else.
+    pub(super) fn on_file_edited(&mut self, edited: Result<(), String>) -> Vec<Request> {
+        if let Err(why) = edited {
+            self.notice = Some((Meaning::Error, why));
+        }
+        self.atlases.look_soon(&self.snapshot);
+        Vec::new()
+    }
+
+    fn atlas_dialogs(&mut self) -> impl Iterator<Item = &mut AtlasDialog> {
+        self.layers.iter_mut().filter_map(|layer| match layer {
+            Layer::Atlas(dialog) => Some(&mut **dialog),
+            Layer::Gate(_)
+            | Layer::Help(_)
+            | Layer::Quit(_)
+            | Layer::TakeOver(_)
+            | Layer::Palette(_)
+            | Layer::Explain(_)
+            | Layer::WhatIf(_) => None,
+        })
+    }
+}

@@ -1,0 +1,75 @@
+//! Dialogs about the Atlases: whether to load a file, and pages to read before that.
+
+use ratatui::Frame;
+use ratatui::crossterm::event::KeyEvent;
+use ratatui::layout::Rect;
+
+use super::super::keymap::Scope;
+use super::super::layer::Handled;
+use super::super::theme::Look;
+use crate::base::clock::Timestamp;
+
+pub(crate) mod load;
+pub(crate) mod page;
+
+use load::LoadDialog;
+use page::PageDialog;
+
+/// A dialog about the Atlases.
+#[derive(Debug)]
+pub(crate) enum AtlasDialog {
+    /// Whether other Atlases come into force.
+    Load(LoadDialog),
+    /// Something to read.
+    Page(PageDialog),
+}
+
+impl AtlasDialog {
+    /// Where its keys are found.
+    pub(crate) fn scope(&self) -> Scope {
+        match self {
+            Self::Load(_) => Scope::Load,
+            Self::Page(_) => Scope::Explain,
+        }
+    }
+
+    /// A key press.
+    pub(crate) fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Handled {
+        match self {
+            Self::Load(dialog) => dialog.on_key(key, now),
+            Self::Page(dialog) => dialog.on_key(key),
+        }
+    }
+
+    /// A pasted text goes where something is typed.
+    pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) {
+        match self {
+            Self::Load(dialog) => dialog.on_paste(text, now),
+            Self::Page(_) => {}
+        }
+    }
+
+    /// Prepares its lines for the place they will be painted in.
+    pub(crate) fn lay_out(&mut self, area: Rect, look: Look) {
+        match self {
+            Self::Load(dialog) => dialog.lay_out(area, look),
+            Self::Page(dialog) => dialog.lay_out(area, look),
+        }
+    }
+
+    /// When keys begin to count, if they do not yet.
+    pub(crate) fn arms_at(&self, now: Timestamp) -> Option<Timestamp> {
+        match self {
+            Self::Load(dialog) => dialog.arms_at(now),
+            Self::Page(_) => None,
+        }
+    }
+
+    /// Paints it.
+    pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look, now: Timestamp) {
+        match self {
+            Self::Load(dialog) => dialog.draw(frame, look, now),
+            Self::Page(dialog) => dialog.draw(frame, area, look),
+        }
+    }
+}

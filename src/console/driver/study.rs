@@ -1,0 +1,255 @@
+//! What is worked out about Atlases, on a thread that may wait.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+
+use super::record::Left;
+use crate::atlas::Atlas;
+use crate::base::clock::{Clock as _, SystemClock, Timestamp};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::console::cells::counted;
+use crate::console::study::{PageLine, Studied, Study, Sum};
+use crate::console::theme::Meaning;
+use crate::console::{Trial, Trials};
+use crate::engine::explain::{Imagined, Verdict, WhatIf, explain_under};
+use crate::runtime::{Desk, RecordedSession};
+use crate::trace::event::Event;
+use crate::trace::source::Source;
+
+/// Recorded actions that are judged again.
+const MOST_ACTIONS: usize = 500;
+
+/// Events that are read for them, at most.
+const MOST_EVENTS: u64 = 100_000;
+
+/// Events that are read at a time.
+const PAGE: u64 = 1000;
+
+/// Lines around a difference that are shown with it.
+const LINES_AROUND: usize = 3;
+
+/// Works something out.
+pub(super) async fn study(
+    desk: &Desk,
+    study: Study,
+    trials: Option<Trials>,
+    left: Left,
+) -> Result<Studied, String> {
+    match study {
+        Study::Differ(texts) => blocking(move || differences(&texts)).await,
+        Study::Test(files) => {
+            let trials = trials.ok_or("there is nobody here to run tests")?;
+            blocking(move || tested(&trials.run(&files))).await?
+        }
+        Study::Rehearse(load) => {
+            let live = Arc::clone(&desk.snapshots().borrow().loaded);
+            let sessions = desk.sessions().await?;
+            let past = desk.read(move |reading| {
+                let now = SystemClock.now();
+                rehearse(reading, &sessions, (&live, &load.atlases), now, &left)
+            });
+            past.await?
+        }
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, String> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| error.to_string())
+}
+
+/// How texts differ, line by line.
+pub(in crate::console) fn differences(texts: &[(String, Arc<str>, Arc<str>)]) -> Studied {
+    let mut lines = Vec::new();
+    for (name, before, after) in texts {
+        let diff = TextDiff::from_lines(&**before, &**after);
+        lines.push(PageLine::new(Meaning::Strong, one_line(name)));
+        for group in diff.grouped_ops(LINES_AROUND) {
+            let first = group.first().map_or(0, |op| op.new_range().start + 1);
+            lines.push(PageLine::new(
+                Meaning::Key,
+                format!("@@ line {first} of the file"),
+            ));
+            for change in group.iter().flat_map(|op| diff.iter_changes(op)) {
+                let (mark, meaning) = match change.tag() {
+                    ChangeTag::Delete => ("-", Meaning::Denied),
+                    ChangeTag::Insert => ("+", Meaning::Passed),
+                    ChangeTag::Equal => (" ", Meaning::Dim),
+                };
+                let text = change.value().trim_end_matches(['\n', '\r']);
+                lines.push(PageLine::new(meaning, format!("{mark} {text}")));
+            }
+        }
+        lines.push(PageLine::new(Meaning::Text, ""));
+    }
+    Studied { lines, sum: None }
+}
+
+/// What tests said, a file each.
+pub(in crate::console) fn tested(trials: &[Trial]) -> Result<Studied, String> {
+    if trials.is_empty() {
+        return Err(
+            "no scenario lies in a folder `tests` beside the files; `cra run --help` shows one"
+                .to_owned(),
+        );
+    }
+    let mut lines = Vec::new();
+    let holds = trials.iter().filter(|it| it.failed.is_empty()).count();
+    for trial in trials {
+        let file = one_line(&trial.file.to_string_lossy());
+        let steps = counted(trial.steps, "step");
+        if trial.failed.is_empty() {
+            lines.push(PageLine::new(
+                Meaning::Passed,
+                format!("ok      {file}  {steps}"),
+            ));
+            continue;
+        }
+        lines.push(PageLine::new(
+            Meaning::Error,
+            format!("FAILED  {file}  {steps}"),
+        ));
+        for failed in &trial.failed {
+            let place = failed
+                .line
+                .map_or(String::new(), |line| format!("line {line}: "));
+            let text = format!("        {place}{}", failed.what);
+            lines.push(PageLine::new(Meaning::Text, text));
+        }
+    }
+    lines.push(PageLine::new(Meaning::Text, ""));
+    let words = format!("{holds} of {} tests hold", trials.len());
+    let meaning = if holds == trials.len() {
+        Meaning::Passed
+    } else {
+        Meaning::Error
+    };
+    lines.push(PageLine::new(meaning, words));
+    let sum = Some(Sum::Tests(holds, trials.len()));
+    Ok(Studied { lines, sum })
+}
+
+/// The last recorded actions, judged by what is loaded and by what the files say.
+pub(in crate::console) fn rehearse(
+    source: &impl Source<Error = String>,
+    sessions: &[RecordedSession],
+    (live, copy): (&[Atlas], &[Atlas]),
+    now: Timestamp,
+    left: &Left,
+) -> Result<Studied, String> {
+    let (mut judged, mut pruned) = (0, 0);
+    let mut changed = Vec::new();
+    let mut budget = MOST_EVENTS;
+    for session in sessions {
+        let mut end = session.events;
+        while end > 0 && judged < MOST_ACTIONS && budget > 0 {
+            left.check()?;
+            let from = end.saturating_sub(PAGE);
+            let many = usize::try_from(end - from).unwrap_or(usize::MAX);
+            let events = source.events(&session.session, from, many)?;
+            budget = budget.saturating_sub(end - from);
+            end = from;
+            for event in events.iter().rev() {
+                if event.event_type != "action_attempted" || judged == MOST_ACTIONS {
+                    continue;
+                }
+                let Some(action) = action_of(event) else {
+                    pruned += 1;
+                    continue;
+                };
+                judged += 1;
+                let what_if = WhatIf {
+                    action: action.0,
+                    params: action.1,
+                    session: Imagined {
+                        agent: Some(session.agent.clone()),
+                        ..Imagined::default()
+                    },
+                };
+                let [was, is] =
+                    [live, copy].map(|atlases| explain_under(atlases, &what_if, now).verdict);
+                if words(&was) != words(&is) {
+                    let place = (&session.session, event.sequence);
+                    changed.extend(row(place, &what_if, &was, &is));
+                }
+            }
+        }
+    }
+    Ok(told(judged, pruned, changed))
+}
+
+fn told(judged: usize, pruned: usize, changed: Vec<PageLine>) -> Studied {
+    let many = changed.len() / 3;
+    let head = match (judged, many) {
+        (0, _) => "no action is on record".to_owned(),
+        (_, 0) => format!("{}: every verdict stays", counted(judged, "action")),
+        (_, many) => {
+            let verdicts = counted(many, "verdict");
+            let change = if many == 1 { "changes" } else { "change" };
+            format!("{}: {verdicts} {change}", counted(judged, "action"))
+        }
+    };
+    let meaning = if many == 0 {
+        Meaning::Passed
+    } else {
+        Meaning::Warning
+    };
+    let mut lines = vec![PageLine::new(meaning, head)];
+    if pruned > 0 {
+        let words = format!(
+            "{} were left out: their content was pruned",
+            counted(pruned, "action")
+        );
+        lines.push(PageLine::new(Meaning::Dim, words));
+    }
+    lines.push(PageLine::new(Meaning::Text, ""));
+    lines.extend(changed);
+    Studied {
+        lines,
+        sum: (judged > 0).then_some(Sum::Past(many, judged)),
+    }
+}
+
+/// The action of an attempt, and its parameters as they were recorded.
+fn action_of(event: &Event) -> Option<(String, Value)> {
+    let action = event.payload.get("action_type")?.as_str()?;
+    let params = event.payload.get("action_params").cloned();
+    Some((action.to_owned(), params.unwrap_or_default()))
+}
+
+/// A verdict that changes: three lines.
+fn row(
+    (session, sequence): (&SessionId, u64),
+    what_if: &WhatIf,
+    was: &Verdict,
+    is: &Verdict,
+) -> [PageLine; 3] {
+    let head = format!("{session}#{sequence} {} {}", what_if.action, what_if.params);
+    let (was, is) = (words(was), words(is));
+    [
+        PageLine::new(Meaning::Strong, head),
+        PageLine::new(Meaning::Dim, format!("  loaded  {}", was.0)),
+        PageLine::new(is.1, format!("  file    {}", is.0)),
+    ]
+}
+
+fn words(verdict: &Verdict) -> (String, Meaning) {
+    match verdict {
+        Verdict::Allowed => ("allowed".to_owned(), Meaning::Passed),
+        Verdict::Held { gates } => (format!("HELD at {}", gates.join(", ")), Meaning::Waiting),
+        Verdict::Denied(denied) => (format!("DENIED: {}", denied.reason), Meaning::Denied),
+    }
+}
+
+impl Trials {
+    /// Plays what lies beside these files.
+    fn run(&self, files: &[PathBuf]) -> Vec<Trial> {
+        (self.0)(files)
+    }
+}

@@ -1,0 +1,298 @@
+//! What a steward does with the files: load them, go back, edit, test and compare them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::{Atlases, FileState, Pane, Sums};
+use crate::atlas::compare::{Comparison, How, compare};
+use crate::atlas::{Atlas, origin::Part};
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::counted;
+use crate::console::dialog::atlas::load::Strength;
+use crate::console::keymap::StewardKey;
+use crate::console::study::{PageLine, Study, Sum};
+use crate::console::theme::Meaning;
+use crate::runtime::Load;
+use crate::runtime::snapshot::{Access, Snapshot};
+
+/// Characters of a hash that people compare.
+const SHORT_HASH: usize = 12;
+
+/// Why there is nothing to load or to compare.
+const SAME: &str = "files are as loaded";
+
+/// What is asked before other Atlases come into force.
+pub(crate) struct Proposal {
+    pub(crate) load: Load,
+    /// What changes.
+    pub(crate) lines: Vec<PageLine>,
+    pub(crate) strength: Strength,
+    /// The hash that is shown as the new one.
+    pub(crate) code: String,
+}
+
+impl Atlases {
+    /// Whether a key of the steward has anything to act on.
+    pub(super) fn can_steward(&self, key: StewardKey, snapshot: &Snapshot) -> bool {
+        let writes = snapshot.access == Access::Write;
+        match key {
+            StewardKey::Load => writes && self.wanted(snapshot).is_ok(),
+            StewardKey::Undo => writes && snapshot.in_force.before.is_some(),
+            StewardKey::Edit | StewardKey::Test => {
+                snapshot.loaded.iter().any(|it| it.origin.file.is_some())
+            }
+            StewardKey::Rehearse | StewardKey::Differ => self.files.newer().next().is_some(),
+        }
+    }
+
+    /// The Atlases as the files have them, or why they cannot be loaded.
+    fn wanted(&self, snapshot: &Snapshot) -> Result<Arc<[Atlas]>, String> {
+        let mut atlases: Vec<Atlas> = snapshot.loaded.to_vec();
+        let mut newer = 0;
+        for (at, state) in &self.files.states {
+            let found = match state {
+                FileState::Same | FileState::AsBefore => continue,
+                FileState::Unreadable(_) => return Err("a file cannot be read".to_owned()),
+                FileState::Newer(newer) => newer,
+            };
+            let Some(atlas) = &found.atlas else {
+                return Err("errors block the load (])".to_owned());
+            };
+            if let Some(place) = atlases.get_mut(*at) {
+                *place = (**atlas).clone();
+                newer += 1;
+            }
+        }
+        if newer == 0 {
+            return Err(SAME.to_owned());
+        }
+        Ok(atlases.into())
+    }
+
+    /// What loading the files would change, or why they cannot be loaded.
+    pub(crate) fn propose(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
+        self.proposal(self.wanted(snapshot)?, snapshot)
+    }
+
+    /// What going back would change, or why there is nothing to go back to.
+    pub(crate) fn propose_undo(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
+        let before = snapshot.in_force.before.clone();
+        let before = before.ok_or("nothing was loaded since cra started")?;
+        let mut proposal = self.proposal(before, snapshot)?;
+        let words = "The files stay as they are: a restart loads what they say.";
+        proposal.lines.push(PageLine::new(Meaning::Text, words));
+        Ok(proposal)
+    }
+
+    fn proposal(&self, atlases: Arc<[Atlas]>, snapshot: &Snapshot) -> Result<Proposal, String> {
+        let instead_of = snapshot.in_force.hash.ok_or("no Atlas is loaded")?;
+        let pairs = snapshot.loaded.iter().zip(atlases.iter()).enumerate();
+        let changed: Vec<_> = pairs.filter(|(_, (a, b))| a.hash != b.hash).collect();
+        let mut lines = Vec::new();
+        let mut weaker = Vec::new();
+        for (at, (before, after)) in &changed {
+            let file = self.files.changed_at(*at);
+            let comparison = compare(before, after);
+            lines.extend(heading((before, after), file, snapshot));
+            lines.extend(parts(&comparison));
+            weaker.extend(comparison.weaker);
+        }
+        if !weaker.is_empty() {
+            let head = "AGENTS MAY BE STOPPED LESS:";
+            lines.push(PageLine::new(Meaning::Banner, head));
+            let each = weaker.iter().map(|it| format!("! {}", one_line(it)));
+            lines.extend(each.map(|text| PageLine::new(Meaning::Error, text)));
+            lines.push(PageLine::new(Meaning::Text, ""));
+        }
+        lines.extend(consequences(snapshot));
+        let code = changed
+            .first()
+            .map(|(_, (_, after))| after.hash.to_string());
+        Ok(Proposal {
+            load: Load {
+                atlases,
+                instead_of,
+                by: snapshot.operator.clone(),
+            },
+            lines,
+            strength: if weaker.is_empty() {
+                Strength::Same
+            } else {
+                Strength::Weaker
+            },
+            code: code.unwrap_or_default(),
+        })
+    }
+
+    /// What is to be worked out, or why there is nothing to.
+    pub(crate) fn study(&self, key: StewardKey, snapshot: &Snapshot) -> Result<Study, String> {
+        let same = || SAME.to_owned();
+        match key {
+            StewardKey::Differ => {
+                let pairs = self.files.newer().filter_map(|(at, newer)| {
+                    let live = snapshot.loaded.get(at)?;
+                    let texts = (Arc::clone(&live.text), Arc::clone(&newer.text));
+                    Some((live.id.clone(), texts.0, texts.1))
+                });
+                let pairs: Vec<_> = pairs.collect();
+                Some(Study::Differ(pairs.clone()))
+                    .filter(|_| !pairs.is_empty())
+                    .ok_or_else(same)
+            }
+            StewardKey::Rehearse => {
+                let atlases = self.wanted(snapshot)?;
+                let instead_of = snapshot.in_force.hash.ok_or_else(same)?;
+                Ok(Study::Rehearse(Load {
+                    atlases,
+                    instead_of,
+                    by: String::new(),
+                }))
+            }
+            StewardKey::Test => {
+                let files = snapshot.loaded.iter();
+                let files: Vec<_> = files.filter_map(|it| it.origin.file.clone()).collect();
+                if files.is_empty() {
+                    return Err("the Atlas comes with the program: it has no file".to_owned());
+                }
+                Ok(Study::Test(files))
+            }
+            StewardKey::Load | StewardKey::Undo | StewardKey::Edit => {
+                Err("there is nothing to work out".to_owned())
+            }
+        }
+    }
+
+    /// What came of it.
+    pub(crate) fn on_sum(&mut self, sum: Sum) {
+        self.sums = match sum {
+            Sum::Tests(hold, of) => Sums {
+                tests: Some((hold, of)),
+                ..self.sums
+            },
+            Sum::Past(change, of) => Sums {
+                past: Some((change, of)),
+                ..self.sums
+            },
+        };
+    }
+
+    /// The file to edit, and the line to begin at: that of the problem, or of the part.
+    pub(crate) fn editable(&self, snapshot: &Snapshot) -> Result<(PathBuf, usize), String> {
+        let problems = self.problems(snapshot);
+        let problem = problems
+            .get(self.problem)
+            .filter(|_| self.pane == Pane::Problems);
+        let at = problem.map_or(self.row.atlas, super::Problem::atlas);
+        let atlas = snapshot.loaded.get(at).ok_or("no Atlas is loaded")?;
+        let file = atlas.origin.file.clone();
+        let file = file.ok_or("this Atlas comes with the program: it has no file")?;
+        let part = || {
+            let (part, item) = (self.row.part?, self.row.item?);
+            let id = super::tree::id(atlas, part, item)?;
+            Some(atlas.origin.lines_of(part, id)?.0)
+        };
+        let line = problem.map_or_else(part, super::Problem::line);
+        Ok((file, line.unwrap_or(1)))
+    }
+}
+
+fn heading(
+    (before, after): (&Atlas, &Atlas),
+    file: Option<Timestamp>,
+    snapshot: &Snapshot,
+) -> Vec<PageLine> {
+    let since = snapshot.in_force.since;
+    let since = since.map_or(String::new(), |at| format!("  since {}", at.time_of_day()));
+    let changed = file.map_or(String::new(), |at| {
+        format!("  written {}", at.time_of_day())
+    });
+    let id = one_line(&after.id);
+    let version = |atlas: &Atlas| one_line(&atlas.version);
+    let same = if before.version == after.version {
+        "  (the version was not raised)"
+    } else {
+        ""
+    };
+    vec![
+        PageLine::new(
+            Meaning::Strong,
+            format!("{id}  {} -> {}{same}", version(before), version(after)),
+        ),
+        PageLine::new(
+            Meaning::Text,
+            format!("loaded  sha {}{since}", short(before)),
+        ),
+        PageLine::new(
+            Meaning::Text,
+            format!("new     sha {}{changed}", short(after)),
+        ),
+        PageLine::new(Meaning::Text, ""),
+    ]
+}
+
+/// The beginning of an Atlas' hash.
+pub(super) fn short(atlas: &Atlas) -> String {
+    atlas.hash.to_string().chars().take(SHORT_HASH).collect()
+}
+
+/// The parts that differ, a line each, under how many there are.
+fn parts(comparison: &Comparison) -> Vec<PageLine> {
+    let kinds = [
+        (Part::Checkpoint, "checkpoints"),
+        (Part::Policy, "policies"),
+        (Part::Capability, "capabilities"),
+        (Part::Context, "contexts"),
+        (Part::Action, "actions"),
+    ];
+    let mut lines = Vec::new();
+    for (part, name) in kinds {
+        let [added, removed, changed] =
+            [How::Added, How::Removed, How::Changed].map(|how| comparison.count(part, how));
+        if added + removed + changed == 0 {
+            continue;
+        }
+        let words = format!("{name}: {added} added, {removed} removed, {changed} changed");
+        lines.push(PageLine::new(Meaning::Label, words));
+        for change in comparison.parts.iter().filter(|it| it.part == part) {
+            let (mark, meaning) = match change.how {
+                How::Added => ("+", Meaning::Passed),
+                How::Removed => ("-", Meaning::Denied),
+                How::Changed => ("~", Meaning::Warning),
+            };
+            lines.push(PageLine::new(
+                meaning,
+                format!("  {mark} {}", one_line(&change.id)),
+            ));
+        }
+    }
+    if lines.is_empty() {
+        lines.push(PageLine::new(
+            Meaning::Dim,
+            "no part of it says anything else",
+        ));
+    }
+    lines.push(PageLine::new(Meaning::Text, ""));
+    lines
+}
+
+/// What a load means for those at work.
+fn consequences(snapshot: &Snapshot) -> Vec<PageLine> {
+    let mut lines = Vec::new();
+    if !snapshot.held.is_empty() {
+        let held = counted(snapshot.held.len(), "held request");
+        let words = format!(
+            "{held} stay under the Atlas they were judged under: they can be denied, and passed only \
+             when it is loaded again."
+        );
+        lines.push(PageLine::new(Meaning::Waiting, words));
+    }
+    if !snapshot.sessions.is_empty() {
+        let agents = counted(snapshot.sessions.len(), "session");
+        let words = format!(
+            "{agents} at work: each begins anew, at the start gates, with what it does next."
+        );
+        lines.push(PageLine::new(Meaning::Text, words));
+    }
+    lines
+}

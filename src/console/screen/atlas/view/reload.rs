@@ -1,0 +1,207 @@
+//! What is in force, what its file says by now, and what would come of loading that.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::panel;
+use crate::atlas::Atlas;
+use crate::atlas::diagnostic::Severity;
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted};
+use crate::console::screen::atlas::steward::short;
+use crate::console::screen::atlas::{Atlases, FileState, Newer};
+use crate::console::theme::{Focus, Look, Meaning};
+use crate::runtime::snapshot::{Access, Snapshot};
+
+/// Rows of the panel, with its borders.
+pub(super) const ROWS: u16 = 7;
+
+/// Paints the panel.
+pub(super) fn draw(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) {
+    let hint = match snapshot.access {
+        Access::Write => "L load  U undo  = diff  T tests  R past ",
+        Access::ReadOnly => "read-only: = diff  T tests  R past ",
+    };
+    let inner = panel(frame, area, ("Reload", hint), Focus::Elsewhere, look);
+    let cells = usize::from(inner.width);
+    let rows = rows(atlases, snapshot).into_iter();
+    let lines = rows.map(|(label, words, meaning)| {
+        let words = clip(&words, cells.saturating_sub(9), look);
+        Line::from(vec![
+            Span::styled(format!("{label:9}"), look.style(Meaning::Label)),
+            Span::styled(words, look.style(meaning)),
+        ])
+    });
+    frame.render_widget(Paragraph::new(lines.collect::<Vec<_>>()), inner);
+}
+
+/// The same in one line, where there is something to say.
+pub(super) fn brief(atlases: &Atlases, snapshot: &Snapshot) -> Option<(String, Meaning)> {
+    let (at, atlas) = told_about(atlases, snapshot)?;
+    let (words, meaning) = state(atlases.files.states.get(&at));
+    let behind = behind(snapshot);
+    if meaning == Meaning::Passed && behind == 0 {
+        return None;
+    }
+    let pending = pending(atlas, snapshot, meaning);
+    let pending = pending.map_or(String::new(), |(words, _)| format!("   {words}"));
+    Some((format!("RELOAD {words}{pending}"), meaning))
+}
+
+/// What stands beside the tabs: that a file is not what is in force.
+pub(super) fn differs(
+    atlases: &Atlases,
+    snapshot: &Snapshot,
+    cells: usize,
+) -> Option<(String, Meaning)> {
+    let newest = atlases
+        .files
+        .newer()
+        .map(|(at, newer)| (!newer.loads(), at));
+    let (faulty, at) = newest.max()?;
+    let version = snapshot.loaded.get(at).map(|it| one_line(&it.version));
+    let meaning = if faulty {
+        Meaning::Error
+    } else {
+        Meaning::Warning
+    };
+    let words = match version {
+        Some(version) if cells >= 80 => format!("working copy != live {version}"),
+        Some(_) | None => "!= live".to_owned(),
+    };
+    Some((words, meaning))
+}
+
+/// The Atlas under the cursor; where its file is as loaded, one whose file is not.
+fn told_about<'s>(atlases: &Atlases, snapshot: &'s Snapshot) -> Option<(usize, &'s Atlas)> {
+    let other = |at: usize| {
+        let state = atlases.files.states.get(&at);
+        state.is_some_and(|it| *it != FileState::Same)
+    };
+    let own = atlases.row.atlas;
+    let mut all = 0..snapshot.loaded.len();
+    let at = if other(own) {
+        Some(own)
+    } else {
+        all.find(|at| other(*at))
+    };
+    let at = at.unwrap_or(own);
+    Some((at, snapshot.loaded.get(at)?))
+}
+
+fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Meaning)> {
+    let Some((at, atlas)) = told_about(atlases, snapshot) else {
+        return Vec::new();
+    };
+    let since = snapshot.in_force.since.map(Timestamp::time_of_day);
+    let since = since.map_or(String::new(), |at| format!("  since {at}"));
+    let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
+    let live = format!("{id} {version}  sha {}{since}", short(atlas));
+    let found = atlases.files.states.get(&at);
+    let (words, meaning) = match atlas.origin.file {
+        Some(_) => state(found),
+        None => (
+            "it comes with the program: there is no file".to_owned(),
+            Meaning::Dim,
+        ),
+    };
+    let mut rows = vec![
+        ("LIVE", live, Meaning::Text),
+        ("FILE", file(atlases, at, atlas), Meaning::Text),
+        ("STATE", words, meaning),
+    ];
+    rows.extend(
+        pending(atlas, snapshot, meaning).map(|(words, meaning)| ("PENDING", words, meaning)),
+    );
+    let sums = [
+        atlases
+            .sums
+            .tests
+            .map(|(hold, of)| format!("{hold} of {of} tests hold")),
+        atlases.sums.past.map(|(change, of)| {
+            format!(
+                "{change} of the last {} would be judged otherwise",
+                counted(of, "action")
+            )
+        }),
+    ];
+    let sums: Vec<_> = sums.into_iter().flatten().collect();
+    if !sums.is_empty() {
+        let bad = atlases.sums.tests.is_some_and(|(hold, of)| hold < of);
+        let meaning = if bad { Meaning::Error } else { Meaning::Text };
+        rows.push(("TRIED", sums.join(", "), meaning));
+    }
+    rows
+}
+
+fn file(atlases: &Atlases, at: usize, atlas: &Atlas) -> String {
+    let Some(file) = &atlas.origin.file else {
+        return "none".to_owned();
+    };
+    let name = file.file_name().unwrap_or_default();
+    let name = one_line(&name.to_string_lossy());
+    let written = atlases.files.changed_at(at).map(Timestamp::time_of_day);
+    match (atlases.files.states.get(&at), written) {
+        (Some(FileState::Newer(_)), Some(written)) => {
+            format!("{name} changed {written}, not loaded")
+        }
+        (Some(FileState::Newer(_)), None) => format!("{name} changed, not loaded"),
+        (Some(FileState::Unreadable(_)), _) => format!("{name} cannot be read"),
+        (Some(FileState::Same | FileState::AsBefore), _) => format!("{name} as loaded"),
+        (None, _) => format!("{name} not looked at yet"),
+    }
+}
+
+/// What a file is, beside what is in force.
+pub(super) fn state(file: Option<&FileState>) -> (String, Meaning) {
+    match file {
+        None => ("the file was not looked at yet".to_owned(), Meaning::Dim),
+        Some(FileState::Same | FileState::AsBefore) => ("LIVE = FILE".to_owned(), Meaning::Passed),
+        Some(FileState::Newer(newer)) if newer.loads() => {
+            ("FILE NEWER: L loads it".to_owned(), Meaning::Warning)
+        }
+        Some(FileState::Newer(newer)) => {
+            let errors = counted(errors(newer), "error");
+            (format!("KEPT OLD: {errors} in the file"), Meaning::Error)
+        }
+        Some(FileState::Unreadable(_)) => (
+            "KEPT OLD: the file cannot be read".to_owned(),
+            Meaning::Error,
+        ),
+    }
+}
+
+fn errors(newer: &Newer) -> usize {
+    let errors = newer.problems.iter();
+    errors.filter(|it| it.severity == Severity::Error).count()
+}
+
+/// Requests that were judged under other Atlases than those in force.
+fn behind(snapshot: &Snapshot) -> usize {
+    let in_force = snapshot.in_force.hash;
+    let held = snapshot.held.iter();
+    held.filter(|it| in_force.is_some_and(|hash| it.atlas_hash != hash))
+        .count()
+}
+
+fn pending(atlas: &Atlas, snapshot: &Snapshot, state: Meaning) -> Option<(String, Meaning)> {
+    let behind = behind(snapshot);
+    if behind > 0 {
+        let words = format!("{behind} judged before the last load: deny, or let expire");
+        return Some((words, Meaning::Waiting));
+    }
+    let held = snapshot.held.len();
+    (held > 0 && state != Meaning::Passed).then(|| {
+        let words = format!("{held} held would stay on {}", one_line(&atlas.version));
+        (words, Meaning::Text)
+    })
+}

@@ -1,0 +1,31 @@
+//! A click: it takes the keys to a pane, and chooses a row. It opens nothing.
+
+use ratatui::layout::{Position, Rect};
+
+use super::view::click::{Clicked, clicked};
+use super::{Pane, Trace};
+use crate::console::request::Request;
+
+impl Trace {
+    /// A click into a screen that is painted in `area`.
+    pub(crate) fn click(&mut self, area: Rect, at: Position) -> Vec<Request> {
+        if self.is_typing() {
+            return Vec::new();
+        }
+        match clicked(self, area, at) {
+            Some(Clicked::Session(row)) => {
+                self.selected = self.sessions.get(row).map(|it| it.session.clone());
+            }
+            Some(Clicked::Row(row)) => {
+                self.pane = Pane::Spans;
+                if let Some(opened) = &mut self.opened {
+                    opened.choose(row);
+                }
+            }
+            Some(Clicked::Spans) => self.pane = Pane::Spans,
+            Some(Clicked::Event) => self.pane = Pane::Event,
+            None => return Vec::new(),
+        }
+        self.settle()
+    }
+}

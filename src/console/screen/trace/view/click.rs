@@ -1,0 +1,55 @@
+//! What is at a place of the record's screen.
+
+use ratatui::layout::{Position, Rect};
+
+use super::super::{Pane, Trace};
+use super::{areas, centred, sessions};
+
+/// What was clicked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in super::super) enum Clicked {
+    /// A session, by its place in the list.
+    Session(usize),
+    /// A row of the events, by its number among those that are not folded or filtered away.
+    Row(u64),
+    /// The events, and no row of them.
+    Spans,
+    /// The event.
+    Event,
+}
+
+/// What is at a place of the screen, of a record that is painted in `area`.
+pub(in super::super) fn clicked(trace: &Trace, area: Rect, at: Position) -> Option<Clicked> {
+    let all = areas(trace, area);
+    match (trace.pane, &trace.opened) {
+        (Pane::Sessions, _) => {
+            let list = sessions::list(trace, area, all.bar.height);
+            let line = usize::from(at.y.checked_sub(list.y)?);
+            let top = centred(
+                trace.session_place(),
+                trace.sessions.len(),
+                usize::from(list.height),
+            );
+            let row = top + line;
+            let there = list.contains(at) && row < trace.sessions.len();
+            there.then_some(Clicked::Session(row))
+        }
+        (Pane::Spans | Pane::Event, Some(opened)) => {
+            if all.event.contains(at) {
+                return Some(Clicked::Event);
+            }
+            if !all.spans.contains(at) {
+                return None;
+            }
+            // Under the border and the heads of the columns, and above the border.
+            let line = at.y.checked_sub(all.spans.y + 2);
+            let inside = at.y + 1 < all.spans.bottom();
+            let row = line
+                .filter(|_| inside)
+                .map(|line| opened.top + u64::from(line));
+            let row = row.filter(|row| opened.rows().get(*row).is_some());
+            Some(row.map_or(Clicked::Spans, Clicked::Row))
+        }
+        (Pane::Spans | Pane::Event, None) | (Pane::Compared, _) => None,
+    }
+}

@@ -1,0 +1,494 @@
+//! Hostile text in every field that is shown, on every screen and dialog, at every size: nothing that a
+//! terminal would obey, hide or reorder reaches it, and no border breaks.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ratatui::crossterm::event::KeyCode;
+use serde_json::json;
+
+use super::archive::Archive;
+use super::fixture::{busy, question};
+use super::stage::Stage;
+use super::studied::{account, studied};
+use crate::atlas::Atlas;
+use crate::base::text::is_deceptive;
+use crate::console::driver::study::{differences, tested};
+use crate::console::request::{Message, Request};
+use crate::console::screen::atlas::{FileState, Looked, Newer};
+use crate::console::study::Study;
+use crate::console::{FailedStep, Trial};
+use crate::engine::held::{Held, Origin, Subject};
+use crate::runtime::snapshot::{
+    Came, ChainVerdict, Elsewhere, Evaluated, SessionSummary, Snapshot, StoreState,
+};
+
+/// What a terminal would obey (the clipboard, the title, the whole screen), hide or reorder; and what
+/// takes two cells or none.
+const HOSTILE: &str = "\u{1b}]52;c;cm0gLXJm\u{7}\u{1b}]0;t\u{7}\u{1b}[2J\u{9b}31m\u{202e}\u{2066}evil\u{200b}\u{feff}\
+    \u{e000}\r\n\t\u{8}日本語e\u{301}\u{fe0f}🙂";
+
+const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
+
+/// A field, and how text gets into it.
+type Field = (&'static str, fn(&mut Snapshot, &str));
+
+const FIELDS: &[Field] = &[
+    ("operator", |it, text| text.clone_into(&mut it.operator)),
+    ("agent", |it, text| {
+        each(it, |held| text.clone_into(&mut held.agent));
+    }),
+    ("goal", |it, text| {
+        each(it, |held| held.intent = Some(text.to_owned()));
+    }),
+    ("action", |it, text| {
+        call(it, |action, _| text.clone_into(action));
+    }),
+    ("parameters", |it, text| {
+        call(it, |_, params| {
+            *params = json!({ text: [text, { "a": text }] });
+        });
+    }),
+    ("checkpoint", |it, text| {
+        origin(it, |id, _| text.clone_into(id));
+    }),
+    ("checkpoint name", |it, text| {
+        origin(it, |_, name| text.clone_into(name));
+    }),
+    ("why", |it, text| {
+        gates(it, |gate| text.clone_into(&mut gate.why));
+    }),
+    ("question", |it, text| {
+        ask(
+            it,
+            &json!({ "question_id": "q", "question": text, "response_type": "text" }),
+        );
+    }),
+    ("question id and hint", |it, text| {
+        ask(
+            it,
+            &json!({ "question_id": text, "question": "q", "response_type": "text", "hint": text }),
+        );
+    }),
+    ("options", |it, text| {
+        ask(
+            it,
+            &json!({ "question_id": "q", "question": "q", "response_type": "choice", "options": [text, "b"] }),
+        );
+    }),
+    ("rules", |it, text| {
+        ask(
+            it,
+            &json!({ "question_id": "q", "question": "q", "response_type": "text",
+            "validation": { "must_contain": [text], "must_not_contain": [text] } }),
+        );
+    }),
+    ("guidance", |it, text| {
+        gates(it, |gate| {
+            gate.guidance = serde_json::from_value(json!({ "content": text })).ok();
+        });
+    }),
+    ("guidance in markdown", |it, text| {
+        let content = format!("# {text}\n- {text}\n`{text}` [{text}]({text})");
+        gates(it, |gate| {
+            gate.guidance =
+                serde_json::from_value(json!({ "content": content, "format": "markdown" })).ok();
+        });
+    }),
+    ("effects", |it, text| {
+        gates(it, |gate| gate.effects.inject = vec![text.to_owned()]);
+    }),
+    ("approval", |it, text| {
+        gates(it, |gate| {
+            gate.origin = Origin::Approval {
+                atlas_id: text.to_owned(),
+                policy_id: text.to_owned(),
+                reason: text.to_owned(),
+            }
+        });
+    }),
+    ("decisions", |it, text| {
+        for decided in &mut it.decided {
+            let decided = Arc::make_mut(decided);
+            decided.by = Some(text.to_owned());
+            text.clone_into(&mut decided.detail);
+            text.clone_into(&mut decided.agent);
+            text.clone_into(&mut decided.action);
+        }
+    }),
+    ("sessions", |it, text| {
+        it.sessions.iter_mut().for_each(|one| session(one, text));
+    }),
+    ("broken chain", |it, text| {
+        it.chain.verdict = ChainVerdict::Broken {
+            session: "s-07".parse().unwrap(),
+            what: text.to_owned(),
+            mark: crate::base::digest::Digest::of("break"),
+        };
+    }),
+    ("unreadable record", |it, text| {
+        it.chain.verdict = ChainVerdict::Unreadable {
+            what: text.to_owned(),
+        }
+    }),
+    ("poisoned store", |it, text| {
+        it.store = StoreState::Poisoned {
+            what: text.to_owned(),
+        }
+    }),
+    ("head elsewhere", |it, text| {
+        it.chain.head.elsewhere = Elsewhere::Failed {
+            what: text.to_owned(),
+        }
+    }),
+    ("drafts", |it, text| {
+        let drafts = it
+            .held
+            .iter()
+            .map(|held| (held.id.clone(), json!({ "reason": text, "fields": text })));
+        it.drafts = Arc::new(drafts.collect());
+    }),
+    ("Atlases", |it, text| {
+        it.loaded = it.loaded.iter().map(|one| atlas(one, text)).collect();
+    }),
+    ("evaluations", |it, text| {
+        it.watched.evaluations = it
+            .watched
+            .evaluations
+            .iter()
+            .map(|one| evaluation(one, text))
+            .collect();
+    }),
+];
+
+fn each(snapshot: &mut Snapshot, mut change: impl FnMut(&mut Held)) {
+    for held in &mut snapshot.held {
+        change(Arc::make_mut(held));
+    }
+}
+
+fn call(snapshot: &mut Snapshot, mut change: impl FnMut(&mut String, &mut serde_json::Value)) {
+    each(snapshot, |held| {
+        if let Subject::Action(call) = &mut held.subject {
+            change(&mut call.action, &mut call.params);
+        }
+    });
+}
+
+fn gates(snapshot: &mut Snapshot, mut change: impl FnMut(&mut crate::engine::held::Gate)) {
+    each(snapshot, |held| held.gates.iter_mut().for_each(&mut change));
+}
+
+fn origin(snapshot: &mut Snapshot, mut change: impl FnMut(&mut String, &mut String)) {
+    gates(snapshot, |gate| {
+        if let Origin::Checkpoint {
+            checkpoint_id,
+            name,
+            ..
+        } = &mut gate.origin
+        {
+            change(checkpoint_id, name);
+        }
+    });
+}
+
+fn ask(snapshot: &mut Snapshot, wanted: &serde_json::Value) {
+    gates(snapshot, |gate| {
+        gate.questions = vec![question(wanted.clone())];
+    });
+}
+
+fn session(one: &mut SessionSummary, text: &str) {
+    text.clone_into(&mut one.agent);
+    one.intent = Some(text.to_owned());
+    for list in [
+        &mut one.unlocked,
+        &mut one.locked,
+        &mut one.allowed,
+        &mut one.denied,
+        &mut one.contexts,
+        &mut one.guidance,
+    ] {
+        *list = vec![text.to_owned()];
+    }
+}
+
+fn atlas(one: &Atlas, text: &str) -> Atlas {
+    let mut atlas = one.clone();
+    for field in [
+        &mut atlas.id,
+        &mut atlas.version,
+        &mut atlas.name,
+        &mut atlas.description,
+    ] {
+        text.clone_into(field);
+    }
+    for checkpoint in &mut atlas.checkpoints {
+        text.clone_into(&mut checkpoint.id);
+        text.clone_into(&mut checkpoint.name);
+    }
+    for policy in &mut atlas.policies {
+        text.clone_into(&mut policy.id);
+        text.clone_into(&mut policy.reason);
+    }
+    let mut origin = (*atlas.origin).clone();
+    text.clone_into(&mut origin.name);
+    origin.file = Some(PathBuf::from(text));
+    for warning in &mut origin.warnings {
+        text.clone_into(&mut warning.file);
+        text.clone_into(&mut warning.message);
+        warning.help = Some(text.to_owned());
+        text.clone_into(&mut warning.path);
+    }
+    atlas.origin = Arc::new(origin);
+    atlas.text = format!("{text}\n").repeat(40).into();
+    atlas
+}
+
+fn evaluation(one: &Arc<Evaluated>, text: &str) -> Arc<Evaluated> {
+    let mut one = (**one).clone();
+    text.clone_into(&mut one.agent);
+    text.clone_into(&mut one.account.subject);
+    one.came = Came::Denied(text.to_owned());
+    Arc::new(one)
+}
+
+/// Nothing on the screen is obeyed, hidden or reordered, and every row that a border begins is ended by one.
+#[track_caller]
+fn is_harmless(stage: &Stage, what: &str) {
+    for cell in &stage.buffer().content {
+        let bad = cell.symbol().chars().any(is_deceptive);
+        assert!(!bad, "{what}: {:?} in\n{}", cell.symbol(), stage.text());
+    }
+    let area = stage.buffer().area;
+    for y in area.top()..area.bottom() {
+        let symbol = |x: u16| stage.buffer()[(x, y)].symbol();
+        let last = (area.left()..area.right()).rev().map(symbol);
+        let last = last.into_iter().find(|it| *it != " ").unwrap_or_default();
+        let begins = matches!(symbol(area.left()), "│" | "╭" | "╰");
+        let ends = !begins || matches!(last, "│" | "╮" | "╯");
+        assert!(ends, "{what}: row {y} of\n{}", stage.text());
+    }
+}
+
+/// Presses a key, and looks at the screen and at what leaves it.
+#[track_caller]
+fn press(stage: &mut Stage, code: KeyCode, what: &str) -> Vec<Request> {
+    let requests = stage.press(code);
+    for request in &requests {
+        match request {
+            Request::Copy(_) => panic!("{what}: copied by {code}"),
+            Request::Notify(notice) => {
+                let told = format!(
+                    "{}{}",
+                    notice.title,
+                    notice.toast.as_deref().unwrap_or_default()
+                );
+                assert!(!told.chars().any(is_deceptive), "{what}: {told:?}");
+            }
+            _ => {}
+        }
+    }
+    is_harmless(stage, what);
+    requests
+}
+
+/// Looks at every screen and dialog.
+fn look_around(snapshot: Snapshot, size: (u16, u16), what: &str) {
+    let mut stage = Stage::new(snapshot, size);
+    is_harmless(&stage, what);
+    for _ in 0..2 {
+        press(&mut stage, KeyCode::Down, what);
+        press(&mut stage, KeyCode::Enter, what);
+        stage.wait(crate::base::limits::ARMING);
+        for code in [
+            KeyCode::Tab,
+            KeyCode::Tab,
+            KeyCode::F(6),
+            KeyCode::PageDown,
+            KeyCode::F(6),
+            KeyCode::F(7),
+        ] {
+            press(&mut stage, code, what);
+        }
+        stage.app.layers.clear();
+        stage.paint();
+    }
+    press(&mut stage, KeyCode::Char('d'), what);
+    stage.app.layers.clear();
+    for code in ['?', ':'] {
+        press(&mut stage, KeyCode::Char(code), what);
+        press(&mut stage, KeyCode::Esc, what);
+    }
+    press(&mut stage, KeyCode::Char('4'), what);
+    for _ in 0..4 {
+        for code in [
+            KeyCode::Down,
+            KeyCode::Down,
+            KeyCode::Enter,
+            KeyCode::PageDown,
+            KeyCode::Esc,
+        ] {
+            press(&mut stage, code, what);
+        }
+        press(&mut stage, KeyCode::Tab, what);
+    }
+    press(&mut stage, KeyCode::Char('x'), what);
+    stage.app.layers.clear();
+    press(&mut stage, KeyCode::Char('i'), what);
+    stage.app.layers.clear();
+    press(&mut stage, KeyCode::Char('2'), what);
+}
+
+#[test]
+fn hostile_text_in_any_field_breaks_nothing_anywhere() {
+    for (name, put) in FIELDS {
+        for size in SIZES {
+            let mut snapshot = studied(busy());
+            put(&mut snapshot, HOSTILE);
+            look_around(snapshot, size, &format!("{name} at {size:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_megabyte_in_one_field_breaks_nothing_either() {
+    let long = "日本\u{202e}x".repeat(100_000);
+    for (name, put) in FIELDS
+        .iter()
+        .filter(|(name, _)| matches!(*name, "agent" | "parameters"))
+    {
+        let mut snapshot = studied(busy());
+        put(&mut snapshot, &long);
+        let mut stage = Stage::new(snapshot, (80, 24));
+        is_harmless(&stage, name);
+        press(&mut stage, KeyCode::Enter, name);
+        stage.wait(crate::base::limits::ARMING);
+        press(&mut stage, KeyCode::PageDown, name);
+    }
+}
+
+#[test]
+fn hostile_files_tests_and_explanations_break_nothing() {
+    for size in SIZES {
+        let mut snapshot = studied(busy());
+        snapshot.loaded = snapshot
+            .loaded
+            .iter()
+            .map(|one| atlas(one, HOSTILE))
+            .collect();
+        snapshot.in_force.hash = Some(crate::engine::reload::hash_of(&snapshot.loaded));
+        let (newer, against) = (
+            snapshot.loaded[1].clone(),
+            Arc::clone(&snapshot.loaded[1].text),
+        );
+        let mut stage = Stage::new(snapshot, size);
+        let mut changed = newer;
+        changed.hash = crate::base::digest::Digest::of("other");
+        changed.version = format!("2{HOSTILE}");
+        changed.policies.clear();
+        changed.checkpoints.clear();
+        for atlas in [None, Some(Arc::new(changed))] {
+            let problems = stage.app.snapshot.loaded[0].origin.warnings.clone();
+            let looked = Looked {
+                atlas: 1,
+                stamp: None,
+                against: Arc::clone(&against),
+                state: FileState::Newer(Newer {
+                    text: HOSTILE.into(),
+                    problems,
+                    atlas,
+                }),
+            };
+            stage.message(Message::Glanced(vec![looked]));
+            for code in ['4', ']', ']', 'L'] {
+                press(&mut stage, KeyCode::Char(code), "file");
+            }
+        }
+        assert_eq!(stage.app.layers.len(), 1, "it asks");
+        press(&mut stage, KeyCode::Esc, "load");
+        stage.app.layers.clear();
+        let asked = press(&mut stage, KeyCode::Char('='), "difference");
+        let [Request::Study(ticket, Study::Differ(texts))] = asked.as_slice() else {
+            panic!("{asked:?}")
+        };
+        stage.message(Message::Studied(*ticket, Ok(differences(texts))));
+        is_harmless(&stage, "difference");
+        let failed = FailedStep {
+            line: None,
+            what: HOSTILE.to_owned(),
+        };
+        let trial = Trial {
+            file: HOSTILE.into(),
+            steps: 1,
+            failed: vec![failed],
+        };
+        stage.message(Message::Studied(*ticket, tested(&[trial])));
+        is_harmless(&stage, "tests");
+        stage.message(Message::Studied(*ticket, Err(HOSTILE.to_owned())));
+        is_harmless(&stage, "failed");
+        explain(&mut stage);
+    }
+}
+
+/// Has the chosen request explained, in hostile words.
+fn explain(stage: &mut Stage) {
+    stage.app.layers.clear();
+    press(stage, KeyCode::Char('1'), "queue");
+    let asked = press(stage, KeyCode::Char('x'), "why");
+    let [Request::Explain(ticket, _)] = asked.as_slice() else {
+        panic!("{asked:?}")
+    };
+    let mut told = account();
+    HOSTILE.clone_into(&mut told.subject);
+    stage.message(Message::Explained(
+        *ticket,
+        vec![Ok(Box::new(told)), Err(HOSTILE.to_owned())],
+    ));
+    is_harmless(stage, "why");
+}
+
+#[test]
+fn hostile_events_break_nothing_in_the_record() {
+    for size in SIZES {
+        let mut archive = Archive::default();
+        let told = |kind: &'static str| {
+            (
+                1,
+                kind,
+                None,
+                json!({
+                    "agent_type": HOSTILE, "intent": HOSTILE, "action_type": HOSTILE, "reason": HOSTILE,
+                    "checkpoint_id": HOSTILE, "policy_id": HOSTILE, "verified_by": HOSTILE, HOSTILE: HOSTILE,
+                    "action_params": { HOSTILE: [HOSTILE] },
+                }),
+            )
+        };
+        let kinds = [
+            "session_started",
+            "action_attempted",
+            "checkpoint_triggered",
+            "checkpoint_blocked",
+            "action_blocked",
+            "policy_override",
+            "risk_verified",
+            "error_occurred",
+            "atlas_loaded",
+        ];
+        archive.add("s-12", HOSTILE, &kinds.map(told));
+        let mut stage = Stage::new(busy(), size);
+        archive.open(&mut stage, "s-12");
+        is_harmless(&stage, "sessions");
+        for _ in 0..kinds.len() {
+            for code in [
+                KeyCode::Char('.'),
+                KeyCode::Enter,
+                KeyCode::PageDown,
+                KeyCode::Esc,
+            ] {
+                archive.press(&mut stage, code);
+                is_harmless(&stage, "record");
+            }
+        }
+    }
+}

@@ -1,0 +1,406 @@
+//! The files of the Atlases: looked at, compared, tested, loaded, and gone back from.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::{Event, KeyCode};
+
+use super::fixture::{busy, idle, now};
+use super::stage::Stage;
+use super::studied::{WORDS, on_disk, studied};
+use crate::atlas::{Atlas, load_str};
+use crate::base::limits::{ARMING, FILE_LOOK};
+use crate::console::driver::atlas::look;
+use crate::console::request::{Message, Request};
+use crate::console::screen::atlas::{FileState, Glance, Looked, Newer, Stamp};
+use crate::engine::reload::hash_of;
+use crate::runtime::snapshot::{Access, ChainVerdict, InForce, Snapshot};
+use crate::runtime::{Load, LoadRefused};
+
+pub(super) const SIZES: [(&str, (u16, u16)); 3] =
+    [("120", (120, 36)), ("80", (80, 24)), ("60", (60, 18))];
+
+/// A picture whose Atlases lie in files and are in force.
+pub(super) fn in_force(base: Snapshot) -> Snapshot {
+    let mut snapshot = on_disk(studied(base));
+    let hash = hash_of(&snapshot.loaded);
+    for held in &mut snapshot.held {
+        Arc::make_mut(held).atlas_hash = hash;
+    }
+    snapshot.in_force = InForce {
+        hash: Some(hash_of(&snapshot.loaded)),
+        since: Some(now().plus(Duration::from_secs(0))),
+        before: None,
+    };
+    snapshot
+}
+
+pub(super) fn stage(base: Snapshot, size: (u16, u16)) -> Stage {
+    let mut stage = Stage::new(in_force(base), size);
+    stage.press(KeyCode::Char('4'));
+    stage
+}
+
+fn stamp() -> Stamp {
+    Stamp {
+        inode: 1,
+        bytes: 2,
+        modified: i128::from(now().micros()) * 1000,
+        changed: 4,
+    }
+}
+
+/// The payments Atlas as its file has it now, whatever it says.
+pub(super) fn newer(text: &str) -> FileState {
+    let (atlas, problems) = match load_str("payments.yaml", text) {
+        Ok(loaded) => (Some(Arc::new(loaded.atlas)), loaded.warnings),
+        Err(error) => (None, error.diagnostics().to_vec()),
+    };
+    FileState::Newer(Newer {
+        text: text.into(),
+        problems,
+        atlas,
+    })
+}
+
+pub(super) fn found(stage: &mut Stage, file: FileState) {
+    let against = Arc::clone(&stage.app.snapshot.loaded[1].text);
+    let looked = Looked {
+        atlas: 1,
+        stamp: Some(stamp()),
+        against,
+        state: file,
+    };
+    stage.message(Message::Glanced(vec![looked]));
+}
+
+/// A change that only tightens, and one that opens a door.
+fn tighter() -> String {
+    WORDS.replace(
+        "  - checkpoint_id: refunds",
+        "  - checkpoint_id: all\n    trigger: { type: action_pre, patterns: [\"payment.send\"] }\n    mode: blocking\n  - checkpoint_id: refunds",
+    ).replace("version: \"1\"", "version: \"2\"")
+}
+
+pub(super) fn weaker() -> String {
+    tighter().replace("gt: 1000", "gt: 100000")
+}
+
+fn faulty() -> String {
+    WORDS.replace("type: rate_limit", "type: rate_limits")
+}
+
+/// What is typed of a hash.
+fn begins(hash: &str) -> String {
+    hash.chars().take(4).collect()
+}
+
+fn glances(requests: &[Request]) -> Vec<Glance> {
+    let of = |request: &Request| match request {
+        Request::Glance(glances) => glances.clone(),
+        _ => Vec::new(),
+    };
+    requests.iter().flat_map(of).collect()
+}
+
+fn loads(requests: Vec<Request>) -> Vec<Load> {
+    let load = |request| match request {
+        Request::Load(load) => Some(load),
+        _ => None,
+    };
+    requests.into_iter().filter_map(load).collect()
+}
+
+#[test]
+fn a_file_that_changed_is_newer_and_one_with_errors_is_kept_out() {
+    for (name, size) in SIZES {
+        let mut stage = stage(busy(), size);
+        found(&mut stage, newer(&faulty()));
+        stage.shows("!= live");
+        assert_snapshot!(format!("kept_old_{name}"), stage.text());
+        stage.press(KeyCode::Char(']'));
+        stage.shows("E013 NEWER payments.yaml:16:11");
+        assert_snapshot!(format!("kept_old_problem_{name}"), stage.text());
+        assert_eq!(stage.press(KeyCode::Char('L')), []);
+        stage.shows("errors block");
+        assert_eq!(
+            stage.app.layers.len(),
+            0,
+            "an Atlas with errors is never offered"
+        );
+        found(&mut stage, newer(&tighter()));
+        stage.hides("KEPT OLD");
+        assert_snapshot!(format!("file_newer_{name}"), stage.text());
+        found(
+            &mut stage,
+            FileState::Unreadable("cannot read it\u{1b}".to_owned()),
+        );
+        stage.shows("the file cannot be read");
+        found(&mut stage, FileState::Same);
+        stage.hides("!=");
+    }
+}
+
+#[test]
+fn files_are_looked_at_on_every_screen_and_only_one_look_at_a_time() {
+    let mut stage = Stage::new(in_force(idle()), (120, 36));
+    assert_eq!(stage.app.next_change(now()), now());
+    assert_eq!(glances(&stage.app.on_tick(now())).len(), 2);
+    assert_eq!(stage.app.on_tick(now()), [], "one look at a time");
+    found(&mut stage, newer(&faulty()));
+    stage.shows("4 Atlas !");
+    assert_eq!(stage.app.on_tick(now()), []);
+    let later = glances(&stage.app.on_tick(now().plus(FILE_LOOK)));
+    assert_eq!(
+        later[1].stamp,
+        Some(stamp()),
+        "read again only when it is another"
+    );
+}
+
+#[test]
+fn what_was_held_against_another_atlas_says_nothing_about_this_one() {
+    let mut stage = stage(idle(), (120, 36));
+    let looked = Looked {
+        atlas: 1,
+        stamp: Some(stamp()),
+        against: WORDS.into(),
+        state: newer(&weaker()),
+    };
+    stage.message(Message::Glanced(vec![looked]));
+    stage.hides("!=");
+    // When others are in force, what was found before is forgotten and looked for again.
+    found(&mut stage, newer(&tighter()));
+    stage.shows("!=");
+    let mut next = in_force(idle());
+    next.in_force.hash = Some(hash_of(&next.loaded[..1]));
+    stage.snapshot(next);
+    stage.hides("!=");
+    assert_eq!(glances(&stage.app.on_tick(now())).len(), 2);
+}
+
+#[test]
+fn a_file_is_read_only_when_it_is_another_or_was_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("a.yaml");
+    let glance = |stamp| Glance {
+        atlas: 0,
+        file: file.clone(),
+        text: WORDS.into(),
+        stamp,
+    };
+    assert!(matches!(
+        look(&glance(None)).state,
+        FileState::Unreadable(_)
+    ));
+    std::fs::write(&file, WORDS).unwrap();
+    let same = look(&glance(None));
+    assert_eq!(same.state, FileState::Same);
+    assert_eq!(look(&glance(same.stamp)).state, FileState::AsBefore);
+    let other = folder.path().join("b.yaml");
+    std::fs::write(&other, WORDS.replace("Payments", "Money")).unwrap();
+    std::fs::rename(&other, &file).unwrap();
+    let loads = |state: &FileState| matches!(state, FileState::Newer(newer) if newer.loads());
+    assert!(loads(&look(&glance(same.stamp)).state), "editors rename");
+    std::fs::write(&file, "atlas_version: 7").unwrap();
+    let faulty = look(&glance(same.stamp)).state;
+    assert!(matches!(faulty, FileState::Newer(newer) if !newer.loads()));
+}
+
+#[test]
+fn loading_asks_first_and_the_harmless_choice_has_the_focus() {
+    for (name, size) in SIZES {
+        let mut stage = stage(busy(), size);
+        found(&mut stage, newer(&tighter()));
+        assert_eq!(stage.press(KeyCode::Char('L')), []);
+        stage.wait(ARMING);
+        stage.shows("[ Keep what is loaded ]");
+        assert_snapshot!(format!("load_{name}"), stage.picture());
+        assert_eq!(stage.press(KeyCode::Enter), [], "Enter keeps");
+        assert_eq!(stage.app.layers.len(), 0);
+    }
+}
+
+#[test]
+fn what_is_sent_is_what_was_shown_and_who_wants_it() {
+    let mut stage = stage(idle(), (120, 36));
+    found(&mut stage, newer(&tighter()));
+    stage.press(KeyCode::Char('L'));
+    stage.wait(ARMING);
+    stage.press(KeyCode::Tab);
+    let sent = loads(stage.press(KeyCode::Enter));
+    let [load] = sent.as_slice() else {
+        panic!("{sent:?}")
+    };
+    assert_eq!(load.instead_of, hash_of(&stage.app.snapshot.loaded));
+    assert_eq!(&*load.atlases[1].text, tighter());
+    assert_eq!(load.by, stage.app.snapshot.operator);
+    assert_eq!(stage.press(KeyCode::Enter), [], "sent once");
+    stage.shows("being recorded");
+    stage.message(Message::Loaded(Ok(())));
+    assert_eq!(stage.app.layers.len(), 0);
+    stage.shows("loaded and recorded");
+}
+
+#[test]
+fn a_weaker_gate_is_said_loudly_and_takes_the_hash_typed() {
+    let mut stage = stage(busy(), (120, 36));
+    found(&mut stage, newer(&weaker()));
+    stage.press(KeyCode::Char('L'));
+    stage.wait(ARMING);
+    stage.shows("AGENTS MAY BE STOPPED LESS");
+    stage.shows("! gate `large` fires at other times");
+    assert_snapshot!("load_weaker", stage.picture());
+    stage.presses(KeyCode::Tab, 2);
+    assert_eq!(stage.press(KeyCode::Enter), [], "nothing was typed");
+    stage.press(KeyCode::BackTab);
+    let hash = load_str("payments.yaml", &weaker())
+        .unwrap()
+        .atlas
+        .hash
+        .to_string();
+    stage.type_text(&begins(&hash));
+    assert_eq!(stage.press(KeyCode::Enter), [], "typing is not pressing");
+    stage.press(KeyCode::Tab);
+    assert_eq!(loads(stage.press(KeyCode::Enter)).len(), 1);
+    stage.message(Message::Loaded(Err(LoadRefused::Changed)));
+    stage.shows("other Atlases were loaded meanwhile");
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    assert_eq!(stage.app.layers.len(), 0);
+}
+
+#[test]
+fn keys_that_come_too_soon_are_dropped_and_all_of_it_has_to_be_seen() {
+    let mut stage = stage(busy(), (60, 18));
+    found(&mut stage, newer(&tighter()));
+    stage.press(KeyCode::Char('L'));
+    stage.press(KeyCode::Tab);
+    stage.wait(ARMING);
+    assert_eq!(
+        stage.press(KeyCode::Enter),
+        [],
+        "the Tab before did not count"
+    );
+    assert_eq!(stage.app.layers.len(), 0);
+
+    stage.press(KeyCode::Char('L'));
+    stage.wait(ARMING);
+    stage.press(KeyCode::Tab);
+    stage.shows("]  more below");
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.presses(KeyCode::PageDown, 3);
+    assert_eq!(loads(stage.press(KeyCode::Enter)).len(), 1);
+}
+
+#[test]
+fn no_key_and_no_paste_loads_by_itself() {
+    let mut stage = stage(idle(), (120, 36));
+    found(&mut stage, newer(&tighter()));
+    stage.press(KeyCode::Char('L'));
+    stage.wait(ARMING);
+    stage.press(KeyCode::Tab);
+    for c in ' '..='~' {
+        assert_eq!(stage.press(KeyCode::Char(c)), [], "{c}");
+    }
+    assert_eq!(stage.event(&Event::Paste("\n\ny\n".to_owned())), []);
+    stage.press(KeyCode::Esc);
+    assert_eq!(stage.app.layers.len(), 0);
+}
+
+#[test]
+fn going_back_is_a_load_of_what_was_before() {
+    let mut snapshot = in_force(idle());
+    let before = Arc::clone(&snapshot.loaded);
+    let mut newer: Vec<Atlas> = before.to_vec();
+    newer[1] = load_str("payments.yaml", &tighter()).unwrap().atlas;
+    snapshot.loaded = newer.into();
+    snapshot.in_force = InForce {
+        hash: Some(hash_of(&snapshot.loaded)),
+        since: Some(now()),
+        before: Some(Arc::clone(&before)),
+    };
+    let mut stage = Stage::new(snapshot, (120, 36));
+    stage.press(KeyCode::Char('4'));
+    stage.press(KeyCode::Char('U'));
+    stage.wait(ARMING);
+    stage.shows("Go back to what was loaded before?");
+    stage.shows("! gate `all` is gone");
+    stage.shows("a restart loads what they say");
+    assert_snapshot!("undo", stage.text());
+    stage.press(KeyCode::Tab);
+    stage.type_text(&begins(&before[1].hash.to_string()));
+    stage.press(KeyCode::Tab);
+    let sent = loads(stage.press(KeyCode::Enter));
+    assert_eq!(hash_of(&sent[0].atlases), hash_of(&before));
+}
+
+#[test]
+fn a_console_that_only_looks_or_whose_record_is_broken_offers_no_load() {
+    let mut read_only = in_force(idle());
+    read_only.access = Access::ReadOnly;
+    let mut broken = in_force(idle());
+    broken.chain.verdict = ChainVerdict::Unreadable {
+        what: "gone".to_owned(),
+    };
+    for (snapshot, words) in [(read_only, "read-only"), (broken, "nothing is loaded")] {
+        let mut stage = Stage::new(snapshot, (120, 36));
+        stage.press(KeyCode::Char('4'));
+        found(&mut stage, newer(&tighter()));
+        for key in ['L', 'U'] {
+            assert_eq!(stage.press(KeyCode::Char(key)), []);
+            assert_eq!(stage.app.layers.len(), 0);
+            stage.shows(words);
+        }
+        // Whatever a dialog did, it does not leave.
+        let load = Load {
+            atlases: Arc::clone(&stage.app.snapshot.loaded),
+            instead_of: hash_of(&stage.app.snapshot.loaded),
+            by: String::new(),
+        };
+        assert!(!stage.app.permits(&Request::Load(load)));
+    }
+}
+
+#[test]
+fn a_request_judged_before_the_last_load_can_be_denied_and_not_passed() {
+    let mut snapshot = in_force(idle());
+    snapshot.held = busy().held;
+    let mut stage = Stage::new(snapshot, (120, 36));
+    stage.press(KeyCode::Char('4'));
+    stage.shows("judged before the last load");
+    stage.press(KeyCode::Char('1'));
+    stage.open_gate("c-121");
+    stage.shows("Atlas changed");
+    let mut back = busy();
+    back.in_force.hash = Some(back.held[0].atlas_hash);
+    stage.snapshot(back);
+    stage.hides("Atlas changed");
+}
+
+#[test]
+fn the_editor_opens_the_file_where_the_problem_or_the_part_is() {
+    let mut stage = stage(idle(), (120, 36));
+    let file = PathBuf::from("/etc/cra/payments.yaml");
+    found(&mut stage, newer(&faulty()));
+    stage.press(KeyCode::Char(']'));
+    let asked = stage.press(KeyCode::Char('e'));
+    assert_eq!(asked, [Request::EditFile(file.clone(), 16)]);
+    stage.message(Message::FileEdited(Err("no editor".to_owned())));
+    stage.shows("no editor");
+    assert_eq!(
+        glances(&stage.app.on_tick(now())).len(),
+        2,
+        "looked at at once"
+    );
+    stage.press(KeyCode::Esc);
+    stage.press(KeyCode::Char('G'));
+    let asked = stage.press(KeyCode::Char('e'));
+    assert_eq!(asked, [Request::EditFile(file, 22)]);
+    // What comes with the program has no file.
+    let mut stage = Stage::new(studied(idle()), (120, 36));
+    stage.press(KeyCode::Char('4'));
+    assert_eq!(stage.press(KeyCode::Char('e')), []);
+    stage.shows("it has no file");
+}

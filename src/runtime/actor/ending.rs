@@ -1,0 +1,37 @@
+//! The end of an actor's work: nothing under way is left behind.
+
+use futures_util::StreamExt;
+
+use super::Actor;
+use crate::base::limits::HEAD_FILE_TIME;
+
+impl Actor {
+    /// Finishes what is under way, and signs what there is.
+    pub(super) async fn drain(&mut self) {
+        self.finish_writes().await;
+        if self.poison.is_none() && self.ledger.due().is_some() {
+            self.seal_all().await;
+            self.finish_writes().await;
+        }
+        while self.sealing.is_reading() {
+            let read_back = self.sealing.next().await;
+            self.read_back(read_back).await;
+            self.finish_writes().await;
+        }
+        while self.copies.is_copying() {
+            // A place that does not answer must not keep the console from ending.
+            let kept = tokio::time::timeout(HEAD_FILE_TIME, self.copies.copied()).await;
+            let Ok(kept) = kept else {
+                self.head_kept(Err("it takes too long".to_owned()));
+                return;
+            };
+            self.head_kept(kept);
+        }
+    }
+
+    async fn finish_writes(&mut self) {
+        while let Some(written) = self.writes.next().await {
+            self.written(written);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Taking other Atlases: recorded first, in force after.
+
+use super::super::load::{Load, LoadRefused};
+use super::super::snapshot::InForce;
+use super::super::{atlas_text, loaded};
+use super::Actor;
+use crate::atlas::Atlas;
+use crate::store::{Batch, StoreError};
+use crate::trace::event::AtlasLoaded;
+
+impl Actor {
+    /// Takes other Atlases from now on. Whatever is asked meanwhile waits: it is judged by Atlases that
+    /// are on record.
+    pub(super) async fn load(&mut self, load: Load) -> Result<(), LoadRefused> {
+        if let Some(what) = &self.poison {
+            return Err(LoadRefused::Unavailable(what.clone()));
+        }
+        if let Some(fault) = load.fault(&self.engine) {
+            return Err(fault);
+        }
+        let before = self.engine.shared_atlases();
+        let all = load.atlases.iter();
+        let is_new = |atlas: &&Atlas| before.iter().all(|old| old.hash != atlas.hash);
+        let mut new: Vec<&Atlas> = all.clone().filter(is_new).collect();
+        if new.is_empty() {
+            // Only their order is another: it decides between equals, so it is recorded.
+            new.extend(all);
+        }
+        let now = self.clock.now();
+        let mut batch = Batch {
+            atlases: new.iter().map(|atlas| atlas_text(atlas)).collect(),
+            ..Batch::default()
+        };
+        for atlas in &new {
+            let replaced = before.iter().find(|old| old.id == atlas.id);
+            let payload = AtlasLoaded {
+                replaces: replaced.map(|old| old.hash.to_string()),
+                loaded_by: Some(load.by.clone()),
+                ..loaded(atlas)
+            };
+            batch.records.push(self.ledger.entry(payload, now));
+        }
+        // INVARIANT: on disk before it decides anything. A crash in between leaves a record of Atlases
+        // that decided nothing, never a decision by Atlases that are not on record.
+        if let Err(error) = self.durable(batch).await {
+            self.poisoned(&error, Vec::new());
+            return Err(LoadRefused::Unavailable(error.to_string()));
+        }
+        self.engine.reload(load.atlases);
+        self.in_force = InForce {
+            hash: Some(self.engine.atlas_hash()),
+            since: Some(now),
+            before: Some(before),
+        };
+        self.changed = true;
+        self.show();
+        Ok(())
+    }
+
+    async fn durable(&mut self, batch: Batch) -> Result<(), StoreError> {
+        self.store.append(batch).await?.await
+    }
+}

@@ -1,0 +1,159 @@
+//! Other Atlases while agents are at work: recorded first, in force after, and nothing opened by it.
+
+use std::sync::Arc;
+
+use cra_core::atlas::{Atlas, load_str};
+use cra_core::base::digest::Digest;
+use cra_core::engine::command::{Refused, Reply};
+use cra_core::engine::reload::hash_of;
+use cra_core::runtime::snapshot::{Access, StoreState};
+use cra_core::runtime::{Load, LoadRefused, Parts, Runtime};
+use cra_core::store::Store;
+use cra_core::store::memory::MemoryStore;
+use cra_core::trace::event::Event;
+use cra_core::trace::verify::Trust;
+use serde_json::json;
+
+use super::runtime::SlowStore;
+use super::support::{ACME, Bench, acme, clock, parts, request, settle};
+
+fn stricter() -> Arc<[Atlas]> {
+    let text = ACME.replace("min_length: 20", "min_length: 30");
+    let text = text.replacen("version: \"2.1.0\"", "version: \"2.2.0\"", 1);
+    vec![load_str("acme.yaml", &text).unwrap().atlas].into()
+}
+
+fn load(atlases: Arc<[Atlas]>) -> Load {
+    instead_of(hash_of(&acme()), atlases)
+}
+
+fn instead_of(before: Digest, atlases: Arc<[Atlas]>) -> Load {
+    Load {
+        atlases,
+        instead_of: before,
+        by: "op-1".to_owned(),
+    }
+}
+
+/// What the log says about Atlases that came into force.
+async fn loads(memory: &MemoryStore) -> Vec<Event> {
+    let log = memory.log().await.unwrap().log;
+    let mut entries = memory.events(log, 0, 100).await.unwrap();
+    entries.retain(|entry| entry.event_type == "atlas_loaded");
+    entries
+}
+
+// covers B2
+#[tokio::test]
+async fn a_load_is_on_record_with_its_text_and_what_is_held_stays_held() {
+    let memory = MemoryStore::default();
+    let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    let desk = bench.runtime.desk();
+    desk.load(load(stricter())).await.unwrap();
+    let picture = bench
+        .until(|s| s.atlases.iter().any(|it| it.version == "2.2.0"))
+        .await;
+    assert_eq!(picture.held[0], held);
+    assert_eq!(picture.in_force.hash, Some(hash_of(&stricter())));
+    let reply = bench.pass(&held).await;
+    assert_eq!(reply, Reply::Refused(Refused::AtlasChanged));
+
+    let entries = loads(&memory).await;
+    let newest = &entries.last().unwrap().payload;
+    assert_eq!(
+        (&newest["loaded_by"], &newest["version"]),
+        (&json!("op-1"), &json!("2.2.0"))
+    );
+    assert_eq!(newest["replaces"], json!(acme()[0].hash.to_string()));
+    let text = memory.atlas(stricter()[0].hash.to_string()).await.unwrap();
+    assert_eq!(text.unwrap().text, &*stricter()[0].text);
+
+    // Back to the one before: that is a load of its own, and what it judged can be passed again.
+    let back = picture.in_force.before.clone().unwrap();
+    let undo = instead_of(hash_of(&stricter()), back);
+    desk.load(undo).await.unwrap();
+    assert_eq!(loads(&memory).await.len(), 3);
+    assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
+    bench.runtime.stop().await;
+    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
+}
+
+#[tokio::test]
+async fn what_was_not_seen_or_cannot_be_told_apart_is_not_loaded() {
+    let memory = MemoryStore::default();
+    let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
+    let desk = bench.runtime.desk();
+    let unseen = instead_of(hash_of(&stricter()), stricter());
+    assert_eq!(desk.load(unseen).await, Err(LoadRefused::Changed));
+    assert_eq!(desk.load(load(acme().into())).await, Err(LoadRefused::Same));
+    let twice: Vec<_> = stricter().iter().cloned().chain(acme()).collect();
+    assert_eq!(
+        desk.load(load(twice.into())).await,
+        Err(LoadRefused::Number)
+    );
+    assert_eq!(
+        desk.load(load(Arc::new([]))).await,
+        Err(LoadRefused::Number)
+    );
+    assert_eq!(loads(&memory).await.len(), 1, "that of the start");
+    assert_eq!(bench.snapshot().in_force.hash, Some(hash_of(&acme())));
+}
+
+/// An Atlas that lets everything run that ACME's holds.
+fn open() -> Arc<[Atlas]> {
+    let text = "atlas_version: '1.0'\natlas_id: com.acme.support\nversion: '9'\nname: Open\n\
+        actions: [{action_id: ticket.delete, name: Delete, risk_tier: low}]\n";
+    vec![load_str("open.yaml", text).unwrap().atlas].into()
+}
+
+#[tokio::test]
+async fn nothing_is_judged_by_an_atlas_that_is_not_on_disk_yet() {
+    let store = SlowStore::new();
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
+    bench.begin("s-1").await;
+    bench.until(|s| s.held.len() == 1).await;
+    store.durable.send_replace(false);
+    let desk = bench.runtime.desk();
+    let loading = tokio::spawn(async move { desk.load(load(open())).await });
+    settle().await;
+    let agents = bench.runtime.agents();
+    let delete = request("s-1", "ticket.delete", json!({}));
+    let asked = tokio::spawn(async move { agents.request_action(delete).await });
+    settle().await;
+    assert!(!loading.is_finished() && !asked.is_finished());
+    assert_eq!(bench.snapshot().atlases[0].version, "2.1.0");
+    store.durable.send_replace(true);
+    loading.await.unwrap().unwrap();
+    asked.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_load_that_cannot_be_recorded_changes_nothing_and_opens_nothing() {
+    let memory = MemoryStore::default();
+    let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
+    memory.fail_after(0);
+    let refused = bench.runtime.desk().load(load(open())).await;
+    assert!(
+        matches!(refused, Err(LoadRefused::Unavailable(_))),
+        "{refused:?}"
+    );
+    let picture = bench.until(|s| s.store != StoreState::Ready).await;
+    assert_eq!(picture.atlases[0].version, "2.1.0");
+    let agents = bench.runtime.agents();
+    let delete = agents.request_action(request("s-1", "ticket.delete", json!({})));
+    assert!(delete.await.is_err());
+}
+
+#[tokio::test]
+async fn a_console_that_only_looks_loads_nothing() {
+    let store = Arc::new(MemoryStore::default());
+    let read_only = Parts {
+        access: Access::ReadOnly,
+        ..parts(store).await
+    };
+    let runtime = Runtime::start(read_only).await.unwrap();
+    let refused = runtime.desk().load(load(stricter())).await;
+    assert_eq!(refused, Err(LoadRefused::ReadOnly));
+}
