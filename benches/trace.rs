@@ -20,6 +20,7 @@ use std::time::Duration;
 
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
+use cra_core::runtime::lines::{READ_BYTES, each_line};
 use cra_core::store::sqlite::{FILE_NAME, Reader, SqliteStore};
 use cra_core::store::{Batch, Store};
 use cra_core::trace::chain::Chain;
@@ -241,7 +242,8 @@ fn verifying(criterion: &mut Criterion) {
         bench.iter(|| {
             let mut verifier = LinesVerifier::new(Trust::nothing());
             let file = fs::File::open(&lines).expect("a file");
-            each_line(&file, |line| verifier.push(line));
+            let file = std::io::BufReader::with_capacity(READ_BYTES, file);
+            each_line(file, |line| verifier.push(line)).expect("lines");
             let report = verifier.finish();
             assert!(report.is_sound() && report.events() == EVENTS as u64);
         });
@@ -259,17 +261,6 @@ fn verifying(criterion: &mut Criterion) {
     group.bench_function("last", |bench| {
         bench.iter(|| black_box(reader.events(&session, 9_990, 1).expect("an event")));
     });
-}
-
-fn each_line(file: &fs::File, mut take: impl FnMut(&[u8])) {
-    use std::io::BufRead;
-    let mut input = std::io::BufReader::with_capacity(1 << 20, file);
-    let mut line = Vec::new();
-    while input.read_until(b'\n', &mut line).expect("a line") > 0 {
-        line.pop();
-        take(&line);
-        line.clear();
-    }
 }
 
 /// A store with a million events, the same as lines, and the texts that are hashed.

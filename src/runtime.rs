@@ -34,6 +34,7 @@ pub mod extension;
 pub mod file;
 mod hooks;
 mod ledger;
+pub mod lines;
 pub mod load;
 mod message;
 mod outside;

@@ -6,7 +6,7 @@ use serde_json::{Map, Number, Value};
 mod scan;
 mod write;
 
-pub use scan::{is_canonical_object, object_length};
+pub use scan::{is_canonical_object, object_length, object_length_beside};
 
 /// Largest integer that every JSON reader keeps exactly.
 const MAX_EXACT: u64 = 1 << 53;

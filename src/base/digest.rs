@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
+use sha2::block_api::compress256;
 use sha2::{Digest as _, Sha256};
 
 /// A SHA-256 digest.
@@ -64,6 +65,91 @@ impl Digest {
     #[must_use]
     pub fn short(&self, digits: usize) -> String {
         self.to_string().chars().take(digits).collect()
+    }
+}
+
+/// The state that every SHA-256 begins with.
+const START: [u32; 8] = [
+    0x6a09_e667,
+    0xbb67_ae85,
+    0x3c6e_f372,
+    0xa54f_f53a,
+    0x510e_527f,
+    0x9b05_688c,
+    0x1f83_d9ab,
+    0x5be0_cd19,
+];
+
+/// The bytes that are hashed at a time.
+const BLOCK: usize = 64;
+
+/// A digest that is made a block at a time, beside something else. Every step of a hash waits for the one
+/// before it, and processors go on with what follows meanwhile: what is done between two blocks costs
+/// little more than the hash alone.
+#[derive(Debug)]
+pub struct Hashing<'t> {
+    state: [u32; 8],
+    blocks: &'t [[u8; BLOCK]],
+    /// What is behind the whole blocks: the rest of the text, a bit, and the length. One block or two.
+    end: [[u8; BLOCK]; 2],
+    all: usize,
+    done: usize,
+}
+
+impl<'t> Hashing<'t> {
+    /// Begins with a text.
+    #[must_use]
+    #[inline]
+    pub fn of(text: &'t [u8]) -> Self {
+        let (blocks, rest) = text.as_chunks();
+        let mut end = [[0; BLOCK]; 2];
+        // The bit and the length need nine bytes.
+        let ends = if rest.len() + 9 <= BLOCK { 1 } else { 2 };
+        let bits = (text.len() as u64).wrapping_mul(8).to_be_bytes();
+        let flat = end.as_flattened_mut();
+        let (ahead, behind) = flat.split_at_mut_checked(rest.len()).unwrap_or_default();
+        ahead.copy_from_slice(rest);
+        if let Some(bit) = behind.first_mut() {
+            *bit = 0x80;
+        }
+        if let Some(length) = flat.get_mut(ends * BLOCK - bits.len()..ends * BLOCK) {
+            length.copy_from_slice(&bits);
+        }
+        Self {
+            state: START,
+            blocks,
+            end,
+            all: blocks.len() + ends,
+            done: 0,
+        }
+    }
+
+    /// Goes over one block more, while there is one.
+    #[inline]
+    pub fn step(&mut self) {
+        let behind = self.done.wrapping_sub(self.blocks.len());
+        let block = match self.blocks.get(self.done) {
+            None if self.done < self.all => self.end.get(behind),
+            block => block,
+        };
+        if let Some(block) = block {
+            compress256(&mut self.state, std::slice::from_ref(block));
+            self.done += 1;
+        }
+    }
+
+    /// Goes over the rest.
+    #[must_use]
+    pub fn finish(&mut self) -> Digest {
+        while self.done < self.all {
+            self.step();
+        }
+        let mut bytes = [0; 32];
+        let (words, _) = bytes.as_chunks_mut();
+        for (place, word) in words.iter_mut().zip(self.state) {
+            *place = word.to_be_bytes();
+        }
+        Digest(bytes)
     }
 }
 
@@ -162,6 +248,19 @@ mod tests {
             "é".repeat(32),
         ] {
             assert_eq!(text.parse::<Digest>(), Err(DigestError), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_digest_made_block_by_block_is_the_same_for_every_length() {
+        let text: Vec<u8> = (0..=255).cycle().take(300).collect();
+        for length in 0..=text.len() {
+            let text = &text[..length];
+            for steps in [0, 1, 3, 9] {
+                let mut hashing = Hashing::of(text);
+                (0..steps).for_each(|_| hashing.step());
+                assert_eq!(hashing.finish(), Digest::of(text), "{length} {steps}");
+            }
         }
     }
 

@@ -88,18 +88,18 @@ impl<'a> Envelope<'a> {
     }
 
     /// Takes a text apart and checks its names, as quickly as can be for one that is as they mostly are:
-    /// names of 36 characters. `None` says nothing about the text.
+    /// names of 36 characters. `None` says nothing about the text. Something else is done a little at a
+    /// time beside it.
     #[inline]
-    pub(super) fn take_usual_apart(text: &'a str) -> Option<Self> {
-        let names = text.strip_prefix(TRACE_VERSION)?.strip_prefix(':')?;
-        let mut rest = names;
+    pub(super) fn take_usual_apart(text: &'a str, mut beside: impl FnMut()) -> Option<Self> {
+        let mut rest = text.strip_prefix(TRACE_VERSION)?.strip_prefix(':')?;
         let event_id = usual_field(&mut rest)?;
         let trace_id = usual_field(&mut rest)?;
         let span_id = usual_field(&mut rest)?;
         let parent_span_id = usual_field(&mut rest)?;
         let session_id = usual_field(&mut rest)?;
+        beside();
         let (sequence, behind) = leading_number(rest)?;
-        let names = names.get(..names.len() - behind.len())?;
         let (timestamp, behind) = behind
             .strip_prefix(':')?
             .split_at_checked(TimestampText::WIDTH)?;
@@ -120,9 +120,30 @@ impl<'a> Envelope<'a> {
             payload,
             previous_hash: behind.strip_prefix(':')?,
         };
-        // There are five before the sequence: with none more, no name has one in it.
-        (are_usual(names, 5) && is_restricted(event_type) && envelope.has_names())
-            .then_some(envelope)
+        beside();
+        envelope.has_usual_names(text).then_some(envelope)
+    }
+
+    /// Whether the names are as they mostly are, in the text that this is or was written as. `false` says
+    /// nothing.
+    #[inline]
+    pub(super) fn has_usual_names(&self, text: &str) -> bool {
+        let ids = [
+            self.trace_version,
+            self.event_id,
+            self.trace_id,
+            self.span_id,
+            self.parent_span_id,
+            self.session_id,
+        ];
+        let start = self.trace_version.len() + 1;
+        let end: usize = ids.iter().map(|id| id.len() + 1).sum();
+        // There are five behind them: with none more, no name has one in it.
+        let usual = text.get(start..end).is_some_and(|ids| are_usual(ids, 5));
+        usual
+            && self.trace_version == TRACE_VERSION
+            && is_restricted(self.event_type)
+            && self.has_names()
     }
 
     /// Whether every name is there, and none is too long.
@@ -314,7 +335,7 @@ mod tests {
             let text = format!(
                 "1.0:{id}:{id}:{id}:{parent}:{id}:7:2026-01-01T00:00:00.000000Z:a_b:{{}}:{hash}"
             );
-            let usual = Envelope::take_usual_apart(&text).unwrap();
+            let usual = Envelope::take_usual_apart(&text, || ()).unwrap();
             assert_eq!(Ok(usual), Envelope::split(&text));
         }
     }
@@ -332,7 +353,7 @@ mod tests {
                 bytes[place] = if byte > 0x7f { b':' } else { byte };
             }
             let text = String::from_utf8(bytes).unwrap();
-            if let Some(usual) = Envelope::take_usual_apart(&text) {
+            if let Some(usual) = Envelope::take_usual_apart(&text, || ()) {
                 prop_assert_eq!(Ok(usual), Envelope::take_apart(&text));
                 prop_assert_eq!(usual.check_names(), Ok(()));
             }

@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use crate::base::canon::{canonical, object_length};
 use crate::base::clock::TimestampText;
-use crate::base::digest::Digest;
+use crate::base::digest::{Digest, Hashing};
 use crate::base::id::SessionId;
 
 use super::event::{Event, TRACE_VERSION};
 use super::hash::{Envelope, read_number};
-use super::verify::{LogVerifier, Report, Trust, check};
+use super::verify::{Link, LogVerifier, Report, Trust, check_fields};
 
 /// The line of an event, without the line feed.
 #[must_use]
@@ -138,6 +138,23 @@ fn usual(line: &str) -> Option<(Envelope<'_>, &str)> {
         previous_hash,
     };
     Some((envelope, hash))
+}
+
+/// Checks a line by itself, and leaves the text that its hash covers in `text`.
+fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Link), String> {
+    let (envelope, said) = match usual(line) {
+        Some((envelope, said)) => (envelope, read_hash(said)?),
+        None => scan(line)?,
+    };
+    text.clear();
+    envelope.write(text);
+    let mut hashing = Hashing::of(text.as_bytes());
+    hashing.step();
+    if !envelope.has_usual_names(text) {
+        envelope.check_names()?;
+    }
+    let link = check_fields(&envelope, text, &said, &mut hashing)?;
+    Ok((envelope, link))
 }
 
 /// Reads the event of a line, for showing it. Nothing is proven by that.
@@ -305,17 +322,7 @@ impl LinesVerifier {
     pub fn push(&mut self, text: &[u8]) {
         self.lines += 1;
         let read = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned());
-        let read = read.and_then(|text| {
-            let (envelope, hash) = match usual(text) {
-                Some((envelope, hash)) => (envelope, read_hash(hash)?),
-                None => scan(text)?,
-            };
-            self.text.clear();
-            envelope.write(&mut self.text);
-            Ok(hash)
-        });
-        let checked = read.and_then(|hash| check(&self.text, &hash));
-        match checked {
+        match read.and_then(|line| check_line(line, &mut self.text)) {
             Ok((envelope, link)) => self.log.push(&envelope, &link, &self.text),
             Err(what) => self.fail(text, &what),
         }

@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 use crate::base::canon;
 use crate::base::clock::TimestampText;
-use crate::base::digest::Digest;
+use crate::base::digest::{Digest, Hashing};
 
 use super::hash::{Envelope, HASH_BEHIND, NOT_CANONICAL};
 use super::record::SESSION_ENDED;
@@ -163,7 +163,12 @@ pub enum Owner {
 impl<'a> Said<'a> {
     /// What a checked record says.
     #[must_use]
-    pub fn of(envelope: &Envelope<'a>, text: &str, hash: &Digest, owner: Owner) -> Self {
+    pub fn of(
+        envelope: &Envelope<'a>,
+        text: impl AsRef<[u8]>,
+        hash: &Digest,
+        owner: Owner,
+    ) -> Self {
         if envelope.is_pruned() {
             return Self::Pruned(Remains::of(text, hash));
         }
@@ -194,29 +199,57 @@ impl<'a> Said<'a> {
 /// # Errors
 /// In words, when it is not one that a writer wrote.
 #[inline]
-pub fn check<'t>(text: &'t str, hash: &Digest) -> Result<(Envelope<'t>, Link), String> {
-    let envelope = if let Some(usual) = Envelope::take_usual_apart(text) {
-        usual
-    } else {
-        let envelope = Envelope::take_apart(text)?;
-        envelope.check_names()?;
-        envelope
+pub fn check<'t>(
+    text: &'t (impl AsRef<[u8]> + ?Sized),
+    hash: &Digest,
+) -> Result<(Envelope<'t>, Link), String> {
+    let text = text.as_ref();
+    let mut hashing = Hashing::of(text);
+    hashing.step();
+    let text = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned())?;
+    hashing.step();
+    let envelope = match Envelope::take_usual_apart(text, || hashing.step()) {
+        Some(usual) => usual,
+        None => unusual(text)?,
     };
-    let link = Link::of(&envelope, *hash)?;
+    let link = check_fields(&envelope, text, hash, &mut hashing)?;
+    Ok((envelope, link))
+}
+
+/// Checks the fields of a record whose names were checked, and that `text` has the hash.
+#[inline]
+pub(super) fn check_fields(
+    envelope: &Envelope<'_>,
+    text: &str,
+    hash: &Digest,
+    hashing: &mut Hashing<'_>,
+) -> Result<Link, String> {
+    hashing.step();
+    let link = Link::of(envelope, *hash)?;
     if envelope.is_pruned() {
-        return Ok((envelope, link));
+        return Ok(link);
     }
+    hashing.step();
     // What stands behind the payload is looked at too, and is no part of it: a text that does not end
     // with what is looked for is gone over in larger steps.
-    let start = text.len() - envelope.payload.len() - HASH_BEHIND;
-    let length = text.get(start..).and_then(canon::object_length);
+    let start = text.len().checked_sub(envelope.payload.len() + HASH_BEHIND);
+    let rest = start.and_then(|start| text.get(start..));
+    let length = rest.and_then(|rest| canon::object_length_beside(rest, || hashing.step()));
     if length != Some(envelope.payload.len()) {
         return Err(NOT_CANONICAL.to_owned());
     }
-    if Digest::of(text) != *hash {
+    if hashing.finish() != *hash {
         return Err("hash does not match the content".to_owned());
     }
-    Ok((envelope, link))
+    Ok(link)
+}
+
+/// Takes a text apart that is not as they mostly are.
+#[cold]
+fn unusual(text: &str) -> Result<Envelope<'_>, String> {
+    let envelope = Envelope::take_apart(text)?;
+    envelope.check_names()?;
+    Ok(envelope)
 }
 
 /// The agent that the first event of a session names.

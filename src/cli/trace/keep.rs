@@ -9,7 +9,6 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::open;
-use super::verify::each_line;
 use crate::atlas::recording;
 use crate::base::clock::SystemClock;
 use crate::base::digest::Digest;
@@ -21,6 +20,7 @@ use crate::cli::console::signer;
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
+use crate::runtime::lines::{READ_BYTES, each_line};
 use crate::runtime::upkeep::{Deed, Upkeep};
 use crate::runtime::{StartError, witness};
 use crate::store::key;
@@ -214,7 +214,7 @@ fn records(file: &Path) -> Result<impl Iterator<Item = Result<Record, Failure>>,
 
 fn open_file(file: &Path) -> Result<BufReader<File>, Failure> {
     let opened = File::open(file).map_err(|error| Failure::Read(file.to_owned(), error))?;
-    Ok(BufReader::with_capacity(1 << 20, opened))
+    Ok(BufReader::with_capacity(READ_BYTES, opened))
 }
 
 /// Prunes what is older than the Atlases want it kept.

@@ -1,7 +1,7 @@
 //! `cra trace verify`: what the record proves.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, Read, Write};
 use std::path::Path;
 
 use serde_json::json;
@@ -14,6 +14,7 @@ use super::{open, recorded};
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
+use crate::runtime::lines::{READ_BYTES, each_line};
 use crate::runtime::{StartError, witness};
 use crate::store::key;
 use crate::trace::head::KnownHead;
@@ -142,7 +143,7 @@ pub(super) fn of_file(
     let read = if file.as_os_str() == "-" {
         each_line(io::stdin().lock(), |line| verifier.push(line))
     } else {
-        let input = BufReader::with_capacity(1 << 20, File::open(file).map_err(failed)?);
+        let input = BufReader::with_capacity(READ_BYTES, File::open(file).map_err(failed)?);
         each_line(input, |line| verifier.push(line))
     };
     read.map_err(failed)?;
@@ -150,23 +151,6 @@ pub(super) fn of_file(
         return Err(Failure::EmptyExport(file.to_owned()));
     }
     Ok(verifier.finish())
-}
-
-/// Goes over lines without their line feeds, one at a time. A line longer than any record is cut: it is
-/// no record, and is told as that.
-pub(super) fn each_line(mut input: impl BufRead, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-    let mut line = Vec::new();
-    loop {
-        line.clear();
-        let mut bounded = input.by_ref().take(MAX_LINE_BYTES);
-        if bounded.read_until(b'\n', &mut line)? == 0 {
-            return Ok(());
-        }
-        if line.last() == Some(&b'\n') {
-            line.pop();
-        }
-        take(&line);
-    }
 }
 
 fn write_verdicts(out: &mut impl Write, report: &Report) -> io::Result<()> {

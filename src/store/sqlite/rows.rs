@@ -8,7 +8,7 @@
 use crate::base::digest::Digest;
 use crate::trace::record::Record;
 
-/// Text that a row takes. What is longer goes into the next row, or has one alone: two rows should fit
+/// Text that a row takes. What is longer goes into the next row, or has one alone: a few rows should fit
 /// into a page.
 const ROW_BYTES: usize = 8000;
 

@@ -19,8 +19,9 @@ const APPLICATION_ID: i64 = 0x4352_4131;
 /// Format of the tables. Grows with every change of them.
 pub(super) const FORMAT: i64 = 3;
 
-/// Large pages: a record is read with fewer steps, and most of a page is one session's.
-const PAGE_BYTES: i64 = 16384;
+/// Large pages: a record is read with fewer steps, and less of a page is left empty. Only new files get
+/// them: others keep those they have.
+const PAGE_BYTES: i64 = 32768;
 
 /// The tables of format 3, but for the record itself.
 ///

@@ -285,7 +285,6 @@ impl Known {
         hash: &Digest,
         sequence: u64,
     ) -> Result<(Link, Said<'r>), String> {
-        let text = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned())?;
         let (envelope, link) = verify::check(text, hash)?;
         if envelope.session_id != self.id.as_str() {
             return Err("is listed under another session".to_owned());

@@ -16,8 +16,8 @@ pub struct Remains(Sha256);
 impl Remains {
     /// What is left of one record: its text without the payload, and its hash.
     #[must_use]
-    pub fn of(text: &str, hash: &Digest) -> Digest {
-        Digest::of_parts([text.as_bytes(), hash.as_bytes().as_slice()])
+    pub fn of(text: impl AsRef<[u8]>, hash: &Digest) -> Digest {
+        Digest::of_parts([text.as_ref(), hash.as_bytes().as_slice()])
     }
 
     /// Adds one record.
