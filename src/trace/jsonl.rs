@@ -153,8 +153,8 @@ fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Lin
     if !envelope.has_usual_names(text) {
         envelope.check_names()?;
     }
-    let link = check_fields(&envelope, text, &said, &mut hashing)?;
-    Ok((envelope, link))
+    let checked = check_fields(&envelope, text, &said, &mut hashing)?;
+    Ok((envelope, checked))
 }
 
 /// Reads the event of a line, for showing it. Nothing is proven by that.
