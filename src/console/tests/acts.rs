@@ -67,7 +67,7 @@ fn two_operators_pass_a_gate_one_after_the_other() {
         .shows("APPROVAL  1 of 2: recorded, and it stays held until another");
     live.stage.shows("checkpoint_approved");
     live.stage.hides("checkpoint_passed");
-    assert_snapshot!("first_of_two", live.stage.text());
+    assert_snapshot!("first_of_two", live.picture());
     let held = live.held("c-1");
     live.types(&held.request_hash.short(4));
     live.press(KeyCode::Tab);
@@ -180,7 +180,7 @@ fn what_another_claims_is_taken_over_only_after_a_question() {
     live.stage.shows("claimed: o2 ");
     live.press(KeyCode::Char('c'));
     live.stage.shows("c-1 is claimed by o2@ops.");
-    assert_snapshot!("take_over", live.stage.text());
+    assert_snapshot!("take_over", live.picture());
     // The focus is on leaving it.
     live.press(KeyCode::Enter);
     live.stage.shows("claimed: o2");
@@ -206,7 +206,7 @@ fn deciding_what_another_claims_is_asked_about_once_more_and_never_barred() {
     live.fill("c-1", "understood");
     live.press(KeyCode::Enter);
     live.stage.shows("Claimed by somebody else");
-    assert_snapshot!("claimed_by_another", live.stage.text());
+    assert_snapshot!("claimed_by_another", live.picture());
     // Again and again Enter leads back, never on.
     live.presses(KeyCode::Enter, 7);
     live.undecided(&["c-1", "c-2"]);
@@ -288,7 +288,7 @@ fn two_approvers_and_claims_on_a_small_screen() {
     live.ask("note.add", json!({}), 2);
     claim(&mut live, "c-2", "o2@ops");
     live.pass("c-1", WHY);
-    assert_snapshot!("acts_at_80_by_24", live.stage.text());
+    assert_snapshot!("acts_at_80_by_24", live.picture());
     live.open("c-1");
-    assert_snapshot!("same_operator_at_80_by_24", live.stage.text());
+    assert_snapshot!("same_operator_at_80_by_24", live.picture());
 }

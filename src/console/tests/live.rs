@@ -71,6 +71,16 @@ impl Live {
         Self::sized(WIDE)
     }
 
+    /// The screen, but for how far the record is sealed: that is done beside everything else.
+    pub(super) fn picture(&self) -> String {
+        let text = self.stage.text();
+        let (head, rest) = text.split_once('\n').unwrap();
+        let (before, behind) = head.split_once("chain").unwrap();
+        let (state, behind) = behind.split_once("WRITE").unwrap();
+        let blank = " ".repeat(state.chars().count());
+        format!("{before}chain{blank}WRITE{behind}\n{rest}")
+    }
+
     pub(super) fn sized(size: (u16, u16)) -> Self {
         let threads = tokio::runtime::Builder::new_current_thread()
             .enable_all()
