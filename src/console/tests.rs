@@ -30,6 +30,8 @@ mod steward;
 mod studied;
 mod studies;
 mod svg;
+mod talks;
+mod threads;
 mod trace;
 mod trace_looks;
 mod trace_reads;

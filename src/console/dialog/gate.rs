@@ -282,6 +282,7 @@ impl GateDialog {
             Action::Minimise => return Handled::with(Change::Minimise),
             Action::ShowQueue
             | Action::ShowTrace
+            | Action::ShowThreads
             | Action::ShowAtlas
             | Action::WhatIf
             | Action::NextProblem
@@ -311,6 +312,7 @@ impl GateDialog {
             | Action::Browse(_)
             | Action::Queue(_)
             | Action::Steward(_)
+            | Action::Thread(_)
             | Action::Palette
             | Action::Mouse
             | Action::Choose => {}

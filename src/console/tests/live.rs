@@ -154,6 +154,10 @@ impl Live {
                         let reply = desk.operate(operate.clone()).await;
                         Some(Message::Operated(operate, reply))
                     }
+                    Request::ActOnThread(thread, act) => {
+                        let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
+                        Some(Message::ThreadActed(thread, act, reply))
+                    }
                     Request::KeepDraft(gate, draft) => {
                         desk.keep_draft(gate, draft).await;
                         settle().await;
