@@ -32,6 +32,7 @@ mod studies;
 mod svg;
 mod talks;
 mod threads;
+mod threads_live;
 mod trace;
 mod trace_looks;
 mod trace_reads;

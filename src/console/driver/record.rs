@@ -88,7 +88,7 @@ pub(super) async fn answer(desk: &Desk, ask: Ask, left: Left) -> Option<Told> {
 }
 
 /// The number of an event that a session may have.
-pub(super) async fn find(
+pub(in crate::console) async fn find(
     desk: &Desk,
     session: SessionId,
     event: EventId,
@@ -99,7 +99,7 @@ pub(super) async fn find(
 }
 
 /// The number of an event, looked for from the end: what people look at happened lately.
-pub(in crate::console) fn number_of(
+fn number_of(
     source: &impl Source<Error = String>,
     session: &SessionId,
     event: &EventId,

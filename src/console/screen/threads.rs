@@ -168,15 +168,17 @@ impl Threads {
 
     /// To the next pane, or the one before.
     pub(crate) fn turn_to_pane(&mut self, action: Action) {
-        let listed = view::has_list(self.area);
-        let forth = action == Action::Next;
-        self.pane = match (self.pane(), forth) {
-            (Pane::List, true) | (Pane::History, false) => Pane::Memento,
-            (Pane::Memento, true) | (Pane::List, false) => Pane::History,
-            (Pane::History, true) | (Pane::Memento, false) if listed => Pane::List,
-            (Pane::History, true) => Pane::Memento,
-            (Pane::Memento, false) => Pane::History,
+        let all = [Pane::List, Pane::Memento, Pane::History];
+        let hidden = usize::from(!view::has_list(self.area));
+        let panes: Vec<Pane> = all.into_iter().skip(hidden).collect();
+        let at = panes.iter().position(|it| *it == self.pane()).unwrap_or(0);
+        let way = if action == Action::Next {
+            1
+        } else {
+            panes.len() - 1
         };
+        let to = panes.into_iter().cycle().nth(at + way);
+        self.pane = to.unwrap_or_default();
     }
 
     /// To the turns, and back.

@@ -78,12 +78,12 @@ pub(super) fn frozen() -> Thread {
         "purge all ACME duplicates now",
         &["delete remaining 190 duplicates"],
     );
-    let worst = json!({
+    let last = json!({
         "affect": feels("angry", 0.92),
         "signals": signal("open_loop_created", "model"),
         "proposed": purge,
     });
-    take(&thread, 21, 5, worst)
+    take(&thread, 21, 5, last)
 }
 
 /// `t-29`: calm, of another agent.

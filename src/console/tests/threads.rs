@@ -354,8 +354,8 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     // Another turn came first: it is told, and what was typed comes back beside what is kept now.
     let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
     stage.snapshot(with(fixture::idle(), [newer.clone(), calm()]));
-    let stale = Reply::Refused(Refused::Unavailable("the memento has changed".to_owned()));
-    stage.message(Message::ThreadActed(thread(), act.clone(), stale));
+    let refused = Reply::Refused(Refused::Unavailable("the memento has changed".to_owned()));
+    stage.message(Message::ThreadActed(thread(), act.clone(), refused));
     stage.shows("e opens your text beside what is kept now");
     let once_more = editing(&mut stage);
     assert_eq!(Some(once_more.etag), newer.etag());

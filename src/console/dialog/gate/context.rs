@@ -124,10 +124,10 @@ impl Context {
         if self.thread() == told.as_deref() {
             return;
         }
-        let is_trail = |remark: &Remark| remark.heading == "TRAIL";
+        let is_who = |remark: &Remark| remark.heading == "WHO";
         self.remarks.retain(|remark| remark.heading != THREAD);
-        let place = self.remarks.iter().position(is_trail);
-        let place = place.unwrap_or(self.remarks.len());
+        let place = self.remarks.iter().position(is_who);
+        let place = place.map_or(self.remarks.len(), |who| who + 1);
         let remark = told.map(|told| Remark {
             heading: THREAD.to_owned(),
             body: Body::Plain(told),

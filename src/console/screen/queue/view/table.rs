@@ -11,6 +11,7 @@ use crate::console::cells::{fit, span, width};
 use crate::console::theme::{Focus, Look, Meaning, of_tier};
 use crate::console::thread;
 use crate::engine::held::Held;
+use crate::memento::Thread;
 use crate::runtime::snapshot::Snapshot;
 
 /// From here on a countdown is shown as urgent.
@@ -66,7 +67,7 @@ impl Columns {
         let who = format!("{}/{}", one_line(&held.agent), held.session);
         let thread = thread::of_session(snapshot, &held.session);
         let room = self.agent.saturating_sub(FROZEN.len() + 1);
-        if room < 12 || !thread.is_some_and(|it| it.is_frozen()) {
+        if room < 12 || !thread.is_some_and(Thread::is_frozen) {
             return vec![Span::raw(column(&who, self.agent, look))];
         }
         vec![

@@ -82,7 +82,7 @@ fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<
             "freeze = (phase=peak or intensity=high) and decision!=must",
         ),
         plain("", &format!("       = {}", truth(last))),
-        plain("ENDS WITH", &ends(thread, last)),
+        ends(thread, last).map_or_else(Line::default, |it| plain("ENDS WITH", it)),
     ]
 }
 
@@ -128,11 +128,11 @@ fn short(
         (5, plain("", &inputs(last))),
         (1, Line::from(guardrail(thread, cells, look, now))),
         (2, plain("", &truth)),
-        (3, plain("ENDS WITH ", &ends(thread, last))),
     ];
+    lines.extend(ends(thread, last).map(|it| (3, plain("ENDS WITH ", it))));
     while lines.len() > height.max(1) {
-        let least = lines.iter().map(|(weight, _)| *weight).max();
-        lines.retain(|(weight, _)| Some(*weight) != least);
+        let spare = lines.iter().map(|(weight, _)| *weight).max();
+        lines.retain(|(weight, _)| Some(*weight) != spare);
     }
     lines.into_iter().map(|(_, line)| line).collect()
 }
@@ -298,12 +298,10 @@ fn truth(last: &Turned) -> String {
     )
 }
 
-/// What would end the freeze.
-fn ends(thread: &Thread, last: &Turned) -> String {
-    match thread.thawed_by() {
-        None => "-".to_owned(),
-        Some(thawed_by) => thaws(thawed_by, last.after).to_owned(),
-    }
+/// What would end the freeze, while there is one.
+fn ends(thread: &Thread, last: &Turned) -> Option<&'static str> {
+    let thawed_by = thread.thawed_by()?;
+    Some(thaws(thawed_by, last.after))
 }
 
 /// What would end a freeze. The guardrail goes by how heated it was before a turn: one that cooled down the

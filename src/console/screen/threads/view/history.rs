@@ -9,7 +9,7 @@ use crate::console::cells::{clip, fit, width};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::console::thread::heat_words;
-use crate::memento::{Kept, Summary, Thread, Turned};
+use crate::memento::{Intensity, Kept, Phase, Summary, Thread, Turned};
 
 /// Letters of an event's name that are shown: its end, because its beginning is the time.
 const EVENT: usize = 6;
@@ -71,11 +71,17 @@ fn why(turned: &Turned) -> String {
 
 fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Line<'static> {
     let arrow = look.mark(Mark::Arrow);
-    let heat = if turned.before == turned.after {
-        heat_words(turned.after)
-    } else {
-        let (from, to) = (heat_words(turned.before), heat_words(turned.after));
+    let heat = |words: fn((Phase, Intensity)) -> String| {
+        let (from, to) = (words(turned.before), words(turned.after));
+        if from == to {
+            return to;
+        }
         format!("{from} {arrow} {to}")
+    };
+    let heat = if cells >= 100 {
+        heat(heat_words)
+    } else {
+        heat(|(phase, _)| phase.as_str().to_owned())
     };
     let version = match before.map_or(0, |it| it.version) {
         old if old == turned.version => format!("v{old}"),
@@ -84,12 +90,11 @@ fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Li
     let word = turned.summary.word();
     let place = place(turned, look);
     let fixed = 9 + 8 + 12;
-    let (heat_cells, place_cells) = match cells {
-        100.. => (28, 24),
-        70.. => (28, 0),
-        _ => (0, 0),
+    let (heat_cells, place_cells, version_cells) = match cells {
+        100.. => (28, 24, 12),
+        70.. => (20, 0, 9),
+        _ => (0, 0, 0),
     };
-    let version_cells = if cells >= 70 { 12 } else { 0 };
     let room = cells.saturating_sub(fixed + heat_cells + place_cells + version_cells);
     let column = |text: &str, cells: usize| {
         let mut text = fit(text, cells.saturating_sub(1), look);

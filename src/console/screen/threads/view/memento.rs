@@ -90,9 +90,8 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
         );
         notes.push((Meaning::Waiting, text));
     }
-    let parts = shape.parts();
-    let texts = parts.iter().flat_map(|(_, items)| items);
-    let hidden: usize = texts.map(|it| visible(it, Lines::Escape).escaped).sum();
+    let proposed = thread.held_back.iter().map(|it| &it.proposed);
+    let hidden: usize = proposed.chain([shape]).map(hidden_in).sum();
     if hidden > 0 {
         notes.push((Meaning::Warning, hidden_words(hidden)));
     }
@@ -101,6 +100,12 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
         rows.map(move |row| Line::styled(row, look.style(meaning)))
     });
     rows.collect()
+}
+
+/// How many characters of a summary are written out.
+fn hidden_in(shape: &Shape) -> usize {
+    let texts = shape.parts().into_iter().flat_map(|(_, items)| items);
+    texts.map(|it| visible(it, Lines::Escape).escaped).sum()
 }
 
 /// The newest proposal that was held back, as far as it differs.
