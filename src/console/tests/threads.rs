@@ -14,7 +14,7 @@ use crate::console::app::Tab;
 use crate::console::request::{Message, Request, ThreadEdit};
 use crate::console::theme::{Glyphs, Look};
 use crate::engine::command::{Refused, Reply};
-use crate::memento::Shape;
+use crate::memento::{Shape, SignalKind};
 use crate::runtime::ThreadAct;
 use crate::runtime::snapshot::{Access, Snapshot};
 
@@ -36,7 +36,7 @@ fn sized(name: &str, (width, height): (u16, u16)) -> String {
     format!("{name}_{width}x{height}")
 }
 
-// covers D2 D3 D16
+// covers D10, D16
 #[test]
 fn a_frozen_thread_says_since_when_by_what_and_what_was_held_back() {
     for size in SIZES {
@@ -82,7 +82,7 @@ fn frozen_is_cyan_and_reversed_and_has_a_word() {
     assert!(cell.modifier.contains(Modifier::REVERSED));
 }
 
-// covers D20
+// covers D6
 #[test]
 fn a_calm_thread_says_that_its_summary_follows() {
     for size in SIZES {
@@ -92,7 +92,7 @@ fn a_calm_thread_says_that_its_summary_follows() {
         assert_snapshot!(sized("threads_calm", size), stage.text());
     }
     let stage = shown(with(fixture::idle(), [calm()]), WIDE);
-    stage.shows("ack-only YES");
+    stage.shows("context pressure no  drift no  ack-only YES  summary changed no");
     stage.shows("(FALSE or FALSE) and TRUE = FALSE");
 }
 
@@ -136,7 +136,7 @@ fn nothing_that_an_agent_says_of_a_thread_moves_or_hides_anything() {
     stage.shows("drift flagged by op\\u{202e}-1");
 }
 
-// covers D3
+// covers D16
 #[test]
 fn the_difference_shows_every_proposal_against_what_is_kept() {
     for size in SIZES {
@@ -267,11 +267,19 @@ fn the_memento_is_copied_as_it_is() {
     assert_eq!(copied, serde_json::to_value(frozen().latest).unwrap());
 }
 
+// covers D3
 #[test]
 fn the_legend_tells_every_word() {
     let mut stage = shown(fixture::idle(), WIDE);
     key(&mut stage, 'p');
     assert_snapshot!("threads_legend", stage.text());
+    let first = stage.text();
+    stage.press(KeyCode::End);
+    let both = first + &stage.text();
+    for kind in SignalKind::ALL {
+        let words = format!("{:<20}{} (", kind.as_str(), kind.description());
+        assert!(both.contains(&words), "{words}");
+    }
     stage.press(KeyCode::Esc);
     stage.shows("No conversation yet.");
 }
@@ -390,7 +398,7 @@ fn an_edited_or_drifting_thread_says_so() {
     stage.shows("drift flagged by op-2");
 }
 
-// covers D16
+// covers D10
 #[test]
 fn a_request_of_a_frozen_thread_says_so_wherever_it_is_told() {
     let snapshot = || with(fixture::busy(), [frozen(), calm()]);

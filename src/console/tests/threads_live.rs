@@ -34,7 +34,7 @@ fn editing(live: &mut Live) -> ThreadEdit {
     }
 }
 
-// covers D2 D16 D20
+// covers D2, D20
 #[test]
 fn what_an_operator_does_to_a_conversation_is_recorded_unless_it_has_changed() {
     let mut live = Live::new();
