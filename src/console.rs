@@ -34,6 +34,7 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 mod theme;
+mod thread;
 
 pub use keymap::markdown as key_table;
 #[doc(hidden)]

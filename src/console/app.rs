@@ -19,6 +19,7 @@ use super::layer::{Change, Handled, Layer, Repaint};
 use super::request::{Message, Mouse, Purpose, Request};
 use super::screen::atlas::Atlases;
 use super::screen::queue::{Place, Queue, place_of};
+use super::screen::threads::Threads;
 use super::screen::trace::Trace;
 use super::theme::{Ground, Look, Meaning};
 use crate::base::clock::Timestamp;
@@ -37,6 +38,7 @@ mod operate;
 mod queue;
 pub(super) mod record;
 mod steward;
+mod threads;
 
 /// Two presses of Ctrl-C within this time leave the console.
 const TWICE: Duration = Duration::from_secs(1);
@@ -49,6 +51,7 @@ pub(crate) struct App {
     pub(super) tab: Tab,
     pub(super) queue: Queue,
     pub(super) trace: Trace,
+    pub(super) threads: Threads,
     pub(super) atlases: Atlases,
     /// Dialogs that asked for something: what comes back is told apart by it.
     numbers: u64,
@@ -72,6 +75,7 @@ pub(crate) struct App {
 pub(crate) enum Tab {
     Queue,
     Trace,
+    Threads,
     Atlas,
 }
 
@@ -81,6 +85,7 @@ impl Tab {
         match self {
             Self::Queue => Scope::Queue,
             Self::Trace => Scope::Trace,
+            Self::Threads => Scope::Threads,
             Self::Atlas => Scope::Atlas,
         }
     }
@@ -97,6 +102,7 @@ impl App {
             tab: Tab::Queue,
             queue,
             trace: Trace::default(),
+            threads: Threads::default(),
             atlases: Atlases::default(),
             numbers: 0,
             layers: Vec::new(),
@@ -110,6 +116,7 @@ impl App {
             size,
         };
         app.atlases.sync(&app.snapshot);
+        app.threads.sync(&app.snapshot);
         app.lay_out();
         app
     }
@@ -132,7 +139,7 @@ impl App {
                     match self.tab {
                         Tab::Queue => self.queue.paste(text),
                         Tab::Trace => self.trace.on_paste(text),
-                        Tab::Atlas => {}
+                        Tab::Threads | Tab::Atlas => {}
                     }
                     Vec::new()
                 }
@@ -158,10 +165,14 @@ impl App {
                 self.snapshot.access == Access::Write && sound && !self.is_small()
             }
             Request::Edit(_) | Request::EditFile(..) => !self.is_small(),
+            Request::EditThread(_) | Request::ActOnThread(..) => {
+                self.snapshot.access == Access::Write && !self.is_small()
+            }
             Request::KeepDraft(..) | Request::Operate(_) => self.snapshot.access == Access::Write,
             Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Read(_)
+            | Request::FindEvent(..)
             | Request::Verify
             | Request::Explain(..)
             | Request::Watch(_)
@@ -288,6 +299,7 @@ impl App {
                 return self.atlases.act(Action::Back, &self.snapshot, now);
             }
             None if self.tab == Tab::Trace => return self.trace.cancel(now),
+            None if self.tab == Tab::Threads => return self.act(Action::Back, now),
             None => false,
         };
         if closes {
@@ -310,6 +322,7 @@ impl App {
         self.lay_out();
         let mut requests = self.leave_to(&before);
         requests.extend(self.sync_atlases());
+        self.threads.sync(&snapshot);
         if !arrivals.is_empty() || before.held.len() != snapshot.held.len() {
             requests.push(self.tell_arrivals(&arrivals));
         }
@@ -340,6 +353,9 @@ impl App {
                 Vec::new()
             }
             Message::Edited(gate, edited) => self.on_edited(&gate, edited),
+            Message::ThreadEdited(edit, edited) => self.on_thread_edited(*edit, edited),
+            Message::ThreadActed(thread, act, reply) => self.on_thread_acted(&thread, &act, &reply),
+            Message::EventFound(session, found) => self.on_event_found(&session, found),
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Read(told) => self.trace.on_told(told),
             Message::Explained(ticket, told) => self.on_explained(ticket, &told),
@@ -366,7 +382,7 @@ impl App {
         let mut requests = self.atlases.on_tick(&self.snapshot, now);
         match self.tab {
             Tab::Trace => requests.extend(self.trace.on_tick(now)),
-            Tab::Queue | Tab::Atlas => {}
+            Tab::Queue | Tab::Threads | Tab::Atlas => {}
         }
         requests
     }
@@ -391,6 +407,7 @@ impl App {
         let content = chrome::content(self, area);
         self.trace.on_drawn(content);
         self.atlases.on_drawn(content);
+        self.threads.on_drawn(content);
         if let Some(Place::Rows(height)) = place_of(&self.queue, content, None) {
             self.queue.on_drawn(height);
         }
@@ -434,7 +451,7 @@ impl App {
         let next = glance.map_or(next, |it| it.max(now).min(next));
         let next = match self.tab {
             Tab::Trace => self.trace.plays_at().map_or(next, |it| it.min(next)),
-            Tab::Queue | Tab::Atlas => next,
+            Tab::Queue | Tab::Threads | Tab::Atlas => next,
         };
         match self.layers.last() {
             Some(Layer::Gate(dialog)) => dialog.arms_at(now).map_or(next, |it| it.min(next)),
@@ -455,7 +472,7 @@ impl App {
     pub(super) fn scope(&self) -> Scope {
         match self.tab {
             Tab::Trace if self.trace.is_typing() => Scope::Line,
-            Tab::Queue | Tab::Trace | Tab::Atlas => self.tab.scope(),
+            Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => self.tab.scope(),
         }
     }
 

@@ -10,8 +10,9 @@ use super::cells::{clip, coordinate, counted, fit, span, width};
 use super::dialog::gate::Trouble;
 use super::keymap::{Binding, Scope, footer};
 use super::layer::Layer;
-use super::screen::{atlas, queue, trace};
+use super::screen::{atlas, queue, threads, trace};
 use super::theme::{Look, Mark, Meaning};
+use super::thread::frozen_threads;
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;
@@ -99,6 +100,9 @@ impl App {
                 queue::draw(&self.queue, &self.snapshot, frame, area, self.look, now);
             }
             Tab::Trace => trace::draw(&self.trace, &self.snapshot, frame, area, self.look),
+            Tab::Threads => {
+                threads::draw(&self.threads, &self.snapshot, frame, area, self.look, now);
+            }
             Tab::Atlas => atlas::draw(&self.atlases, &self.snapshot, frame, area, self.look),
         }
     }
@@ -209,12 +213,30 @@ fn verdict(app: &App) -> (String, Meaning) {
     }
 }
 
-fn tab_labels(app: &App) -> [(Tab, String); 3] {
-    [
+/// The names of the screens. Where there is little room, the others than the one that is shown and the queue
+/// have only their numbers, and what must be known of them.
+fn tab_labels(app: &App, cells: usize) -> [(Tab, String); 4] {
+    let whole = [
         (Tab::Queue, format!("1 Queue {}", app.snapshot.held.len())),
         (Tab::Trace, "2 Trace".to_owned()),
+        (Tab::Threads, threads_name(app)),
         (Tab::Atlas, atlas_name(app)),
-    ]
+    ];
+    let tabs: usize = whole.iter().map(|(_, label)| width(label) + 4).sum();
+    let notice = app.notice.as_ref().map_or(0, |(_, text)| width(text));
+    if cells >= 80 && tabs + notice + 2 <= cells {
+        return whole;
+    }
+    whole.map(|(tab, label)| {
+        if tab == app.tab || tab == Tab::Queue {
+            return (tab, label);
+        }
+        let mut words = label.split(' ');
+        let number = words.next().unwrap_or_default();
+        let mark = words.find(|it| it.starts_with('!'));
+        let mark = mark.map(|it| format!(" {it}")).unwrap_or_default();
+        (tab, format!("{number}{mark}"))
+    })
 }
 
 /// The tab at a place of the screen.
@@ -223,7 +245,7 @@ pub(crate) fn tab_at(app: &App, area: Rect, at: Position) -> Option<Tab> {
         return None;
     }
     let mut from = 1;
-    for (tab, label) in tab_labels(app) {
+    for (tab, label) in tab_labels(app, usize::from(area.width)) {
         let cells = width(&label) + 2;
         if (from..from + cells).contains(&usize::from(at.x)) {
             return Some(tab);
@@ -244,7 +266,7 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         Span::styled(format!(" {text} "), look.style(meaning))
     };
     let mut spans = vec![Span::raw(" ")];
-    for (at, (name, label)) in tab_labels(app).into_iter().enumerate() {
+    for (at, (name, label)) in tab_labels(app, cells).into_iter().enumerate() {
         if at > 0 {
             spans.push(Span::raw("  "));
         }
@@ -254,13 +276,33 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let room = cells.saturating_sub(used + 3);
     let (text, meaning) = match (&app.notice, due(app, now)) {
         (Some((meaning, text)), _) => (text.clone(), *meaning),
-        (None, Some(due)) => (due, Meaning::Waiting),
-        (None, None) => return Line::from(spans),
+        (None, due) => match (frozen(app, cells), due) {
+            (Some(frozen), _) if app.tab == Tab::Threads => (frozen, Meaning::Frozen),
+            (Some(_) | None, Some(due)) => (due, Meaning::Waiting),
+            (Some(_) | None, None) => return Line::from(spans),
+        },
     };
     let text = clip(&text, room, look);
     spans.push(Span::raw(" ".repeat(room.saturating_sub(width(&text)) + 2)));
     spans.push(Span::styled(text, look.style(meaning)));
     Line::from(spans)
+}
+
+/// The conversations' name, with how many summaries are frozen.
+fn threads_name(app: &App) -> String {
+    match frozen_threads(&app.snapshot) {
+        0 => "3 Threads".to_owned(),
+        frozen => format!("3 Threads !{frozen}"),
+    }
+}
+
+/// How many summaries are frozen, if any are.
+fn frozen(app: &App, cells: usize) -> Option<String> {
+    match frozen_threads(&app.snapshot) {
+        0 => None,
+        frozen if cells < 100 => Some(format!(" {frozen} frozen ")),
+        frozen => Some(format!(" {} frozen ", counted(frozen, "thread"))),
+    }
 }
 
 /// The Atlases' name, with how many problems they have.
@@ -284,7 +326,7 @@ fn footer_line(app: &App, cells: usize) -> Line<'static> {
     let look = app.look;
     let screen = match app.tab {
         Tab::Queue if app.queue.is_typing() => Scope::Prompt,
-        Tab::Queue | Tab::Trace | Tab::Atlas => app.scope(),
+        Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => app.scope(),
     };
     let scope = app.layers.last().map_or(screen, Layer::scope);
     let inner = app.layers.last().and_then(Layer::inner_scope);
@@ -309,6 +351,7 @@ fn footer_line(app: &App, cells: usize) -> Line<'static> {
             (Some(layer), _) => layer.can(binding.action),
             (None, Tab::Queue) => app.queue.can(binding.action),
             (None, Tab::Trace) => app.trace.can(binding.action),
+            (None, Tab::Threads) => app.threads.can(binding.action, &app.snapshot),
             (None, Tab::Atlas) => app.atlases.can(binding.action, &app.snapshot),
         };
         // What cannot be done now stays visible, so that nothing jumps about.

@@ -224,11 +224,14 @@ impl Errands {
                 Request::Mouse(mouse) => screen.set_mouse(mouse)?,
                 Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
                 Request::Edit(edit) => return Ok(Flow::Edit(Editing::Text(edit))),
+                Request::EditThread(edit) => return Ok(Flow::Edit(Editing::Thread(edit))),
                 Request::EditFile(file, line) => {
                     return Ok(Flow::Edit(Editing::File(file, line)));
                 }
                 Request::Decide(_)
                 | Request::Operate(_)
+                | Request::ActOnThread(..)
+                | Request::FindEvent(..)
                 | Request::LoadSessions
                 | Request::Read(_)
                 | Request::LoadTrail { .. }
@@ -272,6 +275,14 @@ async fn answer(
             let reply = desk.operate(operate.clone()).await;
             Some(Message::Operated(operate, reply))
         }
+        Request::ActOnThread(thread, act) => {
+            let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
+            Some(Message::ThreadActed(thread, act, reply))
+        }
+        Request::FindEvent(session, event) => {
+            let found = record::find(desk, session.clone(), event, left).await;
+            Some(Message::EventFound(session, found))
+        }
         Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
         Request::Read(ask) => record::answer(desk, ask, left).await.map(Message::Read),
         Request::LoadTrail {
@@ -297,6 +308,7 @@ async fn answer(
             Some(Message::Studied(ticket, studied))
         }
         Request::Edit(_)
+        | Request::EditThread(_)
         | Request::EditFile(..)
         | Request::KeepDraft(..)
         | Request::Notify(_)

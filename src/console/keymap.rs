@@ -7,11 +7,15 @@ use std::fmt::Write as _;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
+mod motion;
 mod steward;
 mod table;
+mod thread;
 
+pub(crate) use motion::Motion;
 pub(crate) use steward::StewardKey;
 pub(crate) use table::BINDINGS;
+pub(crate) use thread::ThreadKey;
 
 /// Where a key has a meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,6 +26,8 @@ pub(crate) enum Scope {
     Queue,
     /// The record.
     Trace,
+    /// The conversations.
+    Threads,
     /// The Atlases.
     Atlas,
     /// An explanation.
@@ -56,7 +62,7 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
@@ -69,6 +75,7 @@ impl Scope {
         Self::Line,
         Self::Prompt,
         Self::Palette,
+        Self::Threads,
         Self::Atlas,
         Self::WhatIf,
         Self::Load,
@@ -83,6 +90,7 @@ impl Scope {
             Self::Global => "Everywhere",
             Self::Queue => "Queue",
             Self::Trace => "Trace",
+            Self::Threads => "Threads",
             Self::Line => "Line of the trace",
             Self::Atlas => "Atlas",
             Self::WhatIf => "What if",
@@ -107,6 +115,7 @@ impl Scope {
 pub(crate) enum Action {
     ShowQueue,
     ShowTrace,
+    ShowThreads,
     ShowAtlas,
     /// Says why, checkpoint by checkpoint.
     Explain,
@@ -159,6 +168,8 @@ pub(crate) enum Action {
     Queue(QueueKey),
     /// Of the steward.
     Steward(StewardKey),
+    /// Of a conversation.
+    Thread(ThreadKey),
     /// Opens the palette.
     Palette,
     /// Takes the mouse, or gives it back.
@@ -194,6 +205,7 @@ impl Action {
             Self::PageDown => Some(Motion::PageDown),
             Self::ShowQueue
             | Self::ShowTrace
+            | Self::ShowThreads
             | Self::ShowAtlas
             | Self::Explain
             | Self::WhatIf
@@ -229,6 +241,7 @@ impl Action {
             | Self::Browse(_)
             | Self::Queue(_)
             | Self::Steward(_)
+            | Self::Thread(_)
             | Self::Palette
             | Self::Mouse
             | Self::Press => None,
@@ -264,34 +277,6 @@ pub(crate) enum Browse {
     Jump,
     Compare,
     Export,
-}
-
-/// A move within a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Motion {
-    Up,
-    Down,
-    First,
-    Last,
-    PageUp,
-    PageDown,
-}
-
-impl Motion {
-    /// Where it leads from row `at` of `count` rows.
-    pub(crate) fn from(self, at: usize, count: usize) -> usize {
-        const PAGE: usize = 10;
-        let last = count.saturating_sub(1);
-        let to = match self {
-            Self::Up => at.saturating_sub(1),
-            Self::Down => at.saturating_add(1),
-            Self::First => 0,
-            Self::Last => last,
-            Self::PageUp => at.saturating_sub(PAGE),
-            Self::PageDown => at.saturating_add(PAGE),
-        };
-        to.min(last)
-    }
 }
 
 /// A key with the modifiers that must be held.
@@ -448,7 +433,10 @@ mod tests {
             .flat_map(|binding| binding.keys.iter().copied())
             .collect();
         for binding in BINDINGS {
-            if matches!(binding.scope, Scope::Queue | Scope::Trace | Scope::Atlas) {
+            if matches!(
+                binding.scope,
+                Scope::Queue | Scope::Trace | Scope::Threads | Scope::Atlas
+            ) {
                 for key in binding.keys {
                     assert!(!global.contains(key), "{} is global", key.name());
                 }

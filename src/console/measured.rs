@@ -116,6 +116,9 @@ impl Measured {
             | Request::Glance(_)
             | Request::Load(_)
             | Request::Study(..)
+            | Request::EditThread(_)
+            | Request::ActOnThread(..)
+            | Request::FindEvent(..)
             | Request::EditFile(..)
             | Request::Notify(_)
             | Request::Redraw

@@ -7,10 +7,11 @@ use serde_json::Value;
 use super::screen::atlas::{Glance, Looked};
 use super::screen::trace::{Ask, Told};
 use super::study::{Studied, Study};
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::{EventId, GateId, SessionId};
 use crate::engine::command::{Decide, Operate, Reply};
 use crate::engine::explain::{Account, Question};
-use crate::runtime::{Load, LoadRefused, RecordedSession, Watch};
+use crate::memento::Name;
+use crate::runtime::{Load, LoadRefused, RecordedSession, ThreadAct, Watch};
 use crate::trace::event::Event;
 use crate::trace::verify::Report;
 
@@ -40,6 +41,12 @@ pub(crate) enum Request {
     },
     /// Let the operator change a text in an editor.
     Edit(Edit),
+    /// Let the operator change the summary of a conversation in an editor.
+    EditThread(Box<ThreadEdit>),
+    /// Do something to a conversation. Nothing passes by it.
+    ActOnThread(Name, ThreadAct),
+    /// Look for an event of a session.
+    FindEvent(SessionId, EventId),
     /// Read something for the screen of the record.
     Read(Ask),
     /// Put a text where the terminal pastes from.
@@ -96,6 +103,17 @@ pub(crate) struct Edit {
     pub(crate) text: String,
 }
 
+/// The summary of a conversation, for an editor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ThreadEdit {
+    /// The conversation.
+    pub(crate) thread: Name,
+    /// What told the memento that was read from others.
+    pub(crate) etag: String,
+    /// The text.
+    pub(crate) text: String,
+}
+
 /// What kind of text an editor gets: it goes by the name of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EditKind {
@@ -148,6 +166,12 @@ pub(crate) enum Message {
     Trail(GateId, Purpose, Result<Vec<Event>, String>),
     /// A text as an editor left it, or why there was no editor.
     Edited(GateId, Result<String, String>),
+    /// The summary of a conversation as an editor left it, or why there was no editor.
+    ThreadEdited(Box<ThreadEdit>, Result<String, String>),
+    /// What became of what an operator did to a conversation.
+    ThreadActed(Name, ThreadAct, Reply),
+    /// The number of an event that was looked for, if its session has it.
+    EventFound(SessionId, Result<Option<u64>, String>),
     /// Something for the screen of the record.
     Read(Told),
     /// What every chain proves.

@@ -2,4 +2,5 @@
 
 pub(crate) mod atlas;
 pub(crate) mod queue;
+pub(crate) mod threads;
 pub(crate) mod trace;

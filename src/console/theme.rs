@@ -130,6 +130,8 @@ pub(crate) enum Meaning {
     Lapsed,
     /// Waits for a person.
     Waiting,
+    /// Stays as it is for now.
+    Frozen,
     /// Something to look at before going on.
     Warning,
     /// Something went wrong.
@@ -276,7 +278,7 @@ fn coloured(meaning: Meaning) -> Style {
         | Meaning::Hint
         | Meaning::ButtonDisabled
         | Meaning::ButtonBarred => plain.fg(Color::DarkGray),
-        Meaning::Title | Meaning::TabActive | Meaning::Key | Meaning::Medium => {
+        Meaning::Title | Meaning::TabActive | Meaning::Key | Meaning::Medium | Meaning::Frozen => {
             plain.fg(Color::Cyan)
         }
         // Not bold, because what stands in a border would become bold too.
@@ -327,9 +329,11 @@ fn plain(meaning: Meaning) -> Style {
         | Meaning::Waiting
         | Meaning::Warning
         | Meaning::Error => style.add_modifier(Modifier::BOLD),
-        Meaning::Selected | Meaning::TabActive | Meaning::ButtonFocused | Meaning::Banner => {
-            style.add_modifier(Modifier::BOLD | Modifier::REVERSED)
-        }
+        Meaning::Selected
+        | Meaning::TabActive
+        | Meaning::Frozen
+        | Meaning::ButtonFocused
+        | Meaning::Banner => style.add_modifier(Modifier::BOLD | Modifier::REVERSED),
         Meaning::ButtonBarred => style.add_modifier(Modifier::REVERSED),
     }
 }
@@ -368,6 +372,7 @@ mod tests {
             Meaning::Lapsed,
             Meaning::Medium,
             Meaning::Waiting,
+            Meaning::Frozen,
             Meaning::BorderFocused,
         ] {
             let colour = look.style(meaning).fg;

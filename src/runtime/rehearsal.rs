@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::agents::Requested;
 use super::extension::Registry;
 use super::snapshot::{Access, Snapshot};
-use super::{Desk, Parts, Runtime};
+use super::{Desk, Parts, Runtime, TakeTurn};
 use crate::atlas::load_str;
 use crate::base::clock::{Clock, ManualClock, Timestamp};
 use crate::base::id::CountedIds;
@@ -21,6 +21,7 @@ use crate::engine::command::{ActionRequest, Denied, EndSession, FinalStatus, Sta
 use crate::engine::command::{StateChange, StateKind};
 use crate::engine::held::Held;
 use crate::engine::held_in;
+use crate::memento::Turn;
 use crate::store::sqlite::{FILE_NAME, Reader, SqliteStore};
 use crate::store::{Store, StoreError};
 use crate::trace::event::Event;
@@ -158,6 +159,16 @@ impl Rehearsal {
             summary: None,
         };
         self.runtime().agents().end_session(end).await.unwrap();
+    }
+
+    /// An agent reports a turn of its conversation.
+    pub(crate) async fn turn(&self, session: &str, turn: &Value) {
+        let take = TakeTurn {
+            session: session.parse().unwrap(),
+            thread: None,
+            turn: Turn::read(turn.to_string().as_bytes()).unwrap(),
+        };
+        self.runtime().agents().turn(take).await.unwrap();
     }
 
     /// An agent asks, and waits for the answer by itself.

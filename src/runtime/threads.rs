@@ -42,7 +42,7 @@ impl TakeTurn {
 }
 
 /// What an operator does to a conversation.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadAct {
     /// Writes its summary anew.
     Edit {

@@ -15,6 +15,7 @@ impl App {
         match action {
             Action::ShowQueue => return self.show(Tab::Queue, now),
             Action::ShowTrace => return self.show(Tab::Trace, now),
+            Action::ShowThreads => return self.show(Tab::Threads, now),
             Action::ShowAtlas => return self.show(Tab::Atlas, now),
             Action::Explain => return self.explain(),
             Action::WhatIf => return self.what_if(""),
@@ -32,6 +33,7 @@ impl App {
             Action::Merge => self.queue.merge(),
             Action::Queue(key) => return self.act_queue(key),
             Action::Steward(key) => return self.act_steward(key, now),
+            Action::Thread(key) => return self.act_thread(key),
             Action::Palette => {
                 let palette = PaletteDialog::new(self.tab.scope());
                 self.layers.push(Layer::Palette(palette));
@@ -68,6 +70,7 @@ impl App {
             | Action::Press => match self.tab {
                 Tab::Queue => return self.move_in_queue(action),
                 Tab::Trace => return self.trace.act(action, now),
+                Tab::Threads => return self.move_in_threads(action),
                 Tab::Atlas => return self.atlases.act(action, &self.snapshot, now),
             },
         }

@@ -25,6 +25,7 @@ impl App {
         }
         match tab {
             Tab::Queue => {}
+            Tab::Threads => self.threads.enter(&self.snapshot),
             Tab::Trace => requests.extend(self.trace.reload()),
             Tab::Atlas => requests.extend(self.atlases.enter(&self.snapshot, now)),
         }
@@ -36,7 +37,7 @@ impl App {
     pub(super) fn sync_atlases(&mut self) -> Vec<Request> {
         self.atlases.sync(&self.snapshot);
         let wanted = match self.tab {
-            Tab::Queue | Tab::Trace => Watch::Off,
+            Tab::Queue | Tab::Trace | Tab::Threads => Watch::Off,
             Tab::Atlas => Watch::On,
         };
         if self.snapshot.watched.watch == wanted {
@@ -62,6 +63,7 @@ impl App {
                     Vec::new()
                 }
             },
+            Tab::Threads => Vec::new(),
             Tab::Atlas => {
                 if let Some(action) = self.atlases.action(&self.snapshot) {
                     let action = action.to_owned();

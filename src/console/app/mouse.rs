@@ -53,6 +53,7 @@ impl App {
         match chrome::tab_at(self, self.size, at) {
             Some(Tab::Queue) => return self.act(Action::ShowQueue, now),
             Some(Tab::Trace) => return self.act(Action::ShowTrace, now),
+            Some(Tab::Threads) => return self.act(Action::ShowThreads, now),
             Some(Tab::Atlas) => return self.act(Action::ShowAtlas, now),
             None => {}
         }
@@ -62,6 +63,10 @@ impl App {
                 self.queue.choose(row);
                 return self.ask_last();
             }
+        }
+        if self.tab == Tab::Threads {
+            let content = chrome::content(self, self.size);
+            self.threads.click(content, at);
         }
         if self.tab == Tab::Trace {
             let content = chrome::content(self, self.size);

@@ -92,7 +92,7 @@ impl App {
     }
 
     /// Whether this console only looks; it is said.
-    fn only_looks(&mut self) -> bool {
+    pub(super) fn only_looks(&mut self) -> bool {
         let looks = self.snapshot.access == Access::ReadOnly;
         if looks {
             self.say(Meaning::Warning, "this console is read-only".to_owned());

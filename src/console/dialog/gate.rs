@@ -264,12 +264,7 @@ impl GateDialog {
         };
         match action {
             Action::Help => return Handled::with(Change::Help(Scope::Gate)),
-            Action::SwitchPane => {
-                self.pane = match self.pane {
-                    Pane::Context | Pane::Search => Pane::Form,
-                    Pane::Form => Pane::Context,
-                };
-            }
+            Action::SwitchPane => self.switch_pane(),
             Action::PageDown => self.context.scroll(self.page(), self.height),
             Action::PageUp => self.context.scroll(-self.page(), self.height),
             Action::Back => return self.back(),
@@ -282,6 +277,7 @@ impl GateDialog {
             Action::Minimise => return Handled::with(Change::Minimise),
             Action::ShowQueue
             | Action::ShowTrace
+            | Action::ShowThreads
             | Action::ShowAtlas
             | Action::WhatIf
             | Action::NextProblem
@@ -311,11 +307,19 @@ impl GateDialog {
             | Action::Browse(_)
             | Action::Queue(_)
             | Action::Steward(_)
+            | Action::Thread(_)
             | Action::Palette
             | Action::Mouse
             | Action::Choose => {}
         }
         Handled::quietly()
+    }
+
+    fn switch_pane(&mut self) {
+        self.pane = match self.pane {
+            Pane::Context | Pane::Search => Pane::Form,
+            Pane::Form => Pane::Context,
+        };
     }
 
     /// One row less than a page, so that the eye keeps its place.

@@ -1,4 +1,5 @@
-//! Whether to take over what another operator looks after. The focus starts on leaving it to them.
+//! Whether to do something that is recorded and decides nothing: to take over what another operator looks
+//! after, or to say that a conversation drifts. The focus starts on leaving it as it is.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -11,11 +12,17 @@ use super::super::theme::Look;
 use super::quit::paint_question;
 use crate::base::text::one_line;
 use crate::engine::command::{Claiming, Operate};
+use crate::memento::Name;
+use crate::runtime::ThreadAct;
 
 /// The question.
 #[derive(Debug)]
 pub(crate) struct TakeOverDialog {
-    claiming: Claiming,
+    title: &'static str,
+    text: String,
+    /// The button that does it.
+    does: &'static str,
+    request: Request,
     spot: Spot,
 }
 
@@ -23,14 +30,39 @@ pub(crate) struct TakeOverDialog {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Spot {
     Leave,
-    TakeOver,
+    Do,
 }
 
 impl TakeOverDialog {
     /// Asks before this claim is made.
     pub(crate) fn new(claiming: Claiming) -> Self {
+        let by = claiming.seen.as_deref().unwrap_or_default();
+        let text = format!(
+            "{} is claimed by {}. Taking it over is recorded and decides nothing. Take it over?",
+            claiming.gate,
+            one_line(by)
+        );
         Self {
-            claiming,
+            title: " Take over ",
+            text,
+            does: "Take it over",
+            request: Request::Operate(Operate::Claim(claiming)),
+            spot: Spot::Leave,
+        }
+    }
+
+    /// Asks before a conversation is said to drift.
+    pub(crate) fn drift(thread: &Name) -> Self {
+        let text = format!(
+            "Say that {} drifts? Its next turn is then worth a summary, even if it only acknowledges. This is \
+             recorded, and decides nothing.",
+            one_line(thread.as_str())
+        );
+        Self {
+            title: " Drift ",
+            text,
+            does: "It drifts",
+            request: Request::ActOnThread(thread.clone(), ThreadAct::FlagDrift),
             spot: Spot::Leave,
         }
     }
@@ -40,35 +72,28 @@ impl TakeOverDialog {
         let action = lookup(Scope::Quit, key);
         if action == Some(Action::Next) {
             self.spot = match self.spot {
-                Spot::Leave => Spot::TakeOver,
-                Spot::TakeOver => Spot::Leave,
+                Spot::Leave => Spot::Do,
+                Spot::Do => Spot::Leave,
             };
         }
         match (self.spot, action) {
-            (Spot::TakeOver, Some(Action::Press)) => {
-                let claiming = self.claiming.clone();
-                let request = Request::Operate(Operate::Claim(claiming));
+            (Spot::Do, Some(Action::Press)) => {
+                let request = self.request.clone();
                 Handled::Consumed(vec![Change::Close, Change::Ask(request)])
             }
             (Spot::Leave, Some(Action::Press)) | (_, Some(Action::Back)) => {
                 Handled::with(Change::Close)
             }
-            (Spot::TakeOver | Spot::Leave, Some(_) | None) => Handled::quietly(),
+            (Spot::Do | Spot::Leave, Some(_) | None) => Handled::quietly(),
         }
     }
 
     /// Paints it in the middle.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
-        let by = self.claiming.seen.as_deref().unwrap_or_default();
-        let text = format!(
-            "{} is claimed by {}. Taking it over is recorded and decides nothing. Take it over?",
-            self.claiming.gate,
-            one_line(by)
-        );
         let buttons = [
             ("Leave it", self.spot == Spot::Leave),
-            ("Take it over", self.spot == Spot::TakeOver),
+            (self.does, self.spot == Spot::Do),
         ];
-        paint_question(frame, area, look, " Take over ", &text, &buttons);
+        paint_question(frame, area, look, self.title, &self.text, &buttons);
     }
 }

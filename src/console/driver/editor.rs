@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use crate::base::limits::MAX_EDITED_BYTES;
-use crate::console::request::{Edit, EditKind, Message};
+use crate::console::request::{Edit, EditKind, Message, ThreadEdit};
 
 /// What is used where nothing is said.
 const FALLBACK: &str = "vi";
@@ -21,6 +21,8 @@ const FALLBACK: &str = "vi";
 pub(super) enum Editing {
     /// A text of the operator's.
     Text(Edit),
+    /// The summary of a conversation.
+    Thread(Box<ThreadEdit>),
     /// A file of the steward's, from a line on.
     File(PathBuf, usize),
 }
@@ -30,8 +32,16 @@ impl Editing {
     pub(super) async fn run(self) -> Message {
         match self {
             Self::Text(edit) => {
-                let edited = run(&edit).await;
+                let name = match edit.kind {
+                    EditKind::Text => "answer.txt",
+                    EditKind::Json => "answer.json",
+                };
+                let edited = run(&edit.text, name).await;
                 Message::Edited(edit.gate, edited)
+            }
+            Self::Thread(edit) => {
+                let edited = run(&edit.text, "memento.json").await;
+                Message::ThreadEdited(edit, edited)
             }
             Self::File(file, line) => Message::FileEdited(open_file(&file, line).await),
         }
@@ -42,9 +52,9 @@ impl Editing {
 ///
 /// # Errors
 /// In words, when there is no editor, it fails, or what it leaves cannot be read.
-async fn run(edit: &Edit) -> Result<String, String> {
+async fn run(text: &str, name: &str) -> Result<String, String> {
     let command = choose(|name| std::env::var_os(name));
-    let file = Private::new(edit).map_err(|error| {
+    let file = Private::new(text, name).map_err(|error| {
         let folder = std::env::temp_dir();
         format!("no file for the editor in `{}`: {error}", folder.display())
     })?;
@@ -168,22 +178,19 @@ struct Private {
 }
 
 impl Private {
-    fn new(edit: &Edit) -> io::Result<Self> {
-        let name = format!("cra-{}", uuid::Uuid::now_v7().simple());
-        let folder = std::env::temp_dir().join(name);
+    fn new(text: &str, name: &str) -> io::Result<Self> {
+        let folder = format!("cra-{}", uuid::Uuid::now_v7().simple());
+        let folder = std::env::temp_dir().join(folder);
         // Fails where something of that name is there already.
         DirBuilder::new().mode(0o700).create(&folder)?;
-        let path = folder.join(match edit.kind {
-            EditKind::Text => "answer.txt",
-            EditKind::Json => "answer.json",
-        });
+        let path = folder.join(name);
         let private = Self { folder, path };
         let mut file = OpenOptions::new()
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&private.path)?;
-        file.write_all(edit.text.as_bytes())?;
+        file.write_all(text.as_bytes())?;
         file.write_all(b"\n")?;
         Ok(private)
     }
@@ -204,13 +211,7 @@ mod tests {
 
     use super::*;
 
-    fn edit(kind: EditKind) -> Edit {
-        Edit {
-            gate: "c-1".parse().unwrap(),
-            kind,
-            text: "one\ntwo".to_owned(),
-        }
-    }
+    const TEXT: &str = "one\ntwo";
 
     fn script(line: &str) -> Command {
         Command {
@@ -221,14 +222,14 @@ mod tests {
 
     /// What comes of a text that a command was given.
     async fn edited(line: &str) -> Result<String, String> {
-        let file = Private::new(&edit(EditKind::Text)).unwrap();
+        let file = Private::new(TEXT, "answer.txt").unwrap();
         open(&script(line), &file.path).await?;
         read(&file.path)
     }
 
     #[test]
     fn the_file_is_private_and_goes_with_everything_beside_it() {
-        let file = Private::new(&edit(EditKind::Json)).unwrap();
+        let file = Private::new(TEXT, "answer.json").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&file.folder), mode(&file.path)), (0o700, 0o600));
         assert_eq!(file.path.extension().unwrap(), "json");

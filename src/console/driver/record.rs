@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
-use crate::base::id::SessionId;
+use crate::base::id::{EventId, SessionId};
 use crate::console::screen::trace::{Ask, Found, Proof, Query, Row, Told, Whole};
 use crate::runtime::file::export_session;
 use crate::runtime::{Desk, Reading};
@@ -85,6 +85,35 @@ impl<R: Records> Records for Until<'_, R> {
 pub(super) async fn answer(desk: &Desk, ask: Ask, left: Left) -> Option<Told> {
     let read = desk.read(move |records| read(&Until { records, left }, ask));
     read.await.ok()
+}
+
+/// The number of an event that a session may have.
+pub(in crate::console) async fn find(
+    desk: &Desk,
+    session: SessionId,
+    event: EventId,
+    left: Left,
+) -> Result<Option<u64>, String> {
+    let read = desk.read(move |records| number_of(&Until { records, left }, &session, &event));
+    read.await?
+}
+
+/// The number of an event, looked for from the end: what people look at happened lately.
+fn number_of(
+    source: &impl Source<Error = String>,
+    session: &SessionId,
+    event: &EventId,
+) -> Result<Option<u64>, String> {
+    let mut end = source.end(session)?;
+    while end > 0 {
+        let from = end.saturating_sub(PAGE as u64);
+        let events = source.events(session, from, PAGE)?;
+        if let Some(found) = events.iter().find(|it| it.event_id == *event) {
+            return Ok(Some(found.sequence));
+        }
+        end = from;
+    }
+    Ok(None)
 }
 
 /// Reads what is asked for.

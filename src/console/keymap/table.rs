@@ -21,6 +21,7 @@ mod inner {
     pub(super) use super::super::Browse;
     pub(super) use super::super::QueueKey as Queue;
     pub(super) use super::super::StewardKey as Steward;
+    pub(super) use super::super::ThreadKey as Thread;
 }
 
 macro_rules! bindings {
@@ -102,6 +103,27 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
     }
+    Threads {
+        ENTER => Open, Shown, "open", "from a thread to its memento; from a turn to its event in the record";
+        &[Key::plain(KeyCode::Char('>')), Key::plain(KeyCode::Char('l')), Key::plain(KeyCode::Right)] => Thread(Next), Shown, "thread", "the next thread";
+        &[Key::plain(KeyCode::Char('<')), Key::plain(KeyCode::Char('h')), Key::plain(KeyCode::Left)] => Thread(Previous), Hidden, "thread before", "the thread before";
+        &[Key::plain(KeyCode::Char('='))] => Thread(Differ), Shown, "diff", "shows every proposal that was held back against what is kept, and goes back";
+        &[Key::plain(KeyCode::Char('b'))] => Thread(History), Shown, "history", "to the turns of the thread";
+        &[Key::plain(KeyCode::Char('t'))] => Thread(InTrace), Shown, "trace", "shows the session of the thread in the record";
+        &[Key::plain(KeyCode::Char('y'))] => Thread(Copy), Shown, "copy", "copies the memento as JSON";
+        &[Key::plain(KeyCode::Char('e'))] => Thread(Edit), Shown, "edit",
+            "opens the summary in $VISUAL, $EDITOR or vi; what comes back is recorded, and the next turn must follow it";
+        &[Key::plain(KeyCode::Char('w'))] => Thread(Drift), Shown, "drift", "asks whether to say that the conversation drifts; recorded";
+        &[Key::plain(KeyCode::Char('p'))] => Thread(Legend), Shown, "legend", "says what phases, intensities, decisions and signals mean";
+        NEXT => Next, Hidden, "next pane", "next pane: threads, memento, history";
+        PREVIOUS => Previous, Hidden, "pane before", "the pane before";
+        UP => Up, Hidden, "up", "one row up";
+        DOWN => Down, Hidden, "down", "one row down";
+        FIRST => First, Hidden, "first", "first row";
+        LAST => Last, Hidden, "last", "last row";
+        PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
+        PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+    }
     Atlas {
         ENTER => Open, Shown, "open", "goes into what is chosen, or folds it";
         NEXT => Next, Shown, "pane", "next pane: Atlas, session, evaluations, problems";
@@ -171,6 +193,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('2'))] => ShowTrace, Hidden, "trace", "the record: sessions and their events";
         &[Key::plain(KeyCode::Char(':'))] => Palette, Hidden, "palette", "finds a command by its name; nothing is decided by it";
         &[Key::plain(KeyCode::F(2))] => Mouse, Hidden, "mouse", "takes the mouse, or gives it back to the terminal; a click selects and never decides";
+        &[Key::plain(KeyCode::Char('3'))] => ShowThreads, Hidden, "threads", "the conversations: where they go, how heated they are, what is held back";
         &[Key::plain(KeyCode::Char('4'))] => ShowAtlas, Hidden, "atlas", "the Atlases: what is in them, what they did, what is wrong with them";
         &[Key::plain(KeyCode::Char('?')), Key::plain(KeyCode::F(1))] => Help, Shown, "help", "this help; type to search it";
         &[Key::plain(KeyCode::Char('q'))] => Quit, Shown, "quit", "leaves the console; asks first while requests are held";

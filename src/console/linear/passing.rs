@@ -18,6 +18,7 @@ use crate::engine::answer::{Judged, judge};
 use crate::engine::approval::{Approver, JUSTIFICATION};
 use crate::engine::command::{Decide, Ruling};
 use crate::engine::held::{Held, Origin};
+use crate::runtime::snapshot::Snapshot;
 
 /// Lines of a request that are told at a time.
 pub(super) const PAGE: usize = 40;
@@ -49,7 +50,7 @@ pub(super) enum Wanted {
 }
 
 impl Passing {
-    pub(super) fn new(held: Arc<Held>, now: Timestamp) -> Self {
+    pub(super) fn new(held: Arc<Held>, snapshot: &Snapshot, now: Timestamp) -> Self {
         let gates = held.gates.iter().enumerate();
         let open = gates.filter(|(at, _)| !held.answered.contains_key(at));
         let questions = open.flat_map(|(at, gate)| {
@@ -57,7 +58,10 @@ impl Passing {
             questions.map(move |question| (at, question))
         });
         Self {
-            untold: words::whole(&held, now).into_iter().rev().collect(),
+            untold: words::whole(&held, snapshot, now)
+                .into_iter()
+                .rev()
+                .collect(),
             questions: questions.collect(),
             answers: Vec::new(),
             proofs: care(&held).proofs().to_vec(),

@@ -3,8 +3,10 @@
 use crate::base::clock::Timestamp;
 use crate::base::text::{Lines, one_line, visible};
 use crate::console::dialog::gate::{hidden_words, request_text};
+use crate::console::thread;
 use crate::engine::command::Decided;
 use crate::engine::held::Held;
+use crate::runtime::snapshot::Snapshot;
 
 /// What can be typed when nothing is asked.
 pub(super) const HELP: &str = "\
@@ -98,7 +100,7 @@ pub(super) fn ask_word(held: &Held, operator: &str, verb: &str) -> String {
 }
 
 /// A request, whole, line by line.
-pub(super) fn whole(held: &Held, now: Timestamp) -> Vec<String> {
+pub(super) fn whole(held: &Held, snapshot: &Snapshot, now: Timestamp) -> Vec<String> {
     let mut lines = vec![line(held, now)];
     let mut add = |text: String| {
         let text = visible(&text, Lines::Keep).text;
@@ -110,6 +112,12 @@ pub(super) fn whole(held: &Held, now: Timestamp) -> Vec<String> {
         held.session,
         one_line(intent)
     ));
+    if let Some(thread) = thread::of_session(snapshot, &held.session) {
+        add(format!(
+            "Conversation, {}.",
+            thread::told(thread).join("; ")
+        ));
+    }
     for gate in &held.gates {
         add(format!(
             "Gate {}: {}.",

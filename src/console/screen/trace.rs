@@ -47,7 +47,7 @@ pub(crate) struct Trace {
     verifying: Verifying,
     problem: Option<String>,
     /// What another screen wants to see, as soon as it is listed.
-    awaited: Option<SessionId>,
+    awaited: Option<(SessionId, u64)>,
     selected: Option<SessionId>,
     pane: Pane,
     opened: Option<Opened>,
@@ -149,8 +149,8 @@ impl Trace {
                 opened.grew(known);
             }
         }
-        if let Some(awaited) = self.awaited.take() {
-            self.show(&awaited, 0);
+        if let Some((awaited, at)) = self.awaited.take() {
+            self.show(&awaited, at);
         }
         let mut requests = self.settle();
         if outdated {
@@ -297,6 +297,7 @@ impl Trace {
             }
             Action::ShowQueue
             | Action::ShowTrace
+            | Action::ShowThreads
             | Action::ShowAtlas
             | Action::Explain
             | Action::WhatIf
@@ -325,6 +326,7 @@ impl Trace {
             | Action::PreviousMatch
             | Action::Queue(_)
             | Action::Steward(_)
+            | Action::Thread(_)
             | Action::Palette
             | Action::Mouse
             | Action::Press => {}
@@ -368,9 +370,14 @@ impl Trace {
 
     /// Shows a session from its first event, once the list of sessions has it: what other screens call.
     pub(crate) fn show_session(&mut self, session: &SessionId) -> Vec<Request> {
-        self.show(session, 0);
+        self.show_event(session, 0)
+    }
+
+    /// The same at an event of it.
+    pub(crate) fn show_event(&mut self, session: &SessionId, at: u64) -> Vec<Request> {
+        self.show(session, at);
         if self.opened.as_ref().is_none_or(|it| it.id() != session) {
-            self.awaited = Some(session.clone());
+            self.awaited = Some((session.clone(), at));
         }
         let mut requests = self.reload();
         requests.extend(self.settle());

@@ -12,6 +12,7 @@ use super::stage::Stage;
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Clock as _;
 use crate::base::limits::ARMING;
+use crate::console::driver::record::{Left, find};
 use crate::console::request::{Message, Request};
 use crate::console::screen::queue::overrules;
 use crate::engine::command::{Decide, Denied, Operate, Reply};
@@ -126,6 +127,19 @@ impl Live {
         told
     }
 
+    /// Every event of a session.
+    pub(super) fn events_of(&self, session: &str) -> Vec<crate::trace::event::Event> {
+        let desk = self.rehearsal.desk();
+        let events = desk.events(session.parse().unwrap(), 0, 1000);
+        self.threads.block_on(events).unwrap()
+    }
+
+    /// An agent reports a turn of its conversation.
+    pub(super) fn turn(&mut self, turn: &Value) {
+        self.threads.block_on(self.rehearsal.turn("s-1", turn));
+        self.carry_out(Vec::new());
+    }
+
     /// Waits for a picture, and shows it.
     pub(super) fn catch_up(&mut self, wanted: impl Fn(&Snapshot) -> bool) {
         let snapshot = self.threads.block_on(self.rehearsal.until(wanted));
@@ -164,11 +178,21 @@ impl Live {
                         let reply = desk.operate(operate.clone()).await;
                         Some(Message::Operated(operate, reply))
                     }
+                    Request::ActOnThread(thread, act) => {
+                        let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
+                        Some(Message::ThreadActed(thread, act, reply))
+                    }
                     Request::KeepDraft(gate, draft) => {
                         desk.keep_draft(gate, draft).await;
                         settle().await;
                         None
                     }
+                    Request::FindEvent(session, event) => {
+                        let left = Left::default();
+                        let found = find(&desk, session.clone(), event, left).await;
+                        Some(Message::EventFound(session, found))
+                    }
+                    Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
                     Request::Verify => Some(Message::Verified(desk.verify().await)),
                     _ => None,
                 }

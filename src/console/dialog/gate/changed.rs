@@ -12,6 +12,7 @@ use super::context::{Context, describe};
 use super::form::Form;
 use super::step::{Arming, Pane, Step};
 use crate::console::screen::queue;
+use crate::console::thread;
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
@@ -80,6 +81,9 @@ impl GateDialog {
             }
         }
         self.session = session.cloned();
+        let thread = thread::of_session(snapshot, &self.held.session);
+        self.context
+            .on_thread(thread.map(|it| thread::told(it).join("\n")));
         self.hold_against(snapshot);
     }
 
@@ -140,7 +144,9 @@ impl GateDialog {
         self.form = Form::new(&self.held);
         // Why it is denied is no approval, and may still be true.
         self.form.reason = reason;
+        let thread = self.context.thread().map(str::to_owned);
         self.context = Context::new(&self.held, self.session.as_ref());
+        self.context.on_thread(thread);
         self.arming = Arming::Undrawn;
         self.shown_at = None;
     }

@@ -30,6 +30,9 @@ pub(super) use self::find::{Found, Search};
 pub(super) use self::request::describe;
 pub(crate) use self::request::{hidden_words, request_text};
 
+/// What stands above what is said of the conversation.
+const THREAD: &str = "THREAD";
+
 /// The context pane.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -116,6 +119,33 @@ impl Context {
         }
     }
 
+    /// Takes in what the conversation has come to that the request is part of.
+    pub(crate) fn on_thread(&mut self, told: Option<String>) {
+        if self.thread() == told.as_deref() {
+            return;
+        }
+        let is_who = |remark: &Remark| remark.heading == "WHO";
+        self.remarks.retain(|remark| remark.heading != THREAD);
+        let place = self.remarks.iter().position(is_who);
+        let place = place.map_or(self.remarks.len(), |who| who + 1);
+        let remark = told.map(|told| Remark {
+            heading: THREAD.to_owned(),
+            body: Body::Plain(told),
+        });
+        self.remarks.splice(place..place, remark);
+        // It is broken into rows when the place is known.
+        self.said.clear();
+    }
+
+    /// What is said of the conversation.
+    pub(crate) fn thread(&self) -> Option<&str> {
+        let mut remarks = self.remarks.iter();
+        let remark = remarks.find(|remark| remark.heading == THREAD)?;
+        match &remark.body {
+            Body::Plain(told) | Body::Markdown(told) => Some(told),
+        }
+    }
+
     /// Takes in the last events of the session.
     pub(crate) fn on_trail(&mut self, events: &[Event], look: Look) {
         let told: Vec<String> = events
@@ -140,6 +170,9 @@ impl Context {
     /// Breaks the text for a width. What was seen stays seen, whole lines only.
     pub(crate) fn reflow(&mut self, cells: usize, look: Look) {
         if cells == self.cells {
+            if self.said.is_empty() {
+                self.said = self.say(cells, look);
+            }
             return;
         }
         let seen = self.seen_bytes();

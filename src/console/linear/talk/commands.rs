@@ -32,7 +32,7 @@ impl Talk {
             }
             "show" => {
                 if let Some(held) = self.find(gate) {
-                    for line in words::whole(&held, now) {
+                    for line in words::whole(&held, &self.snapshot, now) {
                         self.say(&line);
                     }
                 }
@@ -82,7 +82,7 @@ impl Talk {
             ));
         }
         if self.may_decide() {
-            self.doing = Doing::Passing(Box::new(Passing::new(held, now)));
+            self.doing = Doing::Passing(Box::new(Passing::new(held, &self.snapshot, now)));
         }
     }
 

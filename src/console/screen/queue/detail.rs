@@ -13,6 +13,7 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{fit, wrap, wrap_within};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::thread;
 use crate::engine::held::{Held, Origin, Subject};
 use crate::runtime::snapshot::Snapshot;
 
@@ -47,6 +48,13 @@ pub(super) fn draw(
     let inner = block.inner(area);
     let cells = usize::from(inner.width).saturating_sub(11);
     let mut rows = rows(held, look);
+    if let Some(thread) = thread::of_session(snapshot, &held.session) {
+        let told = thread::told(thread).into_iter().rev();
+        let told: Vec<_> = told.collect();
+        // A frozen summary comes before what is only good to know.
+        let place = if thread.is_frozen() { 2 } else { rows.len() };
+        rows.insert(place, ("THREAD", told.join(", "), 0));
+    }
     rows.extend(queue.last(&held.id).map(|last| ("LAST", last, 0)));
     rows.push(("SIMILAR", decided::similar(snapshot, held, now), 0));
     // Each gets one row; what is left goes to the ones that need more, the request first.

@@ -140,7 +140,7 @@ fn draw_list(
         let visible = usize::from(rows.height).max(1);
         let shown = queue.rows.iter().skip(queue.top_for(visible)).take(visible);
         let lines: Vec<Line> = shown
-            .map(|held| columns.row(queue, held, look, now))
+            .map(|held| columns.row((queue, snapshot), held, look, now))
             .collect();
         frame.render_widget(Paragraph::new(lines), rows);
     }

@@ -9,7 +9,10 @@ use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::cells::{fit, span, width};
 use crate::console::theme::{Focus, Look, Meaning, of_tier};
+use crate::console::thread;
 use crate::engine::held::Held;
+use crate::memento::Thread;
+use crate::runtime::snapshot::Snapshot;
 
 /// From here on a countdown is shown as urgent.
 const URGENT: Duration = Duration::from_mins(1);
@@ -56,6 +59,22 @@ impl Columns {
                 agent: 0,
             }
         }
+    }
+
+    /// Who asks, and whether the summary of their conversation is frozen.
+    fn who(&self, snapshot: &Snapshot, held: &Held, look: Look) -> Vec<Span<'static>> {
+        const FROZEN: &str = "FROZEN";
+        let who = format!("{}/{}", one_line(&held.agent), held.session);
+        let thread = thread::of_session(snapshot, &held.session);
+        let room = self.agent.saturating_sub(FROZEN.len() + 1);
+        if room < 12 || !thread.is_some_and(Thread::is_frozen) {
+            return vec![Span::raw(column(&who, self.agent, look))];
+        }
+        vec![
+            Span::raw(column(&who, room, look)),
+            Span::styled(FROZEN, look.style(Meaning::Frozen)),
+            Span::raw(" "),
+        ]
     }
 
     fn state(&self) -> usize {
@@ -115,7 +134,7 @@ impl Columns {
 
     pub(super) fn row(
         &self,
-        queue: &Queue,
+        (queue, snapshot): (&Queue, &Snapshot),
         held: &Held,
         look: Look,
         now: Timestamp,
@@ -152,8 +171,7 @@ impl Columns {
         }
         spans.push(plain(&one_line(held.action()), self.action));
         if self.all {
-            let who = format!("{}/{}", one_line(&held.agent), held.session);
-            spans.push(plain(&who, self.agent));
+            spans.extend(self.who(snapshot, held, look));
             let questions: usize = held.gates.iter().map(|gate| gate.questions.len()).sum();
             spans.push(plain(&questions.to_string(), QUESTIONS));
         }

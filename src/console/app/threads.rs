@@ -1,0 +1,264 @@
+//! What the keys of the conversations do. What an operator writes is asked of the runtime, and the screen shows it
+//! when it is recorded.
+
+use super::{App, Tab};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::console::dialog::atlas::AtlasDialog;
+use crate::console::dialog::atlas::page::PageDialog;
+use crate::console::dialog::take_over::TakeOverDialog;
+use crate::console::keymap::{Action, Motion, ThreadKey};
+use crate::console::layer::Layer;
+use crate::console::request::{Request, ThreadEdit};
+use crate::console::screen::threads::{Opened, edit, find, legend};
+use crate::console::study::Studied;
+use crate::console::theme::Meaning;
+use crate::engine::command::Reply;
+use crate::memento::{Name, Turned};
+use crate::runtime::ThreadAct;
+
+impl App {
+    /// A key of the conversations.
+    pub(super) fn act_thread(&mut self, key: ThreadKey) -> Vec<Request> {
+        match key {
+            ThreadKey::Next => self.threads.step(Motion::Down),
+            ThreadKey::Previous => self.threads.step(Motion::Up),
+            ThreadKey::Differ => self.turn_difference(),
+            ThreadKey::History => self.threads.turn_to_history(),
+            ThreadKey::InTrace => {
+                let thread = self.threads.chosen(&self.snapshot);
+                if let Some(session) = thread.map(|it| it.session.clone()) {
+                    self.tab = Tab::Trace;
+                    return self.trace.show_session(&session);
+                }
+            }
+            ThreadKey::Copy => return self.copy_memento(),
+            ThreadKey::Edit => return self.edit_thread(),
+            ThreadKey::Drift => self.ask_drift(),
+            ThreadKey::Legend => self.show_legend(),
+        }
+        Vec::new()
+    }
+
+    /// What keys do in every list.
+    pub(super) fn move_in_threads(&mut self, action: Action) -> Vec<Request> {
+        if let Some(motion) = action.motion() {
+            self.threads.go(motion, &self.snapshot);
+            return Vec::new();
+        }
+        if action == Action::Back {
+            self.threads.back();
+        } else if matches!(action, Action::Next | Action::Previous) {
+            self.threads.turn_to_pane(action);
+        } else if action == Action::Open
+            && let Some(Opened::Turn(turned)) = self.threads.open(&self.snapshot)
+        {
+            return self.show_turn(&turned);
+        }
+        Vec::new()
+    }
+
+    fn turn_difference(&mut self) {
+        let thread = self.threads.chosen(&self.snapshot);
+        if thread.is_some_and(|it| it.held_back.is_empty()) {
+            self.say(Meaning::Hint, "no proposal is held back".to_owned());
+            return;
+        }
+        self.threads.turn_difference();
+    }
+
+    /// Has the record of a turn looked for. The screen changes when it is found.
+    fn show_turn(&mut self, turned: &Turned) -> Vec<Request> {
+        let Some(event) = turned.event.clone() else {
+            self.say(Meaning::Hint, "this turn has no record yet".to_owned());
+            return Vec::new();
+        };
+        self.say(Meaning::Hint, "looking for its event ...".to_owned());
+        vec![Request::FindEvent(turned.session.clone(), event)]
+    }
+
+    /// The record of a turn was looked for. Whoever has gone elsewhere meanwhile stays there.
+    pub(super) fn on_event_found(
+        &mut self,
+        session: &SessionId,
+        found: Result<Option<u64>, String>,
+    ) -> Vec<Request> {
+        if self.tab != Tab::Threads || !self.layers.is_empty() {
+            return Vec::new();
+        }
+        match found {
+            Ok(Some(sequence)) => {
+                self.notice = None;
+                self.tab = Tab::Trace;
+                self.trace.show_event(session, sequence)
+            }
+            Ok(None) => {
+                let text = format!("the record of {session} has no such event any more");
+                self.say(Meaning::Warning, text);
+                Vec::new()
+            }
+            Err(why) => {
+                let text = format!("the record cannot be read: {}", one_line(&why));
+                self.say(Meaning::Error, text);
+                Vec::new()
+            }
+        }
+    }
+
+    fn copy_memento(&mut self) -> Vec<Request> {
+        let thread = self.threads.chosen(&self.snapshot);
+        let Some(latest) = thread.and_then(|it| it.latest.as_ref()) else {
+            return Vec::new();
+        };
+        let Ok(text) = serde_json::to_string_pretty(latest) else {
+            return Vec::new();
+        };
+        let words = format!(
+            "copied the memento {}",
+            one_line(latest.memento_id.as_str())
+        );
+        self.say(Meaning::Text, words);
+        vec![Request::Copy(text)]
+    }
+
+    /// Opens the summary in an editor, or what was typed and not taken before.
+    fn edit_thread(&mut self) -> Vec<Request> {
+        let thread = self.threads.chosen(&self.snapshot);
+        let Some((thread, latest)) = thread.and_then(|it| Some((it, it.latest.as_ref()?))) else {
+            self.say(Meaning::Hint, "there is no memento to edit".to_owned());
+            return Vec::new();
+        };
+        let typed = self.threads.typed(&thread.id);
+        let edit = ThreadEdit {
+            thread: thread.id.clone(),
+            etag: latest.etag(),
+            text: edit::text(&thread.id, &latest.shape(), typed),
+        };
+        if self.only_looks() {
+            return Vec::new();
+        }
+        vec![Request::EditThread(Box::new(edit))]
+    }
+
+    /// The editor is done: what it left is checked, and sent if it says something else.
+    pub(super) fn on_thread_edited(
+        &mut self,
+        edit: ThreadEdit,
+        edited: Result<String, String>,
+    ) -> Vec<Request> {
+        let text = match edited {
+            Ok(text) => text,
+            Err(why) => {
+                self.say(Meaning::Error, why);
+                return Vec::new();
+            }
+        };
+        let latest = find(&self.snapshot, &edit.thread).and_then(|it| it.latest.as_ref());
+        let kept = latest.map(|it| (it.etag(), it.shape()));
+        let shape = match edit::read(&text) {
+            Ok(shape) => shape,
+            Err(why) => {
+                let why = one_line(&why);
+                self.threads.keep_typed(edit.thread, text, why.clone());
+                self.say(
+                    Meaning::Error,
+                    format!("not taken. e opens your text again: {why}"),
+                );
+                return Vec::new();
+            }
+        };
+        if kept == Some((edit.etag.clone(), shape.clone())) {
+            self.threads.drop_typed(&edit.thread);
+            self.say(Meaning::Text, "nothing was changed".to_owned());
+            return Vec::new();
+        }
+        let act = ThreadAct::Edit {
+            shape,
+            if_match: edit.etag,
+        };
+        self.threads.keep_typed(
+            edit.thread.clone(),
+            text,
+            "it was never answered".to_owned(),
+        );
+        vec![Request::ActOnThread(edit.thread, act)]
+    }
+
+    fn ask_drift(&mut self) {
+        let Some(thread) = self.threads.chosen(&self.snapshot) else {
+            return;
+        };
+        let dialog = TakeOverDialog::drift(&thread.id);
+        if !self.only_looks() {
+            self.layers.push(Layer::TakeOver(dialog));
+        }
+    }
+
+    /// What became of what an operator did to a conversation.
+    pub(super) fn on_thread_acted(
+        &mut self,
+        thread: &Name,
+        act: &ThreadAct,
+        reply: &Reply,
+    ) -> Vec<Request> {
+        let name = one_line(thread.as_str());
+        let (meaning, text) = match (reply, act) {
+            (Reply::Acted, ThreadAct::Edit { .. }) => {
+                self.threads.drop_typed(thread);
+                let text = format!("{name} edited and recorded: its next turn must follow it");
+                (Meaning::Passed, text)
+            }
+            (Reply::Acted, ThreadAct::FlagDrift) => (
+                Meaning::Passed,
+                format!("drift of {name} flagged and recorded"),
+            ),
+            (Reply::Refused(refused), ThreadAct::Edit { .. }) => {
+                let why = one_line(&refused.to_string());
+                self.threads.refused(thread, &why);
+                let text =
+                    format!("not recorded. e opens your text beside what is kept now: {why}");
+                (Meaning::Error, text)
+            }
+            (Reply::Refused(refused), ThreadAct::FlagDrift) => {
+                (Meaning::Error, format!("not recorded: {refused}"))
+            }
+            (
+                Reply::Started(_)
+                | Reply::Ended
+                | Reply::Accepted(_)
+                | Reply::Allowed(_)
+                | Reply::Denied(_)
+                | Reply::Asked(_)
+                | Reply::Resolved(_)
+                | Reply::Consulted(_)
+                | Reply::Completed
+                | Reply::Noted(_)
+                | Reply::Decided(_)
+                | Reply::Approved(_)
+                | Reply::Invalid(_),
+                ThreadAct::Edit { .. } | ThreadAct::FlagDrift,
+            ) => {
+                let text = "nobody can tell what became of it; look again";
+                (Meaning::Error, text.to_owned())
+            }
+        };
+        self.say(meaning, text);
+        Vec::new()
+    }
+
+    fn show_legend(&mut self) {
+        self.numbers += 1;
+        let mut page = PageDialog::new(
+            self.numbers,
+            "What the words mean",
+            "Nothing is decided here.",
+        );
+        let studied = Studied {
+            lines: legend(),
+            sum: None,
+        };
+        page.on_studied(page.ticket(), &Ok(studied));
+        let dialog = AtlasDialog::Page(page);
+        self.layers.push(Layer::Atlas(Box::new(dialog)));
+    }
+}

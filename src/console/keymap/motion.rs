@@ -1,0 +1,29 @@
+//! Moves within lists.
+
+/// A move within a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Motion {
+    Up,
+    Down,
+    First,
+    Last,
+    PageUp,
+    PageDown,
+}
+
+impl Motion {
+    /// Where it leads from row `at` of `count` rows.
+    pub(crate) fn from(self, at: usize, count: usize) -> usize {
+        const PAGE: usize = 10;
+        let last = count.saturating_sub(1);
+        let to = match self {
+            Self::Up => at.saturating_sub(1),
+            Self::Down => at.saturating_add(1),
+            Self::First => 0,
+            Self::Last => last,
+            Self::PageUp => at.saturating_sub(PAGE),
+            Self::PageDown => at.saturating_add(PAGE),
+        };
+        to.min(last)
+    }
+}

@@ -1,0 +1,326 @@
+//! How the conversations look.
+
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Position, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use super::{Pane, Showing, Threads, find};
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, coordinate, counted, fit};
+use crate::console::screen::queue::highlighted;
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::thread::{frozen_threads, heat, heat_words};
+use crate::memento::{Decision, Thread};
+use crate::runtime::snapshot::Snapshot;
+
+mod about;
+mod history;
+mod memento;
+
+/// Cells of the list, with its edges.
+const LIST: u16 = 39;
+
+/// Cells of a row of the list beside the name.
+const BESIDE: usize = 25;
+
+/// Rows of the panel about how heated it is: nine lines and the edges.
+const ABOUT: u16 = 11;
+
+struct Parts {
+    list: Rect,
+    about: Rect,
+    memento: Rect,
+    history: Rect,
+}
+
+/// Whether there is room for the list.
+pub(super) fn has_list(area: Rect) -> bool {
+    area.width >= 100 && area.height >= 28
+}
+
+fn parts(threads: &Threads, area: Rect) -> Parts {
+    let reading = threads.pane() == Pane::History;
+    let wide = has_list(area);
+    let (about, history) = match (wide, reading) {
+        (true, true) => (ABOUT, 11),
+        (true, false) => (ABOUT, 5),
+        (false, _) => {
+            let about = if area.height >= 20 { 8 } else { 6 };
+            let rest = area.height.saturating_sub(about);
+            (about, if reading { rest / 2 } else { 1 })
+        }
+    };
+    let [top, memento, history] = Layout::vertical([
+        Constraint::Length(about),
+        Constraint::Fill(1),
+        Constraint::Length(history),
+    ])
+    .areas(area);
+    let list = if wide { LIST } else { 0 };
+    let [list, about] =
+        Layout::horizontal([Constraint::Length(list), Constraint::Fill(1)]).areas(top);
+    Parts {
+        list,
+        about,
+        memento,
+        history,
+    }
+}
+
+/// The rows of the list: below its head, above its foot.
+fn list_rows(list: Rect) -> Rect {
+    let inner = Look::default().panel(Focus::Here).inner(list);
+    Rect {
+        y: inner.y + 1,
+        height: inner.height.saturating_sub(2),
+        ..inner
+    }
+}
+
+/// The row of the list at a place of the screen.
+pub(super) fn row_at(threads: &Threads, area: Rect, at: Position) -> Option<usize> {
+    if !has_list(area) {
+        return None;
+    }
+    let rows = list_rows(parts(threads, area).list);
+    let line = usize::from(at.y.checked_sub(rows.y)?);
+    let row = first_row(threads, rows) + line;
+    (rows.contains(at) && row < threads.order.len()).then_some(row)
+}
+
+/// The first row on screen: the chosen one stays in sight.
+fn first_row(threads: &Threads, rows: Rect) -> usize {
+    let visible = usize::from(rows.height).max(1);
+    (threads.place() + 1).saturating_sub(visible)
+}
+
+/// How far the memento can be scrolled.
+pub(super) fn most(threads: &Threads, thread: &Thread) -> usize {
+    let look = Look::default();
+    let inner = look.panel(Focus::Here);
+    let inner = inner.inner(parts(threads, threads.area).memento);
+    let rows = rows_of(threads, thread, inner, look);
+    rows.len().saturating_sub(usize::from(inner.height))
+}
+
+fn rows_of(threads: &Threads, thread: &Thread, inner: Rect, look: Look) -> Vec<Line<'static>> {
+    let cells = usize::from(inner.width);
+    match threads.showing {
+        Showing::Kept => memento::kept(thread, inner, look),
+        Showing::Proposed => memento::proposed(thread, cells, look),
+    }
+}
+
+/// Paints the conversations.
+pub(crate) fn draw(
+    threads: &Threads,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) {
+    let Some(thread) = threads.chosen(snapshot) else {
+        draw_empty(snapshot, frame, area, look);
+        return;
+    };
+    let parts = parts(threads, area);
+    if parts.list.width > 0 {
+        draw_list(threads, snapshot, frame, parts.list, look, now);
+    }
+    let title = about_title(threads, snapshot, thread, parts.about, look);
+    about::draw(thread, title, frame, parts.about, look, now);
+    draw_memento(threads, thread, frame, parts.memento, look);
+    if parts.history.height > 1 {
+        let focus = Focus::from(threads.pane() == Pane::History);
+        let at = threads.turn_place(thread);
+        history::draw(thread, (at, focus), frame, parts.history, look);
+    } else {
+        let cells = usize::from(parts.history.width).saturating_sub(2);
+        frame.render_widget(history::short(thread, cells, look), parts.history);
+    }
+}
+
+fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+    let title = Line::styled(" Threads ", look.style(Meaning::Title));
+    let block = look.panel(Focus::Here).title(title);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let sessions = usize::try_from(snapshot.chain.sessions).unwrap_or(usize::MAX);
+    let sessions = counted(sessions, "session");
+    let lines = vec![
+        Line::styled("No conversation yet.", look.style(Meaning::Strong)),
+        Line::from(format!(
+            "Looked at what is kept beside the record of {sessions}."
+        )),
+        Line::default(),
+        Line::from("An agent makes one with the first turn that it reports."),
+        Line::from(vec![
+            Span::styled("Try: ", look.style(Meaning::Dim)),
+            Span::styled("cra turn FILE", look.style(Meaning::Key)),
+        ]),
+    ];
+    let top = inner.height.saturating_sub(coordinate(lines.len())) / 2;
+    let [_, middle] = Layout::vertical([Constraint::Length(top), Constraint::Fill(1)]).areas(inner);
+    frame.render_widget(Paragraph::new(lines).centered(), middle);
+}
+
+/// The agent and session of a conversation.
+fn whose(snapshot: &Snapshot, thread: &Thread) -> String {
+    let mut sessions = snapshot.sessions.iter();
+    match sessions.find(|it| it.id == thread.session) {
+        Some(session) => format!("{}/{}", one_line(&session.agent), thread.session),
+        None => format!("{} (ended)", thread.session),
+    }
+}
+
+fn about_title(
+    threads: &Threads,
+    snapshot: &Snapshot,
+    thread: &Thread,
+    area: Rect,
+    look: Look,
+) -> Line<'static> {
+    let bullet = look.mark(Mark::Bullet);
+    let cells = usize::from(area.width).saturating_sub(4);
+    let name = clip(&one_line(thread.id.as_str()), cells / 3, look);
+    let mut rest = format!("{bullet} {} ", whose(snapshot, thread));
+    if threads.order.len() > 1 && !has_list(threads.area) {
+        let place = threads.place() + 1;
+        rest = format!("{bullet} {place} of {} (< >) {rest}", threads.order.len());
+    }
+    let room = cells.saturating_sub(crate::console::cells::width(&name) + 2);
+    Line::from(vec![
+        Span::styled(format!(" {name} "), look.style(Meaning::Title)),
+        Span::styled(clip(&rest, room, look), look.style(Meaning::Dim)),
+    ])
+}
+
+fn draw_list(
+    threads: &Threads,
+    snapshot: &Snapshot,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) {
+    let focus = Focus::from(threads.pane() == Pane::List);
+    let title = format!(" Threads {} ", threads.order.len());
+    let block = look
+        .panel(focus)
+        .title(Line::styled(title, look.style(Meaning::Title)));
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    let cells = usize::from(inner.width);
+    let named = cells.saturating_sub(BESIDE) + 3;
+    let head = fit("  THREAD", named, look) + "PHASE/INT       BP";
+    let head = Line::styled(clip(&head, cells, look), look.style(Meaning::Dim));
+    frame.render_widget(head, inner);
+    let rows = list_rows(area);
+    let visible = usize::from(rows.height);
+    let shown = threads.order.iter();
+    let shown = shown.skip(first_row(threads, rows)).take(visible);
+    let lines: Vec<Line> = shown
+        .filter_map(|name| find(snapshot, name))
+        .map(|thread| row(threads, thread, cells, look))
+        .collect();
+    frame.render_widget(Paragraph::new(lines), rows);
+    let foot = Rect {
+        y: inner.bottom().saturating_sub(1),
+        height: 1,
+        ..inner
+    };
+    frame.render_widget(sums(snapshot, look, now), foot);
+}
+
+fn row(threads: &Threads, thread: &Thread, cells: usize, look: Look) -> Line<'static> {
+    let chosen = threads.selected.as_ref() == Some(&thread.id);
+    let pointer = if chosen { "> " } else { "  " };
+    let room = cells.saturating_sub(BESIDE);
+    let name = fit(&one_line(thread.id.as_str()), room, look);
+    let decision = thread.turns.first().map(|it| it.decided.decision);
+    let (mark, meaning) = if thread.is_frozen() {
+        ("!", Meaning::Frozen)
+    } else {
+        (" ", Meaning::Text)
+    };
+    let heat = heat_words(heat(thread));
+    let line = Line::from(vec![
+        Span::raw(format!("{pointer}{name} ")),
+        Span::styled(fit(&heat, 14, look), look.style(Meaning::Text)),
+        Span::styled(mark, look.style(meaning)),
+        Span::raw(" "),
+        Span::raw(decision.map_or("", Decision::as_str)),
+    ]);
+    match chosen {
+        true if threads.pane() == Pane::List => highlighted(line, look),
+        true => line.style(look.style(Meaning::SelectedIdle)),
+        false => line,
+    }
+}
+
+/// How many are frozen, and how many turns of the last hour had to change a summary.
+fn sums(snapshot: &Snapshot, look: Look, now: Timestamp) -> Line<'static> {
+    const HOUR: std::time::Duration = std::time::Duration::from_hours(1);
+    let frozen = frozen_threads(snapshot);
+    let turns = snapshot.threads.iter().flat_map(|thread| {
+        let turns = thread.turns.iter();
+        turns.take_while(|it| now.since(it.at) <= HOUR)
+    });
+    let must = turns.filter(|it| it.decided.decision == Decision::Must);
+    let meaning = if frozen == 0 {
+        Meaning::Dim
+    } else {
+        Meaning::Frozen
+    };
+    Line::from(vec![
+        Span::styled(format!(" FROZEN {frozen} "), look.style(meaning)),
+        Span::styled(
+            format!("  must last hour {}", must.count()),
+            look.style(Meaning::Dim),
+        ),
+    ])
+}
+
+fn draw_memento(threads: &Threads, thread: &Thread, frame: &mut Frame, area: Rect, look: Look) {
+    let focus = Focus::from(threads.pane() == Pane::Memento);
+    let block = look.panel(focus);
+    let inner = block.inner(area);
+    let rows = rows_of(threads, thread, inner, look);
+    let visible = usize::from(inner.height);
+    let top = threads.top.min(rows.len().saturating_sub(visible));
+    let below = rows.len().saturating_sub(top + visible);
+    let hint = match below {
+        0 => String::new(),
+        below => format!(" {below} more below "),
+    };
+    let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
+    let name = match threads.showing {
+        Showing::Kept => format!(" Memento v{} ", thread.version),
+        Showing::Proposed => {
+            let count = counted(thread.held_back.len(), "proposal");
+            format!(" Kept against {count} held back ")
+        }
+    };
+    let mut title = vec![Span::styled(name, look.style(Meaning::Title))];
+    if threads.showing == Showing::Proposed {
+        title.push(Span::styled("= goes back ", look.style(Meaning::Dim)));
+    }
+    if thread.is_frozen() {
+        title.push(Span::styled(" FROZEN ", look.style(Meaning::Frozen)));
+    }
+    if thread.edited {
+        title.push(Span::styled(" EDITED ", look.style(Meaning::Waiting)));
+    }
+    if threads.typed(&thread.id).is_some() {
+        title.push(Span::styled(
+            " your text is kept: e ",
+            look.style(Meaning::Warning),
+        ));
+    }
+    let block = block.title(Line::from(title)).title(hint);
+    let shown: Vec<Line> = rows.into_iter().skip(top).take(visible).collect();
+    frame.render_widget(Paragraph::new(shown).block(block), area);
+}

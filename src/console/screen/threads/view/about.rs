@@ -1,0 +1,315 @@
+//! How heated a conversation is, what its last turn was worth, and whether its summary is frozen, with the
+//! truth of every part.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use crate::base::clock::Timestamp;
+use crate::base::text::one_line;
+use crate::console::cells::{clip, counted, fit};
+use crate::console::theme::{Focus, Glyphs, Look, Meaning};
+use crate::console::thread::heat;
+use crate::memento::{
+    Decided, Decision, Intensity, Phase, Rule, SignalKind, ThawedBy, Thread, Turned,
+};
+
+/// Cells of the labels.
+const LABEL: usize = 11;
+
+/// Turns that the strip shows at most.
+const STRIP: usize = 32;
+
+/// Paints the panel: all of it, or what matters most where there is little room.
+pub(super) fn draw(
+    thread: &Thread,
+    title: Line<'static>,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+    now: Timestamp,
+) {
+    let block = look.panel(Focus::Elsewhere).title(title);
+    let inner = block.inner(area);
+    let cells = usize::from(inner.width);
+    let lines = if inner.height >= 9 && cells >= 76 {
+        whole(thread, cells, look, now)
+    } else {
+        short(thread, cells, usize::from(inner.height), look, now)
+    };
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<'static>> {
+    let (phase, intensity) = heat(thread);
+    let mut first = label("PHASE", look);
+    first.extend(marked(
+        Phase::ALL.map(|it| (it.as_str(), it == phase)),
+        look,
+    ));
+    first.push(Span::styled("INTENSITY ", look.style(Meaning::Label)));
+    let intensities = Intensity::ALL.map(|it| (it.as_str(), it == intensity));
+    first.extend(marked(intensities, look));
+    let mut second = vec![Span::raw(" ".repeat(LABEL))];
+    second.extend(strip(thread, STRIP, look));
+    let room = cells.saturating_sub(LABEL + STRIP);
+    let point = Span::styled(clip(&point(thread), room, look), look.style(Meaning::Dim));
+    second.extend([Span::raw("  "), point]);
+    let Some(last) = thread.turns.first() else {
+        return vec![Line::from(first), Line::from(second)];
+    };
+    let mut third = label("BREAKPOINT", look);
+    let decisions = Decision::ALL.map(|it| (it.as_str(), it == last.decided.decision));
+    third.extend(marked(decisions, look));
+    third.push(Span::raw(format!("  {}", rule_words(last.decided))));
+    let plain = |name: &str, text: &str| {
+        let mut spans = label(name, look);
+        spans.push(Span::raw(clip(text, cells.saturating_sub(LABEL), look)));
+        Line::from(spans)
+    };
+    let mut guard = label("GUARDRAIL", look);
+    guard.extend(guardrail(thread, cells.saturating_sub(LABEL), look, now));
+    vec![
+        Line::from(first),
+        Line::from(second),
+        Line::from(third),
+        plain("SIGNALS", &signals(thread, last)),
+        plain("INPUTS", &inputs(last)),
+        Line::from(guard),
+        plain(
+            "",
+            "freeze = (phase=peak or intensity=high) and decision!=must",
+        ),
+        plain("", &format!("       = {}", truth(last))),
+        ends(thread, last).map_or_else(Line::default, |it| plain("ENDS WITH", it)),
+    ]
+}
+
+/// The same in a few lines; what matters least goes first.
+fn short(
+    thread: &Thread,
+    cells: usize,
+    height: usize,
+    look: Look,
+    now: Timestamp,
+) -> Vec<Line<'static>> {
+    let (phase, intensity) = heat(thread);
+    let mut first = vec![Span::styled("PHASE ", look.style(Meaning::Label))];
+    first.push(current(phase.as_str(), look));
+    first.push(Span::styled("  INT ", look.style(Meaning::Label)));
+    first.push(current(intensity.as_str(), look));
+    let Some(last) = thread.turns.first() else {
+        return vec![Line::from(first)];
+    };
+    first.push(Span::styled("  BREAKPOINT ", look.style(Meaning::Label)));
+    first.push(current(last.decided.decision.as_str(), look));
+    first.push(Span::raw(format!(" rule {}", last.decided.rule.number())));
+    if cells >= 72 {
+        first.push(Span::raw("  "));
+        first.extend(strip(thread, 14, look));
+    }
+    let plain = |name: &'static str, text: &str| {
+        let room = cells.saturating_sub(name.len());
+        Line::from(vec![
+            Span::styled(name, look.style(Meaning::Label)),
+            Span::raw(clip(text, room, look)),
+        ])
+    };
+    let formula = if cells >= 68 {
+        "(peak or high) and not must = "
+    } else {
+        ""
+    };
+    let truth = format!("freeze = {formula}{}", truth(last));
+    let mut lines = vec![
+        (0, Line::from(first)),
+        (4, plain("SIGNALS ", &signals(thread, last))),
+        (5, plain("", &inputs(last))),
+        (1, Line::from(guardrail(thread, cells, look, now))),
+        (2, plain("", &truth)),
+    ];
+    lines.extend(ends(thread, last).map(|it| (3, plain("ENDS WITH ", it))));
+    while lines.len() > height.max(1) {
+        let spare = lines.iter().map(|(weight, _)| *weight).max();
+        lines.retain(|(weight, _)| Some(*weight) != spare);
+    }
+    lines.into_iter().map(|(_, line)| line).collect()
+}
+
+fn label(name: &str, look: Look) -> Vec<Span<'static>> {
+    let text = fit(name, LABEL, look);
+    vec![Span::styled(text, look.style(Meaning::Label))]
+}
+
+/// Words of which one holds: it is in brackets and capitals.
+fn marked<const N: usize>(words: [(&str, bool); N], look: Look) -> Vec<Span<'static>> {
+    let mut spans = Vec::new();
+    for (word, holds) in words {
+        spans.push(if holds {
+            current(word, look)
+        } else {
+            Span::styled(format!(" {word} "), look.style(Meaning::Dim))
+        });
+        spans.push(Span::raw(" "));
+    }
+    spans
+}
+
+fn current(word: &str, look: Look) -> Span<'static> {
+    let text = format!("[{}]", word.to_uppercase());
+    let meaning = match word {
+        "peak" | "high" => Meaning::High,
+        _ => Meaning::Strong,
+    };
+    Span::styled(text, look.style(meaning))
+}
+
+/// How heated each turn was, the oldest left.
+fn strip(thread: &Thread, cells: usize, look: Look) -> Vec<Span<'static>> {
+    let shown = thread.turns.iter().take(cells);
+    let mut steps: Vec<Span> = shown.map(|turned| step(turned, look)).collect();
+    let missing = cells.saturating_sub(steps.len());
+    steps.reverse();
+    steps.push(Span::raw(" ".repeat(missing)));
+    steps
+}
+
+fn step(turned: &Turned, look: Look) -> Span<'static> {
+    let (at, meaning) = match turned.intensity {
+        None => (0, Meaning::Dim),
+        Some(it) if it < 0.34 => (1, Meaning::Text),
+        Some(it) if it < 0.7 => (2, Meaning::Text),
+        Some(it) if it < 0.8 => (3, Meaning::High),
+        Some(_) => (4, Meaning::High),
+    };
+    let marks = match look.glyphs {
+        Glyphs::Rounded => ["·", "▁", "▃", "▅", "█"],
+        Glyphs::Ascii => [" ", ".", "-", "=", "#"],
+    };
+    let mark = marks.get(at).copied().unwrap_or_default();
+    Span::styled(mark, look.style(meaning))
+}
+
+/// The newest point, in words.
+fn point(thread: &Thread) -> String {
+    let points = thread.latest.as_ref().map(|it| it.affect.points.as_slice());
+    let Some([.., last]) = points else {
+        return "nobody said how heated it is".to_owned();
+    };
+    format!(
+        "{} {:.2}, {}, {}",
+        one_line(last.label.as_str()),
+        last.intensity,
+        last.confidence.as_str(),
+        last.source.as_str()
+    )
+}
+
+fn rule_words(decided: Decided) -> String {
+    format!("rule {}: {}", decided.rule.number(), decided.rule.words())
+}
+
+/// What happened in the last turn, as its memento says it, or as the turn did.
+fn signals(thread: &Thread, last: &Turned) -> String {
+    let kept = thread.latest.as_ref().and_then(|it| it.signals.as_ref());
+    let told: Vec<String> = match kept {
+        Some(signals) if !thread.edited => {
+            let items = signals.items.iter();
+            let told = items.map(|it| {
+                let (sure, by) = (it.confidence.as_str(), it.source.as_str());
+                format!("{} {sure}/{by}", it.kind.as_str())
+            });
+            told.collect()
+        }
+        Some(_) | None => last
+            .signals
+            .iter()
+            .map(|it| it.as_str().to_owned())
+            .collect(),
+    };
+    if told.is_empty() {
+        return "none".to_owned();
+    }
+    told.join(", ")
+}
+
+fn inputs(last: &Turned) -> String {
+    let word = |truth: bool| if truth { "YES" } else { "no" };
+    format!(
+        "context pressure {}  drift {}  ack-only {}  summary changed {}",
+        word(last.given.context_pressure),
+        word(last.given.drift_risk),
+        ack_only(last),
+        word(last.given.summary_changed)
+    )
+}
+
+/// Whether the turn only acknowledged, as far as anybody looked: an earlier rule that fits ends the looking.
+fn ack_only(last: &Turned) -> &'static str {
+    if last.signals.contains(&SignalKind::AckOnly) {
+        return "YES";
+    }
+    match last.decided.rule {
+        Rule::Acknowledgment => "YES",
+        Rule::Default => "no",
+        Rule::SummaryChanged | Rule::MustSignal | Rule::ShouldSignal | Rule::PressureOrDrift => "-",
+    }
+}
+
+fn guardrail(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Span<'static>> {
+    let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
+    let held_back = format!("{} held back", counted(count, "update"));
+    let Some(since) = thread.frozen_since else {
+        let text = if count == 0 {
+            "not frozen: the summary follows the turns".to_owned()
+        } else {
+            format!("not frozen; {held_back}")
+        };
+        return vec![Span::styled(text, look.style(Meaning::Text))];
+    };
+    let minutes = now.since(since).as_secs() / 60;
+    let lasting = if cells >= 64 {
+        format!(" ({minutes} min)")
+    } else {
+        String::new()
+    };
+    let since = since.time_of_day();
+    let text = if cells >= 58 {
+        format!(" since {since}{lasting}, {held_back}")
+    } else {
+        format!(" since {since}, {count} held back")
+    };
+    vec![
+        Span::styled("*** SUMMARY FROZEN ***", look.style(Meaning::Frozen)),
+        Span::raw(text),
+    ]
+}
+
+fn truth(last: &Turned) -> String {
+    let word = |truth: bool| if truth { "TRUE" } else { "FALSE" };
+    let freeze = last.freeze;
+    format!(
+        "({} or {}) and {} = {}",
+        word(freeze.peak),
+        word(freeze.high),
+        word(!freeze.must),
+        word(freeze.holds())
+    )
+}
+
+/// What would end the freeze, while there is one.
+fn ends(thread: &Thread, last: &Turned) -> Option<&'static str> {
+    let thawed_by = thread.thawed_by()?;
+    Some(thaws(thawed_by, last.after))
+}
+
+/// What would end a freeze. The guardrail goes by how heated it was before a turn: one that cooled down the
+/// conversation is still held back, and the next is not.
+pub(super) fn thaws(thawed_by: ThawedBy, after: (Phase, Intensity)) -> &'static str {
+    let (phase, intensity) = after;
+    if phase == Phase::Peak || intensity == Intensity::High {
+        return thawed_by.words();
+    }
+    "the next turn: it has left peak and high"
+}

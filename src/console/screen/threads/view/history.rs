@@ -1,0 +1,166 @@
+//! The turns of a conversation.
+
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+use crate::console::cells::{clip, fit, width};
+use crate::console::screen::queue::highlighted;
+use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::console::thread::heat_words;
+use crate::memento::{Intensity, Kept, Phase, Summary, Thread, Turned};
+
+/// Letters of an event's name that are shown: its end, because its beginning is the time.
+const EVENT: usize = 6;
+
+/// Paints the turns; `at` is the chosen one.
+pub(super) fn draw(
+    thread: &Thread,
+    (at, focus): (usize, Focus),
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) {
+    let bullet = look.mark(Mark::Bullet);
+    let title = Line::from(vec![
+        Span::styled(" Breakpoint history ", look.style(Meaning::Title)),
+        Span::styled(
+            format!("{bullet} Enter jumps to the event in Trace "),
+            look.style(Meaning::Dim),
+        ),
+    ]);
+    let block = look.panel(focus).title(title);
+    let inner = block.inner(area);
+    let cells = usize::from(inner.width);
+    let visible = usize::from(inner.height).max(1);
+    let first = (at + 1).saturating_sub(visible);
+    let turns = thread.turns.iter().enumerate();
+    let lines: Vec<Line> = turns
+        .skip(first)
+        .take(visible)
+        .map(|(place, turned)| {
+            let before = thread.turns.get(place + 1);
+            let line = row(turned, before, cells, look);
+            match focus {
+                Focus::Here if place == at => highlighted(line, look),
+                Focus::Here | Focus::Elsewhere => line,
+            }
+        })
+        .collect();
+    frame.render_widget(Paragraph::new(lines).block(block), area);
+}
+
+fn of_summary(summary: &Summary) -> Meaning {
+    match summary {
+        Summary::Updated => Meaning::Passed,
+        Summary::Kept(Kept::AtPeak) => Meaning::Frozen,
+        Summary::Kept(Kept::Invalid(_)) => Meaning::Warning,
+        Summary::Kept(Kept::NothingProposed | Kept::OnlyAcknowledged) => Meaning::Dim,
+    }
+}
+
+/// What decided: the signals, or the rule.
+fn why(turned: &Turned) -> String {
+    let signals: Vec<_> = turned.signals.iter().map(|it| it.as_str()).collect();
+    if signals.is_empty() {
+        return turned.decided.rule.words().to_owned();
+    }
+    signals.join(", ")
+}
+
+fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Line<'static> {
+    let arrow = look.mark(Mark::Arrow);
+    let heat = |words: fn((Phase, Intensity)) -> String| {
+        let (from, to) = (words(turned.before), words(turned.after));
+        if from == to {
+            return to;
+        }
+        format!("{from} {arrow} {to}")
+    };
+    let heat = if cells >= 100 {
+        heat(heat_words)
+    } else {
+        heat(|(phase, _)| phase.as_str().to_owned())
+    };
+    let version = match before.map_or(0, |it| it.version) {
+        old if old == turned.version => format!("v{old}"),
+        old => format!("v{old} {arrow} v{}", turned.version),
+    };
+    let word = turned.summary.word();
+    let place = place(turned, look);
+    let fixed = 9 + 8 + 12;
+    let (heat_cells, place_cells, version_cells) = match cells {
+        100.. => (28, 24, 12),
+        70.. => (20, 0, 9),
+        _ => (0, 0, 0),
+    };
+    let room = cells.saturating_sub(fixed + heat_cells + place_cells + version_cells);
+    let column = |text: &str, cells: usize| {
+        let mut text = fit(text, cells.saturating_sub(1), look);
+        if width(&text) < cells {
+            text.push(' ');
+        }
+        Span::raw(text)
+    };
+    let gap = 12_usize.saturating_sub(word.len() + 2);
+    let mut spans = vec![
+        column(&turned.at.time_of_day(), 9),
+        column(turned.decided.decision.as_str(), 8),
+        column(&why(turned), room),
+        column(&heat, heat_cells),
+        Span::styled(format!(" {word} "), look.style(of_summary(&turned.summary))),
+        Span::raw(" ".repeat(gap)),
+    ];
+    spans.push(column(&place, place_cells));
+    spans.push(column(&version, version_cells));
+    Line::from(spans)
+}
+
+/// Where it is recorded.
+fn place(turned: &Turned, look: Look) -> String {
+    let Some(event) = &turned.event else {
+        return turned.session.to_string();
+    };
+    let event = event.to_string();
+    let skipped = event.chars().count().saturating_sub(EVENT);
+    let end: String = event.chars().skip(skipped).collect();
+    let mark = if skipped > 0 {
+        look.mark(Mark::Ellipsis)
+    } else {
+        ""
+    };
+    // Of a long name of a session the beginning is enough: the event is what it is looked for by.
+    let session = clip(turned.session.as_str(), 14, look);
+    format!("{session}#{mark}{end}")
+}
+
+/// The last turns in one line.
+pub(super) fn short(thread: &Thread, cells: usize, look: Look) -> Line<'static> {
+    let mut spans = vec![Span::raw("  ")];
+    let mut room = cells;
+    for turned in &thread.turns {
+        let time: String = turned.at.time_of_day().chars().take(5).collect();
+        let head = format!("{time} {} ", turned.decided.decision.as_str());
+        let word = match turned.summary {
+            Summary::Updated => format!("{} v{}", turned.summary.word(), turned.version),
+            Summary::Kept(_) => turned.summary.word().to_owned(),
+        };
+        let needs = width(&head) + width(&word) + 3;
+        if needs > room {
+            break;
+        }
+        room -= needs;
+        let meaning = of_summary(&turned.summary);
+        spans.push(Span::styled(head, look.style(Meaning::Dim)));
+        spans.push(Span::styled(word, look.style(meaning)));
+        spans.push(Span::raw("   "));
+    }
+    if thread.turns.is_empty() {
+        spans.push(Span::styled(
+            clip("no turn yet", cells, look),
+            look.style(Meaning::Dim),
+        ));
+    }
+    Line::from(spans)
+}

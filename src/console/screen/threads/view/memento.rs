@@ -1,0 +1,276 @@
+//! The memento: what is kept, and what was proposed meanwhile and did not come.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::about::thaws;
+use crate::base::text::{Lines, one_line, visible};
+use crate::console::cells::{counted, fit, wrap};
+use crate::console::dialog::gate::hidden_words;
+use crate::console::theme::{Look, Mark, Meaning};
+use crate::memento::{HeldBack, Kept, Shape, Side, Thread};
+
+/// Cells of the labels.
+const LABEL: usize = 10;
+
+/// In fewer rows than this only what was proposed is told; the whole is one key away.
+const FEW: u16 = 14;
+
+/// How far what explains a comparison stands in.
+const INDENT: &str = "  ";
+
+/// What is kept, and what the newest proposal would change.
+pub(super) fn kept(thread: &Thread, place: Rect, look: Look) -> Vec<Line<'static>> {
+    let cells = usize::from(place.width);
+    let Some(latest) = &thread.latest else {
+        return vec![Line::styled("no memento yet", look.style(Meaning::Dim))];
+    };
+    let shape = latest.shape();
+    let mut rows = Vec::new();
+    for (part, items) in shape.parts() {
+        let dash = if part == "arc" { "" } else { "- " };
+        let mut name = part.to_uppercase();
+        if items.is_empty() {
+            rows.push(labelled(&name, "none", Meaning::Dim, look));
+        }
+        for item in items {
+            for row in wrapped(dash, item, cells) {
+                rows.push(labelled(&name, &row, Meaning::Text, look));
+                name.clear();
+            }
+        }
+    }
+    if let Some(held) = thread.held_back.first() {
+        rows.push(Line::default());
+        rows.extend(if place.height < FEW {
+            newest_shortly(&shape, held, cells, look)
+        } else {
+            newest(thread, &shape, held, cells, look)
+        });
+    }
+    rows.push(Line::default());
+    rows.extend(notes(thread, &shape, cells, look));
+    rows
+}
+
+fn labelled(name: &str, text: &str, meaning: Meaning, look: Look) -> Line<'static> {
+    Line::from(vec![
+        Span::styled(fit(name, LABEL, look), look.style(Meaning::Label)),
+        Span::styled(text.to_owned(), look.style(meaning)),
+    ])
+}
+
+/// An item in as many rows as it needs, what follows the first indented.
+fn wrapped(dash: &str, item: &str, cells: usize) -> Vec<String> {
+    let room = cells.saturating_sub(LABEL + dash.len()).max(2);
+    let rows = wrap(&one_line(item), room).into_iter().enumerate();
+    let indent = " ".repeat(dash.len());
+    rows.map(|(at, row)| format!("{}{row}", if at == 0 { dash } else { &indent }))
+        .collect()
+}
+
+/// What is to be known of it beside.
+fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut notes = Vec::new();
+    let source = thread.turns.first().map_or("-", |it| it.source.as_str());
+    let etag = thread.etag().unwrap_or_default();
+    let version = thread.version;
+    notes.push((
+        Meaning::Dim,
+        format!("version {version}   etag {etag}   source {source}"),
+    ));
+    if thread.edited {
+        let text = "edited by an operator since the last turn: the next one must follow it";
+        notes.push((Meaning::Waiting, text.to_owned()));
+    }
+    if let Some(by) = &thread.drift_flagged {
+        let text = format!(
+            "drift flagged by {}: it counts at the next turn",
+            one_line(by)
+        );
+        notes.push((Meaning::Waiting, text));
+    }
+    let proposed = thread.held_back.iter().map(|it| &it.proposed);
+    let hidden: usize = proposed.chain([shape]).map(hidden_in).sum();
+    if hidden > 0 {
+        notes.push((Meaning::Warning, hidden_words(hidden)));
+    }
+    let rows = notes.into_iter().flat_map(|(meaning, text)| {
+        let rows = wrap(&text, cells).into_iter();
+        rows.map(move |row| Line::styled(row, look.style(meaning)))
+    });
+    rows.collect()
+}
+
+/// How many characters of a summary are written out.
+fn hidden_in(shape: &Shape) -> usize {
+    let texts = shape.parts().into_iter().flat_map(|(_, items)| items);
+    texts.map(|it| visible(it, Lines::Escape).escaped).sum()
+}
+
+/// The newest proposal that was held back, as far as it differs.
+fn newest(
+    thread: &Thread,
+    kept: &Shape,
+    held: &HeldBack,
+    cells: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
+    let mut rows = vec![Line::styled(
+        title(held),
+        look.style(match held.why {
+            Kept::AtPeak => Meaning::Frozen,
+            Kept::OnlyAcknowledged | Kept::NothingProposed | Kept::Invalid(_) => Meaning::Waiting,
+        }),
+    )];
+    // What an accepted proposal says nothing of is kept: such lines do not differ.
+    let changes = kept.changes(&kept.followed_by(&held.proposed));
+    if changes.is_empty() {
+        rows.push(Line::styled(
+            "  it says what is kept",
+            look.style(Meaning::Dim),
+        ));
+    }
+    for change in changes {
+        rows.extend(differing(
+            change.part,
+            Some(change.side),
+            &change.text,
+            cells,
+            look,
+        ));
+    }
+    rows.extend(reasons(thread, held, cells, look));
+    let older = thread.held_back_count.saturating_sub(1);
+    if older > 0 {
+        let older = counted(
+            usize::try_from(older).unwrap_or(usize::MAX),
+            "older proposal",
+        );
+        let text = format!("  and {older}: = shows what is kept of them");
+        rows.push(Line::styled(text, look.style(Meaning::Dim)));
+    }
+    rows
+}
+
+/// The same in a few rows: only what would come.
+fn newest_shortly(kept: &Shape, held: &HeldBack, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let changes = kept.changes(&kept.followed_by(&held.proposed));
+    let mut name = "HELD BACK";
+    let mut rows = Vec::new();
+    for change in changes {
+        let mark = match change.side {
+            Side::Proposed => "+",
+            Side::Kept => continue,
+        };
+        let text = format!("{mark} {} ", change.part.to_uppercase());
+        for row in wrapped(&text, &change.text, cells) {
+            rows.push(labelled(name, &row, Meaning::Passed, look));
+            name = "";
+        }
+    }
+    if rows.is_empty() {
+        rows.push(labelled(
+            name,
+            "only takes away: = shows it",
+            Meaning::Text,
+            look,
+        ));
+    }
+    rows
+}
+
+fn title(held: &HeldBack) -> String {
+    let by = match &held.why {
+        Kept::AtPeak => "HELD BACK BY THE PEAK GUARDRAIL",
+        Kept::OnlyAcknowledged => "HELD BACK: THE TURN ONLY ACKNOWLEDGED",
+        Kept::NothingProposed | Kept::Invalid(_) => "HELD BACK",
+    };
+    format!(
+        "{by} {} {} (proposed, not applied)",
+        held.at.time_of_day(),
+        one_line(held.message_id.as_str())
+    )
+}
+
+/// Why it did not come, and when it could.
+fn reasons(thread: &Thread, held: &HeldBack, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut turns = thread.turns.iter();
+    let turned = turns.find(|it| it.at == held.at && it.message_id == held.message_id);
+    let arrow = look.mark(Mark::Arrow);
+    let reason = turned.map(|it| {
+        let (phase, intensity) = it.before;
+        format!(
+            "reason: phase={}, intensity={}, decision={} {arrow} the summary stays as it is",
+            phase.as_str(),
+            intensity.as_str(),
+            it.decided.decision.as_str()
+        )
+    });
+    let last = thread.turns.first();
+    let chance = thread.thawed_by().zip(last);
+    let chance = match chance {
+        Some((thawed_by, last)) => thaws(thawed_by, last.after),
+        None => "the next turn that proposes something",
+    };
+    let chance = format!("next chance: {chance}");
+    let rows = reason.into_iter().chain([chance]);
+    let room = cells.saturating_sub(INDENT.len());
+    rows.flat_map(|text| wrap(&text, room))
+        .map(|row| Line::styled(format!("{INDENT}{row}"), look.style(Meaning::Dim)))
+        .collect()
+}
+
+/// A line of a comparison.
+fn differing(
+    part: &str,
+    side: Option<Side>,
+    text: &str,
+    cells: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
+    let (mark, meaning) = match side {
+        Some(Side::Kept) => ("- ", Meaning::Denied),
+        Some(Side::Proposed) => ("+ ", Meaning::Passed),
+        None => ("  ", Meaning::Text),
+    };
+    let room = cells.saturating_sub(LABEL + 2).max(2);
+    let rows = wrap(&one_line(text), room).into_iter().enumerate();
+    rows.map(|(at, row)| {
+        let part = if at == 0 {
+            part.to_uppercase()
+        } else {
+            String::new()
+        };
+        let text = format!("{mark}{}{row}", fit(&part, LABEL, look));
+        Line::styled(text, look.style(meaning))
+    })
+    .collect()
+}
+
+/// Every proposal that was held back, line by line against what is kept.
+pub(super) fn proposed(thread: &Thread, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let Some(latest) = &thread.latest else {
+        return Vec::new();
+    };
+    let kept = latest.shape();
+    let mut rows = Vec::new();
+    for held in &thread.held_back {
+        if !rows.is_empty() {
+            rows.push(Line::default());
+        }
+        rows.push(Line::styled(title(held), look.style(Meaning::Strong)));
+        let new = kept.followed_by(&held.proposed);
+        for ((part, old), (_, new)) in kept.parts().into_iter().zip(new.parts()) {
+            for item in &old {
+                let side = (!new.contains(item)).then_some(Side::Kept);
+                rows.extend(differing(part, side, item, cells, look));
+            }
+            for item in new.iter().filter(|it| !old.contains(it)) {
+                rows.extend(differing(part, Some(Side::Proposed), item, cells, look));
+            }
+        }
+        rows.extend(reasons(thread, held, cells, look));
+    }
+    rows
+}

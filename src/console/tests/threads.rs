@@ -1,0 +1,426 @@
+//! The screen of the conversations, and what other screens say of them.
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+use ratatui::style::{Color, Modifier};
+use serde_json::{Value, json};
+
+use super::fixture;
+use super::linear::Listener;
+use super::stage::Stage;
+use super::talks::{calm, frozen, hostile, take, two, with};
+use crate::base::text::is_deceptive;
+use crate::console::app::Tab;
+use crate::console::request::{Message, Request, ThreadEdit};
+use crate::console::theme::{Glyphs, Look};
+use crate::engine::command::{Refused, Reply};
+use crate::memento::{Shape, SignalKind};
+use crate::runtime::ThreadAct;
+use crate::runtime::snapshot::{Access, Snapshot};
+
+const WIDE: (u16, u16) = (120, 36);
+const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
+
+/// The screen of the conversations.
+fn shown(snapshot: Snapshot, size: (u16, u16)) -> Stage {
+    let mut stage = Stage::new(snapshot, size);
+    stage.press(KeyCode::Char('3'));
+    stage
+}
+
+fn key(stage: &mut Stage, key: char) -> Vec<Request> {
+    stage.press(KeyCode::Char(key))
+}
+
+fn sized(name: &str, (width, height): (u16, u16)) -> String {
+    format!("{name}_{width}x{height}")
+}
+
+// covers D10, D16
+#[test]
+fn a_frozen_thread_says_since_when_by_what_and_what_was_held_back() {
+    for size in SIZES {
+        let stage = shown(two(), size);
+        for text in ["SUMMARY FROZEN", "since 13:59:10", " held back"] {
+            stage.shows(text);
+        }
+        stage.shows("(TRUE or TRUE) and TRUE = TRUE");
+        stage.shows("a must signal, or it leaves both peak and high");
+        assert_snapshot!(sized("threads_frozen", size), stage.text());
+    }
+    let stage = shown(two(), WIDE);
+    stage.shows("1 thread frozen");
+    stage.shows("2 updates held back");
+    stage.shows("+ ARC       purge all ACME duplicates now");
+    stage.shows("- ARC       dedupe ACME tickets before Friday's export");
+    stage.shows("reason: phase=peak, intensity=high, decision=should");
+    stage.shows("rule 3: a signal in the SHOULD set");
+    assert_snapshot!("threads_frozen_styled", stage.picture());
+    let look = Look {
+        glyphs: Glyphs::Ascii,
+        ..Look::default()
+    };
+    let mut stage = Stage::with_look(two(), WIDE, look);
+    key(&mut stage, '3');
+    stage.shows(".-###");
+    assert!(stage.text().is_ascii(), "{}", stage.text());
+}
+
+#[test]
+fn frozen_is_cyan_and_reversed_and_has_a_word() {
+    let stage = shown(two(), WIDE);
+    let text = stage.text();
+    let (row, line) = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.contains("*** SUMMARY FROZEN ***"))
+        .unwrap();
+    let column = line.chars().take_while(|c| *c != '*').count();
+    let place = (u16::try_from(column).unwrap(), u16::try_from(row).unwrap());
+    let cell = &stage.buffer()[place];
+    assert_eq!(cell.fg, Color::Cyan);
+    assert!(cell.modifier.contains(Modifier::REVERSED));
+}
+
+// covers D6
+#[test]
+fn a_calm_thread_says_that_its_summary_follows() {
+    for size in SIZES {
+        let stage = shown(with(fixture::idle(), [calm()]), size);
+        stage.shows("not frozen");
+        stage.hides("SUMMARY FROZEN");
+        assert_snapshot!(sized("threads_calm", size), stage.text());
+    }
+    let stage = shown(with(fixture::idle(), [calm()]), WIDE);
+    stage.shows("context pressure no  drift no  ack-only YES  summary changed no");
+    stage.shows("(FALSE or FALSE) and TRUE = FALSE");
+}
+
+#[test]
+fn no_thread_says_where_it_looked_and_what_makes_one() {
+    for size in SIZES {
+        let stage = shown(fixture::idle(), size);
+        stage.shows("No conversation yet.");
+        stage.shows("cra turn FILE");
+        assert_snapshot!(sized("threads_empty", size), stage.text());
+    }
+}
+
+#[test]
+fn nothing_that_an_agent_says_of_a_thread_moves_or_hides_anything() {
+    for size in SIZES {
+        let mut stage = shown(with(fixture::busy(), [hostile()]), size);
+        let check = |stage: &Stage| {
+            for cell in stage.buffer().content() {
+                assert!(!cell.symbol().chars().any(is_deceptive), "{}", stage.text());
+            }
+        };
+        stage.shows("\\u{202e}");
+        check(&stage);
+        assert_snapshot!(sized("threads_hostile", size), stage.text());
+        key(&mut stage, '=');
+        check(&stage);
+        key(&mut stage, 'b');
+        check(&stage);
+        key(&mut stage, 'w');
+        check(&stage);
+        stage.press(KeyCode::Esc);
+        key(&mut stage, '1');
+        stage.open_gate("c-119");
+        check(&stage);
+    }
+    let mut stage = shown(with(fixture::idle(), [hostile()]), WIDE);
+    stage.press(KeyCode::Tab);
+    stage.press(KeyCode::End);
+    stage.shows("hidden characters");
+    stage.shows("drift flagged by op\\u{202e}-1");
+}
+
+// covers D16
+#[test]
+fn the_difference_shows_every_proposal_against_what_is_kept() {
+    for size in SIZES {
+        let mut stage = shown(two(), size);
+        key(&mut stage, '=');
+        stage.shows("Kept against 2 proposals held back");
+        assert_snapshot!(sized("threads_diff", size), stage.text());
+        stage.press(KeyCode::End);
+        stage.hides("more below");
+        stage.shows("next chance");
+        stage.press(KeyCode::Esc);
+        stage.shows("Memento v1");
+    }
+    let mut stage = shown(with(fixture::idle(), [calm()]), WIDE);
+    key(&mut stage, '=');
+    stage.shows("no proposal is held back");
+    stage.shows("Memento v1");
+}
+
+#[test]
+fn what_an_accepted_proposal_would_keep_is_no_difference() {
+    let silent = json!({"proposed": {"arc": "purge"}});
+    let mut stage = shown(with(fixture::idle(), [take(&frozen(), 1, 6, silent)]), WIDE);
+    key(&mut stage, '=');
+    stage.shows("- ACTIVE    confirm export window");
+    stage.hides("- NEXT");
+    stage.hides("- DECISIONS");
+}
+
+#[test]
+fn the_history_leads_to_the_event_of_a_turn() {
+    for size in SIZES {
+        let mut stage = shown(two(), size);
+        key(&mut stage, 'b');
+        stage.press(KeyCode::Down);
+        assert_snapshot!(sized("threads_history", size), stage.text());
+        let asked = stage.press(KeyCode::Enter);
+        let (session, event) = ("s-12".parse().unwrap(), "event-4".parse().unwrap());
+        assert_eq!(asked, [Request::FindEvent(session, event)]);
+        assert_eq!(stage.app.tab, Tab::Threads);
+    }
+    let mut stage = shown(two(), WIDE);
+    key(&mut stage, 'b');
+    stage.press(KeyCode::Enter);
+    stage.message(Message::Sessions(Ok(fixture::sessions())));
+    let found = Message::EventFound("s-12".parse().unwrap(), Ok(Some(4)));
+    let requests = stage.message(found);
+    assert_eq!(stage.app.tab, Tab::Trace);
+    assert!(requests.iter().any(|it| matches!(it, Request::Read(_))));
+    stage.shows(">    4 ");
+}
+
+#[test]
+fn an_event_that_is_found_late_takes_nobody_away_from_where_they_are() {
+    let found = |found| Message::EventFound("s-12".parse().unwrap(), found);
+    let mut stage = shown(two(), WIDE);
+    key(&mut stage, '1');
+    stage.message(found(Ok(Some(4))));
+    assert_eq!(stage.app.tab, Tab::Queue);
+    key(&mut stage, '3');
+    key(&mut stage, 'w');
+    stage.message(found(Ok(Some(4))));
+    assert_eq!(stage.app.tab, Tab::Threads);
+    stage.press(KeyCode::Esc);
+    stage.message(found(Ok(None)));
+    stage.shows("the record of s-12 has no such event any more");
+    stage.message(found(Err("disk\u{202e}".to_owned())));
+    stage.shows("cannot be read: disk\\u{202e}");
+}
+
+#[test]
+fn a_turn_stays_chosen_as_turns_come_in() {
+    let mut stage = shown(two(), WIDE);
+    key(&mut stage, 'b');
+    stage.press(KeyCode::Down);
+    let more = take(&frozen(), 1, 6, json!({}));
+    stage.snapshot(with(fixture::idle(), [more, calm()]));
+    let asked = stage.press(KeyCode::Enter);
+    let event = "event-4".parse().unwrap();
+    assert_eq!(asked, [Request::FindEvent("s-12".parse().unwrap(), event)]);
+}
+
+#[test]
+fn rows_of_the_list_stay_where_they_are() {
+    let mut stage = shown(two(), WIDE);
+    let rows = |stage: &Stage| {
+        let text = stage.text();
+        (text.find("t-31").unwrap(), text.find("t-29").unwrap())
+    };
+    let before = rows(&stage);
+    // The other one has the newest turn now.
+    stage.snapshot(with(fixture::idle(), [calm(), frozen()]));
+    assert_eq!(rows(&stage), before);
+    stage.shows("> t-31");
+    // Whoever comes back sees the newest first.
+    key(&mut stage, '1');
+    key(&mut stage, '3');
+    assert_ne!(rows(&stage), before);
+    stage.shows("> t-31");
+    // A thread that is gone leaves its row to another.
+    stage.snapshot(with(fixture::idle(), [calm()]));
+    stage.shows("> t-29");
+}
+
+#[test]
+fn keys_lead_from_thread_to_thread_and_to_the_record() {
+    let mut stage = shown(two(), (80, 24));
+    stage.shows("1 of 2 (< >)");
+    key(&mut stage, '>');
+    stage.shows("2 of 2 (< >)");
+    stage.shows("invoices");
+    key(&mut stage, '>');
+    stage.shows("2 of 2 (< >)");
+    key(&mut stage, '<');
+    stage.shows("1 of 2 (< >)");
+    let asked = key(&mut stage, 't');
+    assert_eq!(stage.app.tab, Tab::Trace);
+    assert_eq!(asked, [Request::LoadSessions]);
+}
+
+#[test]
+fn the_memento_is_copied_as_it_is() {
+    let mut stage = shown(two(), WIDE);
+    let Some(Request::Copy(text)) = key(&mut stage, 'y').pop() else {
+        panic!("nothing was copied");
+    };
+    let copied: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(copied, serde_json::to_value(frozen().latest).unwrap());
+}
+
+// covers D3
+#[test]
+fn the_legend_tells_every_word() {
+    let mut stage = shown(fixture::idle(), WIDE);
+    key(&mut stage, 'p');
+    assert_snapshot!("threads_legend", stage.text());
+    let first = stage.text();
+    stage.press(KeyCode::End);
+    let both = first + &stage.text();
+    for kind in SignalKind::ALL {
+        let words = format!("{:<20}{} (", kind.as_str(), kind.description());
+        assert!(both.contains(&words), "{words}");
+    }
+    stage.press(KeyCode::Esc);
+    stage.shows("No conversation yet.");
+}
+
+#[test]
+fn drift_is_flagged_only_after_a_question_that_starts_on_leaving_it() {
+    let mut stage = shown(two(), WIDE);
+    assert_eq!(key(&mut stage, 'w'), []);
+    stage.shows("Say that t-31 drifts?");
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.hides("drifts?");
+    key(&mut stage, 'w');
+    stage.press(KeyCode::Tab);
+    let asked = stage.press(KeyCode::Enter);
+    let thread = || "t-31".parse().unwrap();
+    let act = || ThreadAct::FlagDrift;
+    assert_eq!(asked, [Request::ActOnThread(thread(), act())]);
+    stage.message(Message::ThreadActed(thread(), act(), Reply::Acted));
+    stage.shows("drift of t-31 flagged and recorded");
+    let refused = Reply::Refused(Refused::Unavailable("full disk".to_owned()));
+    stage.message(Message::ThreadActed(thread(), act(), refused));
+    stage.shows("not recorded");
+}
+
+#[test]
+fn a_console_that_only_looks_neither_edits_nor_flags() {
+    let mut snapshot = two();
+    snapshot.access = Access::ReadOnly;
+    let mut stage = shown(snapshot, WIDE);
+    for pressed in ['e', 'w'] {
+        assert_eq!(key(&mut stage, pressed), []);
+        stage.shows("this console is read-only");
+        assert!(stage.app.layers.is_empty());
+    }
+    let act = Request::ActOnThread("t-31".parse().unwrap(), ThreadAct::FlagDrift);
+    assert!(!stage.app.permits(&act));
+}
+
+/// What the editor is handed.
+fn editing(stage: &mut Stage) -> ThreadEdit {
+    let Some(Request::EditThread(edit)) = key(stage, 'e').pop() else {
+        panic!("no editor");
+    };
+    *edit
+}
+
+// covers D20
+#[test]
+fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
+    let mut stage = shown(two(), WIDE);
+    let edit = editing(&mut stage);
+    assert_eq!(Some(edit.etag.clone()), frozen().etag());
+    let edited = |edit: &ThreadEdit, text: &str| {
+        Message::ThreadEdited(Box::new(edit.clone()), Ok(text.to_owned()))
+    };
+    assert_eq!(stage.message(edited(&edit, &edit.text)), []);
+    stage.shows("nothing was changed");
+
+    let broken = edit.text.replace("dedupe", "de\"dupe");
+    assert_eq!(stage.message(edited(&edit, &broken)), []);
+    stage.shows("e opens your text again");
+    stage.shows("your text is kept: e");
+    let again = editing(&mut stage);
+    assert!(again.text.contains("de\"dupe"), "{}", again.text);
+    assert!(again.text.contains("It was not taken"), "{}", again.text);
+
+    let mine = again.text.replace("de\"dupe", "mine");
+    let asked = stage.message(edited(&again, &mine));
+    let shape = Shape {
+        arc: "mine ACME tickets before Friday's export".to_owned(),
+        ..frozen().latest.unwrap().shape()
+    };
+    let act = ThreadAct::Edit {
+        shape,
+        if_match: edit.etag.clone(),
+    };
+    let thread = || "t-31".parse().unwrap();
+    assert_eq!(asked, [Request::ActOnThread(thread(), act.clone())]);
+
+    // Another turn came first: it is told, and what was typed comes back beside what is kept now.
+    let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
+    stage.snapshot(with(fixture::idle(), [newer.clone(), calm()]));
+    let refused = Reply::Refused(Refused::Unavailable("the memento has changed".to_owned()));
+    stage.message(Message::ThreadActed(thread(), act.clone(), refused));
+    stage.shows("e opens your text beside what is kept now");
+    let once_more = editing(&mut stage);
+    assert_eq!(Some(once_more.etag), newer.etag());
+    assert!(once_more.text.contains("\"mine ACME"), "{}", once_more.text);
+    assert!(once_more.text.contains("the memento has changed"));
+    assert!(once_more.text.contains("#     \"arc\": \"dedupe ACME"));
+
+    stage.message(Message::ThreadActed(thread(), act, Reply::Acted));
+    stage.shows("its next turn must follow it");
+    stage.hides("your text is kept");
+    assert!(!editing(&mut stage).text.contains("mine"));
+    let failed = Message::ThreadEdited(Box::new(edit), Err("no editor".to_owned()));
+    assert_eq!(stage.message(failed), []);
+    stage.shows("no editor");
+}
+
+#[test]
+fn an_edited_or_drifting_thread_says_so() {
+    let edited = frozen();
+    let etag = edited.etag().unwrap();
+    let shape = Shape {
+        arc: "mine".to_owned(),
+        ..Shape::default()
+    };
+    let edited = edited.edit(&shape, &etag, "mm-9".parse().unwrap(), fixture::now());
+    let edited = edited.unwrap().flag_drift("op-2");
+    let mut stage = shown(with(fixture::idle(), [edited]), WIDE);
+    stage.shows(" EDITED ");
+    stage.press(KeyCode::Tab);
+    stage.press(KeyCode::End);
+    stage.shows("edited by an operator since the last turn");
+    stage.shows("drift flagged by op-2");
+}
+
+// covers D10
+#[test]
+fn a_request_of_a_frozen_thread_says_so_wherever_it_is_told() {
+    let snapshot = || with(fixture::busy(), [frozen(), calm()]);
+    let mut stage = Stage::new(snapshot(), WIDE);
+    let text = stage.text();
+    let row = text.lines().find(|it| it.contains("c-121")).unwrap();
+    assert!(row.contains("FROZEN"), "{row}");
+    let other = text.lines().find(|it| it.contains("c-119")).unwrap();
+    assert!(!other.contains("FROZEN"), "{other}");
+    stage.shows("3 Threads !1");
+    stage.press(KeyCode::Down);
+    stage.shows("summary FROZEN since 13:59:10, 2 updates held back");
+    assert_snapshot!("threads_in_the_queue", stage.text());
+    stage.open_gate("c-121");
+    stage.press(KeyCode::F(6));
+    stage.press(KeyCode::End);
+    stage.shows("arc: dedupe ACME tickets");
+    assert_snapshot!("threads_in_the_dialog", stage.text());
+    // It thaws while the dialog is open.
+    stage.snapshot(with(fixture::busy(), [calm()]));
+    stage.hides("dedupe ACME tickets");
+    let (told, _) = Listener::new(snapshot()).types(&["show c-121"]);
+    let wanted = "summary FROZEN since 13:59:10, 2 updates held back.";
+    assert!(told.contains(wanted), "{told}");
+}

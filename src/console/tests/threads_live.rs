@@ -1,0 +1,106 @@
+//! Conversations over a real runtime and a real store: what an operator does to them is on disk, and what was
+//! typed against another state is not.
+
+use ratatui::crossterm::event::KeyCode;
+use serde_json::{Value, json};
+
+use super::live::Live;
+use crate::console::app::Tab;
+use crate::console::request::{Message, Request, ThreadEdit};
+use crate::runtime::snapshot::Access;
+
+fn turn(number: u32, arc: &str) -> Value {
+    json!({
+        "message_id": format!("m-{number}"),
+        "message": "go on",
+        "affect": {"label": "tense", "intensity": 0.9, "confidence": "high", "source": "model"},
+        "proposed": {"arc": arc},
+    })
+}
+
+/// Opens the summary in an editor that replaces a text, and carries out what comes of it.
+fn edit(live: &mut Live, edit: ThreadEdit, from: &str, to: &str) {
+    assert!(edit.text.contains(from), "{}", edit.text);
+    let text = edit.text.replace(from, to);
+    let message = Message::ThreadEdited(Box::new(edit), Ok(text));
+    let requests = live.stage.message(message);
+    live.carry_out(requests);
+}
+
+fn editing(live: &mut Live) -> ThreadEdit {
+    match live.stage.press(KeyCode::Char('e')).pop() {
+        Some(Request::EditThread(edit)) => *edit,
+        other => panic!("{other:?}"),
+    }
+}
+
+// covers D2, D20
+#[test]
+fn what_an_operator_does_to_a_conversation_is_recorded_unless_it_has_changed() {
+    let mut live = Live::new();
+    live.turn(&turn(1, "clean up"));
+    live.turn(&turn(2, "purge all"));
+    live.press(KeyCode::Char('3'));
+    live.stage.shows("SUMMARY FROZEN");
+    live.stage.shows("+ ARC       purge all");
+
+    let stale = editing(&mut live);
+    live.turn(&turn(3, "purge more"));
+    edit(&mut live, stale, "clean up", "mine");
+    live.stage
+        .shows("e opens your text beside what is kept now");
+    assert_eq!(live.on_disk("memento_edited"), Vec::<Value>::new());
+
+    let fresh = editing(&mut live);
+    assert!(
+        fresh.text.contains("has changed since it was read"),
+        "{}",
+        fresh.text
+    );
+    edit(&mut live, fresh, "\"mine\"", "\"mine, now\"");
+    live.stage.shows("s-1 edited and recorded");
+    live.stage.shows("ARC       mine, now");
+    let edited = live.on_disk("memento_edited");
+    assert_eq!(edited.len(), 1);
+    assert_eq!(edited[0]["by"], json!("op-1"));
+
+    live.press(KeyCode::Char('w'));
+    live.press(KeyCode::Tab);
+    live.press(KeyCode::Enter);
+    live.stage.shows("drift of s-1 flagged and recorded");
+    assert_eq!(live.on_disk("drift_flagged").len(), 1);
+
+    // The next turn must follow it, even at the peak.
+    live.turn(&turn(4, "as the operator says"));
+    live.stage.shows("rule 1: the memento was edited");
+    live.stage.shows("ARC       as the operator says");
+    live.stage.hides("SUMMARY FROZEN");
+    assert!(live.rehearsal.is_sound());
+
+    // A console that only looks does neither, and comes to the same state after a restart.
+    live.again(|it| it.access(Access::ReadOnly));
+    live.press(KeyCode::Char('3'));
+    live.stage.shows("ARC       as the operator says");
+    for key in ['e', 'w'] {
+        live.press(KeyCode::Char(key));
+        live.stage.shows("this console is read-only");
+    }
+    assert_eq!(live.on_disk("drift_flagged").len(), 1);
+}
+
+#[test]
+fn a_turn_leads_to_its_record() {
+    let mut live = Live::new();
+    live.turn(&turn(1, "clean up"));
+    live.turn(&turn(2, "purge all"));
+    live.press(KeyCode::Char('3'));
+    live.press(KeyCode::Char('b'));
+    live.press(KeyCode::Down);
+    let turned = live.rehearsal.snapshot().threads[0].turns[1].clone();
+    let wanted = turned.event.unwrap();
+    live.press(KeyCode::Enter);
+    assert_eq!(live.stage.app.tab, Tab::Trace);
+    let events = live.events_of("s-1");
+    let place = events.iter().find(|it| it.event_id == wanted).unwrap();
+    live.stage.shows(&format!("> {:>4} ", place.sequence));
+}

@@ -1,0 +1,59 @@
+//! Conversations, in the words that every screen has for them.
+
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::console::cells::counted;
+use crate::memento::{Intensity, Phase, Thread};
+use crate::runtime::snapshot::Snapshot;
+
+/// How many summaries are frozen.
+pub(crate) fn frozen_threads(snapshot: &Snapshot) -> usize {
+    let threads = snapshot.threads.iter();
+    threads.filter(|thread| thread.is_frozen()).count()
+}
+
+/// The conversation of a session: a frozen one before others, then the one with the newest turn.
+pub(crate) fn of_session<'s>(snapshot: &'s Snapshot, session: &SessionId) -> Option<&'s Thread> {
+    let is_its =
+        |thread: &&Thread| thread.session == *session || thread.id.as_str() == session.as_str();
+    let its = || snapshot.threads.iter().map(AsRef::as_ref).filter(is_its);
+    its().find(|thread| thread.is_frozen()).or(its().next())
+}
+
+/// How heated a conversation is.
+pub(crate) fn heat(thread: &Thread) -> (Phase, Intensity) {
+    match &thread.latest {
+        Some(latest) => {
+            let rollup = &latest.affect.rollup;
+            (rollup.phase, rollup.intensity_bucket)
+        }
+        None => (Phase::Settled, Intensity::Low),
+    }
+}
+
+/// `peak/high`.
+pub(crate) fn heat_words((phase, intensity): (Phase, Intensity)) -> String {
+    format!("{}/{}", phase.as_str(), intensity.as_str())
+}
+
+/// Since when its summary is frozen, and what that held back; nothing when it is not.
+pub(crate) fn frozen_words(thread: &Thread) -> Option<String> {
+    let since = thread.frozen_since?.time_of_day();
+    let count = usize::try_from(thread.held_back_count).unwrap_or(usize::MAX);
+    let held_back = counted(count, "update");
+    Some(format!("FROZEN since {since}, {held_back} held back"))
+}
+
+/// What whoever decides about a request of it should know: one line each.
+pub(crate) fn told(thread: &Thread) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(latest) = &thread.latest {
+        lines.push(format!("arc: {}", one_line(latest.arc.as_str())));
+    }
+    let heat = heat_words(heat(thread));
+    lines.push(match frozen_words(thread) {
+        Some(frozen) => format!("{heat}, summary {frozen}"),
+        None => format!("{heat}, summary follows the turns"),
+    });
+    lines
+}
