@@ -29,6 +29,7 @@ pub use contract::{
     MEMENTO_VERSION, MementoError, SignalItem, SignalSource, Signals, Summarised, ThreadMemento,
     Version,
 };
+pub(crate) use contract::strictly_all;
 pub use decision::{Decided, Decision, Inputs, Rule, decide};
 pub use freeze::Freeze;
 pub use shape::{Change, Shape, Side};

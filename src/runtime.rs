@@ -51,7 +51,7 @@ pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 pub use load::{Load, LoadRefused};
 pub use reading::Reading;
-pub use threads::{TakeTurn, ThreadAct};
+pub use threads::{KeptThreads, TakeTurn, ThreadAct, kept_threads};
 pub use watched::Watch;
 
 use actor::{Beginning, Copies, Sealing};
