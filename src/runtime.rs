@@ -26,6 +26,7 @@ use crate::store::{AtlasText, Batch, LogState, Store, StoreError};
 use crate::trace::event::{AtlasLoaded, LogStarted, Payload};
 use crate::trace::note::{Signer, Verifier};
 
+pub mod account;
 mod actor;
 mod agents;
 mod chains;

@@ -8,6 +8,8 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
+use crate::engine::command::Denied;
+use crate::memento::MementoError;
 use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
 use crate::runtime::upkeep::UpkeepError;
@@ -78,6 +80,21 @@ pub(super) enum Failure {
     ArtifactPath(PathBuf),
     #[error("no request `{0}` is held")]
     NoGate(String),
+    #[error("`{}` has no turns to take: {}", .0.display(), .1)]
+    NoTurn(PathBuf, MementoError),
+    #[error("turn {number} of {all} (message `{message}`) was not taken: {}", denied.reason)]
+    TurnRefused {
+        number: usize,
+        all: usize,
+        message: String,
+        denied: Denied,
+    },
+    #[error("{0} held under other Atlases than these, and would be judged anew")]
+    OtherAtlases(String),
+    #[error("there is no thread `{0}`")]
+    NoThread(String),
+    #[error("no turn of a conversation was taken yet")]
+    NoThreads,
     #[error(transparent)]
     Kept(#[from] RestoreError),
     #[error("`{}` has no scenario in it", .0.display())]
@@ -126,7 +143,7 @@ fn names(names: &[String]) -> String {
     }
 }
 
-const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra trace list, cra trace show, cra trace verify, cra trace \
+const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra thread show, cra turn, cra snapshot, cra trace list, cra trace show, cra trace verify, cra trace \
      replay, cra trace diff, cra trace export, cra atlas lint, cra atlas explain, cra run";
 
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
@@ -195,6 +212,11 @@ impl Failure {
             | Self::NoArtifact(..)
             | Self::ArtifactPath(_)
             | Self::NoGate(_)
+            | Self::NoTurn(..)
+            | Self::TurnRefused { .. }
+            | Self::OtherAtlases(_)
+            | Self::NoThread(_)
+            | Self::NoThreads
             | Self::Kept(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
@@ -246,6 +268,13 @@ impl Failure {
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
             Self::Exists(_) => Some("nothing was changed; name another file"),
             Self::NoGate(_) => Some("cra queue lists what is held"),
+            Self::NoTurn(..) => Some("cra turn --help shows one"),
+            Self::TurnRefused { denied, .. } => denied.help.as_deref(),
+            Self::OtherAtlases(_) => {
+                Some("nothing was changed; name the Atlases of the console with --atlas")
+            }
+            Self::NoThread(_) => Some("cra thread list names them"),
+            Self::NoThreads => Some("cra turn --help shows how one is taken"),
             Self::Snapshot(_, error) => Some(error.help()),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
             Self::ArtifactPath(_) => {

@@ -112,7 +112,10 @@ mod tests {
     #[test]
     fn what_is_no_turn_is_refused_with_its_place() {
         let table = [
-            (r#"{"message_id": "m", "message": "go"}"#, "missing field `session`"),
+            (
+                r#"{"message_id": "m", "message": "go"}"#,
+                "missing field `session`",
+            ),
             (
                 r#"{"session": "s-1", "message_id": "m", "message": "go", "mood": 1}"#,
                 "unknown field `mood`",
@@ -134,7 +137,10 @@ mod tests {
                 "is a list, and no object",
             ),
             (r#"[["s-1"]]"#, "[0]: invalid type: sequence"),
-            (r#"{"session": "", "message_id": "m", "message": "go"}"#, "session: "),
+            (
+                r#"{"session": "", "message_id": "m", "message": "go"}"#,
+                "session: ",
+            ),
             ("", "turn: "),
         ];
         for (text, wanted) in table {
