@@ -8,8 +8,6 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
-use crate::engine::command::Denied;
-use crate::memento::MementoError;
 use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
 use crate::runtime::upkeep::UpkeepError;
@@ -17,6 +15,10 @@ use crate::store::StoreError;
 use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
+
+mod threads;
+
+pub(super) use threads::ThreadFailure;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -80,21 +82,8 @@ pub(super) enum Failure {
     ArtifactPath(PathBuf),
     #[error("no request `{0}` is held")]
     NoGate(String),
-    #[error("`{}` has no turns to take: {}", .0.display(), .1)]
-    NoTurn(PathBuf, MementoError),
-    #[error("turn {number} of {all} (message `{message}`) was not taken: {}", denied.reason)]
-    TurnRefused {
-        number: usize,
-        all: usize,
-        message: String,
-        denied: Denied,
-    },
-    #[error("{0} held under other Atlases than these, and would be judged anew")]
-    OtherAtlases(String),
-    #[error("there is no thread `{0}`")]
-    NoThread(String),
-    #[error("no turn of a conversation was taken yet")]
-    NoThreads,
+    #[error(transparent)]
+    Thread(#[from] ThreadFailure),
     #[error(transparent)]
     Kept(#[from] RestoreError),
     #[error("`{}` has no scenario in it", .0.display())]
@@ -212,11 +201,7 @@ impl Failure {
             | Self::NoArtifact(..)
             | Self::ArtifactPath(_)
             | Self::NoGate(_)
-            | Self::NoTurn(..)
-            | Self::TurnRefused { .. }
-            | Self::OtherAtlases(_)
-            | Self::NoThread(_)
-            | Self::NoThreads
+            | Self::Thread(_)
             | Self::Kept(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
@@ -259,22 +244,14 @@ impl Failure {
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),
-            Self::NotAnEvent { .. } => {
-                Some("a file that cra trace export wrote has an event a line")
-            }
+            Self::NotAnEvent { .. } => Some("a file of cra trace export has an event a line"),
             Self::NoStore(_) => {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
             Self::Exists(_) => Some("nothing was changed; name another file"),
             Self::NoGate(_) => Some("cra queue lists what is held"),
-            Self::NoTurn(..) => Some("cra turn --help shows one"),
-            Self::TurnRefused { denied, .. } => denied.help.as_deref(),
-            Self::OtherAtlases(_) => {
-                Some("nothing was changed; name the Atlases of the console with --atlas")
-            }
-            Self::NoThread(_) => Some("cra thread list names them"),
-            Self::NoThreads => Some("cra turn --help shows how one is taken"),
+            Self::Thread(failure) => failure.help(),
             Self::Snapshot(_, error) => Some(error.help()),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
             Self::ArtifactPath(_) => {

@@ -39,7 +39,9 @@ fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
     let mut from = 0;
     loop {
         let page = reader.events(&session, from, PAGE)?;
-        page.iter().for_each(|event| gathering.apply(event));
+        for event in &page {
+            gathering.apply(event);
+        }
         match page.last().and_then(|last| last.sequence.checked_add(1)) {
             Some(next) if next > from => from = next,
             Some(_) | None => break,

@@ -6,12 +6,14 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::args::{ThreadList, ThreadShow};
-use super::error::{Failure, verdict};
+use super::error::{Failure, ThreadFailure, verdict};
 use super::exit;
 use super::settings::Settings;
 use super::trace::open;
 use crate::base::text::one_line;
-use crate::memento::{Decided, Freeze, HeldBack, Kept, Side, Summary, Thread, Turned};
+use crate::memento::{
+    Decided, Freeze, HeldBack, Kept, Side, Summary, ThawedBy, Thread, ThreadMemento, Turned,
+};
 use crate::runtime::kept_threads;
 
 /// Lists the threads.
@@ -35,9 +37,9 @@ pub(super) fn show(settings: &Settings, args: &ThreadShow) -> Result<u8, Failure
     let found = match &args.thread {
         Some(wanted) => {
             let found = threads.iter().find(|it| it.id.as_str() == wanted);
-            found.ok_or_else(|| Failure::NoThread(one_line(wanted)))?
+            found.ok_or_else(|| ThreadFailure::NoThread(one_line(wanted)))?
         }
-        None => threads.first().ok_or(Failure::NoThreads)?,
+        None => threads.first().ok_or(ThreadFailure::NoThreads)?,
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let written = if args.json {
@@ -91,7 +93,7 @@ fn whole(thread: &Thread) -> Value {
         fields.extend(more.filter(|(name, _)| !known.contains(&name.as_str())));
         let freeze = thread.turns.first().map(|it| truth(it.freeze));
         fields.insert("freeze".to_owned(), json!(freeze));
-        let thaws = thread.thawed_by().map(|it| it.words());
+        let thaws = thread.thawed_by().map(ThawedBy::words);
         fields.insert("thawed_by".to_owned(), json!(thaws));
     }
     value
@@ -211,7 +213,7 @@ fn tell_held_back(out: &mut impl Write, thread: &Thread, held: &HeldBack) -> io:
     let why = because(&held.why);
     let about = format!("{} at {}: {why}", held.message_id, held.at);
     line(out, "held back", &about)?;
-    let kept = thread.latest.as_ref().map(|it| it.shape());
+    let kept = thread.latest.as_ref().map(ThreadMemento::shape);
     for change in kept.unwrap_or_default().changes(&held.proposed) {
         let sign = match change.side {
             Side::Kept => '-',

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::args::TurnFile;
 use super::console::{in_force, signer};
-use super::error::{Failure, verdict};
+use super::error::{Failure, ThreadFailure, verdict};
 use super::exit;
 use super::input::read;
 use super::queue::held;
@@ -40,7 +40,7 @@ struct Taken {
 pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> {
     let text = read(&args.file, MAX_MEMENTO_BYTES)?;
     let turns = TakeTurn::read_all(&text);
-    let turns = turns.map_err(|error| Failure::NoTurn(args.file.clone(), error))?;
+    let turns = turns.map_err(|error| ThreadFailure::NoTurn(args.file.clone(), error))?;
     let atlases = in_force(&args.atlas)?;
     let folder = settings.data_dir()?;
     let extensions = settings.extensions()?;
@@ -92,8 +92,8 @@ async fn same_atlases(store: &SqliteStore, atlases: &[Atlas]) -> Result<(), Fail
     let others = held.iter().filter(|held| held.atlas_hash != hash).count();
     match others {
         0 => Ok(()),
-        1 => Err(Failure::OtherAtlases("1 request is".to_owned())),
-        more => Err(Failure::OtherAtlases(format!("{more} requests are"))),
+        1 => Err(ThreadFailure::OtherAtlases("1 request is".to_owned()).into()),
+        more => Err(ThreadFailure::OtherAtlases(format!("{more} requests are")).into()),
     }
 }
 
@@ -110,13 +110,13 @@ async fn take_all(
         match take_one(runtime, take, agent).await {
             Ok(one) => taken.push(one),
             Err(denied) => {
-                let refused = Failure::TurnRefused {
+                let refused = ThreadFailure::Refused {
                     number,
                     all,
                     message: one_line(message.as_str()),
                     denied,
                 };
-                return (taken, Some(refused));
+                return (taken, Some(refused.into()));
             }
         }
     }

@@ -236,14 +236,18 @@ where
 {
     serde_path_to_error::deserialize(from).map_err(|error| {
         let path = error.path().to_string();
-        let place = if path == "." { whole } else { path.as_str() };
+        // A field without a name has no path either.
+        let place = match path.as_str() {
+            "" | "." => whole,
+            path => path,
+        };
         failed(place, &error.inner().to_string())
     })
 }
 
 fn failed(place: &str, what: &str) -> MementoError {
     MementoError {
-        place: place.to_owned(),
+        place: one_line(place),
         what: one_line(what),
     }
 }

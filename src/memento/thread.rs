@@ -273,6 +273,7 @@ impl Thread {
     }
 
     /// The mementos that are kept, newest first.
+    #[must_use]
     pub fn mementos(&self) -> impl DoubleEndedIterator<Item = &ThreadMemento> {
         self.latest.iter().chain(&self.earlier)
     }

@@ -70,8 +70,8 @@ pub fn about(event: &Event) -> Option<&str> {
         "plugin_name",
         "thread_id",
     ];
-    let named = names.into_iter().find_map(|name| details.text(name));
-    named.or_else(|| details.within("thread")?.text("thread_id"))
+    let found = names.into_iter().find_map(|name| details.text(name));
+    found.or_else(|| details.within("thread")?.text("thread_id"))
 }
 
 /// Whether a turn found the summary of its conversation frozen.

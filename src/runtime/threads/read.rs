@@ -1,10 +1,11 @@
 //! Turns as others write them: the fields of a turn, with the session and the thread it belongs to.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
+use serde::Deserialize;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
-use serde::{Deserialize, de};
 
 use super::TakeTurn;
 use crate::base::id::SessionId;
@@ -41,11 +42,12 @@ impl<'de> Visitor<'de> for Whole {
             map,
             session: &mut session,
             thread: &mut thread,
+            said: BTreeSet::new(),
         };
         let turn = Turn::deserialize(MapAccessDeserializer::new(rest))?;
         Ok(TakeTurn {
             session: session.ok_or_else(|| A::Error::missing_field("session"))?,
-            thread: thread.flatten(),
+            thread,
             turn,
         })
     }
@@ -56,7 +58,17 @@ impl<'de> Visitor<'de> for Whole {
 struct Rest<'r, A> {
     map: A,
     session: &'r mut Option<SessionId>,
-    thread: &'r mut Option<Option<Name>>,
+    thread: &'r mut Option<Name>,
+    said: BTreeSet<&'static str>,
+}
+
+impl<'de, A: MapAccess<'de>> Rest<'_, A> {
+    fn once(&mut self, name: &'static str) -> Result<(), A::Error> {
+        if self.said.insert(name) {
+            return Ok(());
+        }
+        Err(A::Error::duplicate_field(name))
+    }
 }
 
 impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'_, A> {
@@ -68,8 +80,14 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'_, A> {
     ) -> Result<Option<K::Value>, A::Error> {
         while let Some(name) = self.map.next_key::<String>()? {
             match name.as_str() {
-                "session" => once(self.session, "session", self.map.next_value()?)?,
-                "thread" => once(self.thread, "thread", self.map.next_value()?)?,
+                "session" => {
+                    self.once("session")?;
+                    *self.session = Some(self.map.next_value()?);
+                }
+                "thread" => {
+                    self.once("thread")?;
+                    *self.thread = self.map.next_value()?;
+                }
                 _ => return seed.deserialize(name.into_deserializer()).map(Some),
             }
         }
@@ -78,13 +96,6 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'_, A> {
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         self.map.next_value_seed(seed)
-    }
-}
-
-fn once<T, E: de::Error>(place: &mut Option<T>, name: &'static str, value: T) -> Result<(), E> {
-    match place.replace(value) {
-        Some(_) => Err(E::duplicate_field(name)),
-        None => Ok(()),
     }
 }
 
@@ -135,6 +146,10 @@ mod tests {
             (
                 r#"[{"session": "s-1", "message_id": "m", "message": "go", "pressure": [1, 2]}]"#,
                 "is a list, and no object",
+            ),
+            (
+                r#"{"session": "s", "thread": null, "thread": "t", "message_id": "m", "message": "go"}"#,
+                "duplicate field `thread`",
             ),
             (r#"[["s-1"]]"#, "[0]: invalid type: sequence"),
             (
