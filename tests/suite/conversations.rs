@@ -267,10 +267,11 @@ fn a_session_is_written_as_a_snapshot_file_that_leaves_nothing_unclear() {
     assert_eq!(file["checkpoint_metadata"]["session_id"], "s-1");
     assert_eq!(file["session_state"]["phase"], "waiting_for_an_operator");
     let decisions = file["decisions_made"].to_string();
-    assert!(
-        decisions.contains("op-1: the customer still needs it"),
-        "{decisions}"
-    );
+    let all = file["decisions_made"].as_array().unwrap();
+    let denied = all.iter().find(|it| it["status"] == "denied").unwrap();
+    let why = denied["rationale"].as_str().unwrap();
+    assert!(why.starts_with("op-1: "), "{why}");
+    assert!(why.ends_with("the customer still needs it"), "{why}");
     assert!(decisions.contains("(onboarding)"), "{decisions}");
     let pivot = json!({"from": "arc 1", "to": "arc 2", "insight": "keep 4398"});
     assert_eq!(file["intellectual_journey"]["key_pivots"][0], pivot);
