@@ -18,14 +18,18 @@ mod console;
 mod corpus;
 mod error;
 mod exit;
+mod input;
 mod paths;
 mod queue;
 mod reconstruct;
 mod run;
 mod settings;
+mod snapshot;
+mod thread;
 mod trace;
+mod turn;
 
-use args::{Args, Command, TraceCommand};
+use args::{Args, Command, ThreadCommand, TraceCommand};
 use error::Failure;
 use settings::Settings;
 
@@ -61,6 +65,12 @@ fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Run(scenario)) => run::run(&scenario),
         Some(Command::Queue(queue)) => queue::queue(&settings, &queue),
         Some(Command::Reconstruct(file)) => reconstruct::reconstruct(&file),
+        Some(Command::Snapshot(wanted)) => snapshot::snapshot(&settings, &wanted),
+        Some(Command::Turn(turn)) => turn::turn(&settings, &turn),
+        Some(Command::Thread { command }) => match command {
+            ThreadCommand::List(list) => thread::list(&settings, &list),
+            ThreadCommand::Show(show) => thread::show(&settings, &show),
+        },
         Some(Command::Trace { command }) => match command {
             TraceCommand::List(list) => trace::list(&settings, &list),
             TraceCommand::Show(show) => trace::show(&settings, &show),

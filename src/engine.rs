@@ -253,7 +253,7 @@ impl State {
 }
 
 /// One digest for all Atlases in force: a decision under one set does not count under another.
-fn combined_hash(atlases: &[Atlas]) -> Digest {
+pub(crate) fn combined_hash(atlases: &[Atlas]) -> Digest {
     let texts: Vec<_> = atlases.iter().map(|atlas| atlas.hash.to_string()).collect();
     Digest::of_parts(texts.iter().map(String::as_bytes))
 }

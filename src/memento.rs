@@ -25,6 +25,7 @@ pub use affect::{
     Affect, Confidence, Intensity, Phase, Point, PointSource, Rollup, rollup, within_window,
 };
 pub use baseline::{Baseline, BaselineSource};
+pub(crate) use contract::strictly_all;
 pub use contract::{
     MEMENTO_VERSION, MementoError, SignalItem, SignalSource, Signals, Summarised, ThreadMemento,
     Version,

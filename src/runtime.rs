@@ -26,6 +26,7 @@ use crate::store::{AtlasText, Batch, LogState, Store, StoreError};
 use crate::trace::event::{AtlasLoaded, LogStarted, Payload};
 use crate::trace::note::{Signer, Verifier};
 
+pub mod account;
 mod actor;
 mod agents;
 mod chains;
@@ -52,7 +53,7 @@ pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 pub use load::{Load, LoadRefused};
 pub use reading::Reading;
-pub use threads::{TakeTurn, ThreadAct};
+pub use threads::{KeptThreads, TakeTurn, ThreadAct, kept_threads};
 pub use watched::Watch;
 
 use actor::{Beginning, Copies, Sealing};

@@ -8,7 +8,7 @@
 //! ([`replay`]), one session against another ([`diff`]), and as a file for others ([`export`]).
 
 pub mod chain;
-mod details;
+pub(crate) mod details;
 pub mod diff;
 pub mod event;
 pub mod export;

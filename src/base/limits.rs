@@ -240,5 +240,9 @@ pub const MAX_SNAPSHOT_BYTES: usize = 8 * 1024 * 1024;
 /// Most entries of each list of a snapshot file: nobody begins with more.
 pub const MAX_SNAPSHOT_ITEMS: usize = 200;
 
+/// Decisions of operators that a snapshot file tells, the newest: whoever reads it takes
+/// [`MAX_SNAPSHOT_ITEMS`] of all decisions, and the conversation has some of its own.
+pub const MAX_ACCOUNT_DECISIONS: usize = 100;
+
 /// Conversations that are kept. The oldest go first; TRACE has what was decided in them.
 pub const MAX_THREADS: usize = 500;

@@ -9,9 +9,11 @@ use crate::console::Theme;
 
 mod reconstruct;
 mod trace;
+mod turns;
 
 pub(super) use reconstruct::*;
 pub(super) use trace::*;
+pub(super) use turns::*;
 
 /// A terminal governance console for AI agents.
 ///
@@ -125,6 +127,15 @@ pub(super) enum Command {
     /// Take a saved conversation through the reconstruction protocol: the text that the next agent
     /// begins with
     Reconstruct(Reconstruct),
+    /// Write where a session stands as a snapshot file, for whoever takes it up
+    Snapshot(SnapshotFile),
+    /// Take turns of a conversation: classify each, record it, and keep the memento behind it
+    Turn(TurnFile),
+    /// Read what conversations have come to, and whether their summaries are frozen
+    Thread {
+        #[command(subcommand)]
+        command: ThreadCommand,
+    },
     /// Check an Atlas, or ask what it would do
     Atlas {
         #[command(subcommand)]

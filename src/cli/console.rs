@@ -31,14 +31,19 @@ const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
 /// Opens the console on the user's store.
 pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failure> {
+    let atlases = in_force(named)?;
+    let folder = settings.data_dir()?;
+    run(settings, &folder, atlases, None)
+}
+
+/// The Atlases that are named, or those of the user's folder.
+pub(super) fn in_force(named: &AtlasFiles) -> Result<Vec<Atlas>, Failure> {
     let files = if named.files.is_empty() {
         files_in(&Settings::atlas_dir()?)?
     } else {
         named.files.clone()
     };
-    let atlases = load_all(&files)?;
-    let folder = settings.data_dir()?;
-    run(settings, &folder, atlases, None)
+    load_all(&files)
 }
 
 /// Opens the console on the demo's store, with simulated agents.

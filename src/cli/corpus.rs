@@ -33,6 +33,7 @@ use super::run::scenario::Scenario;
 
 mod mutation;
 mod reading;
+mod threads;
 
 use mutation::{Dice, mutated, mutated_json};
 

@@ -16,6 +16,10 @@ use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
 
+mod threads;
+
+pub(super) use threads::ThreadFailure;
+
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum Failure {
@@ -79,6 +83,8 @@ pub(super) enum Failure {
     #[error("no request `{0}` is held")]
     NoGate(String),
     #[error(transparent)]
+    Thread(#[from] ThreadFailure),
+    #[error(transparent)]
     Kept(#[from] RestoreError),
     #[error("`{}` has no scenario in it", .0.display())]
     NoScenario(PathBuf),
@@ -126,7 +132,7 @@ fn names(names: &[String]) -> String {
     }
 }
 
-const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra trace list, cra trace show, cra trace verify, cra trace \
+const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra thread show, cra turn, cra snapshot, cra trace list, cra trace show, cra trace verify, cra trace \
      replay, cra trace diff, cra trace export, cra atlas lint, cra atlas explain, cra run";
 
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
@@ -195,6 +201,7 @@ impl Failure {
             | Self::NoArtifact(..)
             | Self::ArtifactPath(_)
             | Self::NoGate(_)
+            | Self::Thread(_)
             | Self::Kept(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
@@ -237,15 +244,14 @@ impl Failure {
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),
-            Self::NotAnEvent { .. } => {
-                Some("a file that cra trace export wrote has an event a line")
-            }
+            Self::NotAnEvent { .. } => Some("a file of cra trace export has an event a line"),
             Self::NoStore(_) => {
                 Some("cra demo makes one in its own folder; --data-dir names another folder")
             }
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
             Self::Exists(_) => Some("nothing was changed; name another file"),
             Self::NoGate(_) => Some("cra queue lists what is held"),
+            Self::Thread(failure) => failure.help(),
             Self::Snapshot(_, error) => Some(error.help()),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
             Self::ArtifactPath(_) => {

@@ -15,12 +15,12 @@ use crate::base::text::{Lines, one_line, visible};
 use crate::engine::command::{StateChange, StateKind};
 use crate::engine::held::{Held, Subject};
 use crate::engine::held_in;
-use crate::store::sqlite::Reader;
+use crate::store::StateRow;
 
 /// Lists what is held, or shows one of them whole. Deciding is for the console.
 pub(super) fn queue(settings: &Settings, queue: &Queue) -> Result<u8, Failure> {
     let now = SystemClock.now();
-    let mut held = held(&open(settings)?)?;
+    let mut held = held(open(settings)?.state()?)?;
     if let Some(wanted) = &queue.gate {
         held.retain(|held| held.id.as_str() == wanted);
         if held.is_empty() {
@@ -42,8 +42,8 @@ pub(super) fn queue(settings: &Settings, queue: &Queue) -> Result<u8, Failure> {
 }
 
 /// What is held, the riskiest and then the most urgent first.
-fn held(reader: &Reader) -> Result<Vec<Arc<Held>>, Failure> {
-    let rows = reader.state()?.into_iter();
+pub(super) fn held(rows: Vec<StateRow>) -> Result<Vec<Arc<Held>>, Failure> {
+    let rows = rows.into_iter();
     let kept = rows.filter(|row| row.kind == StateKind::Held.as_str());
     let kept = kept.map(|row| StateChange {
         kind: StateKind::Held,

@@ -1,8 +1,7 @@
 //! `cra reconstruct`: a snapshot file, taken through the protocol.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::io::{self, Read as _, Write};
+use std::io::{self, Write};
 use std::path::{Component, Path, PathBuf};
 
 use serde_json::json;
@@ -10,6 +9,7 @@ use serde_json::json;
 use super::args::{Phase, Reconstruct};
 use super::error::{Failure, verdict};
 use super::exit;
+use super::input::read;
 use crate::base::limits::MAX_SNAPSHOT_BYTES;
 use crate::base::text::{Lines, visible};
 use crate::reconstruct::{
@@ -22,7 +22,7 @@ pub(super) fn reconstruct(args: &Reconstruct) -> Result<u8, Failure> {
     let Some(file) = &args.file else {
         return print(exit::OK, &glossary());
     };
-    let text = read(file)?;
+    let text = read(file, MAX_SNAPSHOT_BYTES)?;
     let snapshot = Snapshot::read(&text);
     let snapshot = snapshot.map_err(|error| Failure::Snapshot(file.clone(), error))?;
     if let Some(wanted) = &args.artifact {
@@ -53,21 +53,6 @@ fn pretty(value: &impl serde::Serialize) -> String {
     let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.push('\n');
     text
-}
-
-/// A file, or standard input: no more of it than a snapshot file may have, and a byte to tell.
-fn read(file: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |error| Failure::Read(file.to_owned(), error);
-    let mut text = Vec::new();
-    let limit = MAX_SNAPSHOT_BYTES as u64 + 1;
-    let read = if file == Path::new("-") {
-        io::stdin().lock().take(limit).read_to_end(&mut text)
-    } else {
-        let opened = fs::File::open(file).map_err(failed)?;
-        opened.take(limit).read_to_end(&mut text)
-    };
-    read.map_err(failed)?;
-    Ok(text)
 }
 
 fn retrieved(steps: &[Step], artifacts: &[Artifact]) -> String {
@@ -176,7 +161,7 @@ fn content(file: &Path, artifact: &Artifact) -> Result<Option<String>, Failure> 
         return Err(Failure::ArtifactPath(path));
     }
     let folder = file.parent().unwrap_or(Path::new(""));
-    let text = read(&folder.join(path))?;
+    let text = read(&folder.join(path), MAX_SNAPSHOT_BYTES)?;
     Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 

@@ -23,13 +23,13 @@ mod replay;
 mod verify;
 
 pub(super) use diff::diff;
-pub(super) use export::export;
+pub(super) use export::{export, write_file};
 pub(super) use keep::{head, import, key, prune};
 pub(super) use replay::replay;
 pub(super) use verify::verify;
 
 /// Events read at a time, so that memory stays flat.
-const PAGE: usize = 1000;
+pub(super) const PAGE: usize = 1000;
 
 /// Lists the sessions on record.
 pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
@@ -106,7 +106,7 @@ pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
     Ok(Reader::open(&path)?)
 }
 
-fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
+pub(super) fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
     let known = reader
         .sessions()?
         .into_iter()

@@ -1,4 +1,5 @@
-//! Simulated agents: they ask for what a script says, again and again, and do nothing else.
+//! Simulated agents: they ask for what a script says, take the turns it says, again and again, and do
+//! nothing else.
 
 use std::time::Duration;
 
@@ -10,7 +11,8 @@ use crate::base::id::SessionId;
 use crate::engine::command::{
     ActionCompleted, ActionRequest, Denied, EndSession, FinalStatus, StartSession,
 };
-use crate::runtime::{Agents, Requested};
+use crate::memento::{MementoError, Name, Turn};
+use crate::runtime::{Agents, Requested, TakeTurn};
 
 /// Who asks for what.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -39,15 +41,60 @@ pub struct Agent {
     pub steps: Vec<Step>,
 }
 
-/// One thing that a simulated agent asks for.
+/// One thing that a simulated agent does.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
+pub enum Step {
+    /// It asks to run an action.
+    Ask {
+        /// The action.
+        action: String,
+        /// Its parameters. `{n}` in a text is the number of the session.
+        params: Value,
+    },
+    /// It takes a turn of a conversation.
+    Turn {
+        /// The conversation, with `{n}` as in parameters; without a name it is the session's own.
+        thread: Option<String>,
+        /// The turn, with `{n}` as in parameters.
+        turn: Value,
+    },
+}
+
+/// A step as it is written.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Step {
-    /// The action.
-    pub action: String,
-    /// Its parameters. `{n}` in a text is the number of the session.
+struct Written {
+    action: Option<String>,
     #[serde(default)]
-    pub params: Value,
+    params: Value,
+    turn: Option<Value>,
+    thread: Option<String>,
+}
+
+impl TryFrom<Written> for Step {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        match (written.action, written.turn) {
+            (Some(action), None) if written.thread.is_none() => Ok(Self::Ask {
+                action,
+                params: written.params,
+            }),
+            (None, Some(turn)) if written.params.is_null() => {
+                // A turn that is none is found when the script is read, and not when it is due.
+                read_turn(&turn, 1).map_err(|error| format!("a turn that is none: {error}"))?;
+                Ok(Self::Turn {
+                    thread: written.thread,
+                    turn,
+                })
+            }
+            (Some(_) | None, Some(_) | None) => Err(
+                "a step has an `action`, and may have `params`; or a `turn`, and may have a `thread`"
+                    .to_owned(),
+            ),
+        }
+    }
 }
 
 fn default_pause_ms() -> u64 {
@@ -99,22 +146,17 @@ impl Agent {
         agents.start_session(start).await?;
         for step in &self.steps {
             tokio::time::sleep(Duration::from_millis(self.pause_ms)).await;
-            let request = ActionRequest {
-                session: session.clone(),
-                action: step.action.clone(),
-                params: numbered(&step.params, number),
-                deadline: None,
-                resolution: None,
-            };
-            let Ok(Requested::Allowed(allowed)) = agents.request_action(request).await else {
-                continue;
-            };
-            let completed = ActionCompleted {
-                session: session.clone(),
-                execution: allowed.execution,
-                result: Ok("simulated".to_owned()),
-            };
-            agents.complete_action(completed).await?;
+            match step {
+                Step::Ask { action, params } => {
+                    let params = numbered(params, number);
+                    ask(agents, &session, action, params).await?;
+                }
+                Step::Turn { thread, turn } => {
+                    let thread = thread.as_ref();
+                    let thread = thread.map(|it| it.replace("{n}", &number.to_string()));
+                    self.turn(agents, &session, thread, (turn, number)).await;
+                }
+            }
         }
         let end = EndSession {
             session,
@@ -123,6 +165,63 @@ impl Agent {
         };
         agents.end_session(end).await
     }
+
+    /// Takes a turn. One that is refused is not an error either.
+    async fn turn(
+        &self,
+        agents: &Agents,
+        session: &SessionId,
+        thread: Option<String>,
+        (turn, number): (&Value, u64),
+    ) {
+        let thread = thread.map(|it| it.parse::<Name>()).transpose();
+        let taken = match (read_turn(turn, number), thread) {
+            (Ok(turn), Ok(thread)) => {
+                let session = session.clone();
+                let take = TakeTurn {
+                    session,
+                    thread,
+                    turn,
+                };
+                agents.turn(take).await.map_err(|denied| denied.reason)
+            }
+            (Err(error), _) => Err(error.to_string()),
+            (_, Err(error)) => Err(error),
+        };
+        if let Err(reason) = taken {
+            tracing::warn!(agent = self.agent, reason, "simulated turn");
+        }
+    }
+}
+
+/// Asks for an action, and reports what came of it where it may run.
+async fn ask(
+    agents: &Agents,
+    session: &SessionId,
+    action: &str,
+    params: Value,
+) -> Result<(), Denied> {
+    let request = ActionRequest {
+        session: session.clone(),
+        action: action.to_owned(),
+        params,
+        deadline: None,
+        resolution: None,
+    };
+    let Ok(Requested::Allowed(allowed)) = agents.request_action(request).await else {
+        return Ok(());
+    };
+    let completed = ActionCompleted {
+        session: session.clone(),
+        execution: allowed.execution,
+        result: Ok("simulated".to_owned()),
+    };
+    agents.complete_action(completed).await
+}
+
+/// A turn as it is in a session of this number.
+fn read_turn(turn: &Value, number: u64) -> Result<Turn, MementoError> {
+    Turn::read(numbered(turn, number).to_string().as_bytes())
 }
 
 /// A short name that people can tell apart.
@@ -158,7 +257,29 @@ mod tests {
     #[test]
     fn the_shipped_script_reads() {
         let script = Script::read(include_str!("../../assets/demo/agents.json")).unwrap();
-        assert_eq!(script.agents.len(), 3);
+        assert_eq!(script.agents.len(), 4);
+    }
+
+    #[test]
+    fn a_step_that_is_neither_an_action_nor_a_turn_is_refused() {
+        let read = |step: Value| {
+            let script = json!({"agents": [{"agent": "x", "steps": [step]}]});
+            Script::read(&script.to_string()).map_err(|error| error.to_string())
+        };
+        let turn = json!({"message_id": "m-{n}", "message": "go"});
+        read(json!({"turn": turn, "thread": "t-{n}"})).unwrap();
+        let neither = [
+            json!({}),
+            json!({"action": "x", "turn": turn}),
+            json!({"action": "x", "thread": "t"}),
+            json!({"turn": turn, "params": {}}),
+        ];
+        for step in neither {
+            let told = read(step).unwrap_err();
+            assert!(told.contains("a step has an `action`"), "{told}");
+        }
+        let told = read(json!({"turn": {"message_id": "m", "message": 4}})).unwrap_err();
+        assert!(told.contains("a turn that is none: message"), "{told}");
     }
 
     #[test]

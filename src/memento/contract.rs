@@ -180,6 +180,33 @@ pub(super) fn strictly<T: serde::de::DeserializeOwned>(
     text: &[u8],
     whole: &str,
 ) -> Result<T, MementoError> {
+    let (read, value) = bounded(text, whole)?;
+    no_stray_list(&value, whole)?;
+    Ok(read)
+}
+
+/// The same of one, or of a list of them.
+pub(crate) fn strictly_all<T: serde::de::DeserializeOwned>(
+    text: &[u8],
+    whole: &str,
+) -> Result<Vec<T>, MementoError> {
+    let first = text.iter().find(|byte| !byte.is_ascii_whitespace());
+    if first != Some(&b'[') {
+        return Ok(vec![strictly(text, whole)?]);
+    }
+    let (read, value): (Vec<T>, _) = bounded(text, whole)?;
+    let items = value.as_array().into_iter().flatten().enumerate();
+    for (place, item) in items {
+        no_stray_list(item, &format!("[{place}]"))?;
+    }
+    Ok(read)
+}
+
+/// Reads JSON of a size that can be held, into what it is to be and as it is.
+fn bounded<T: serde::de::DeserializeOwned>(
+    text: &[u8],
+    whole: &str,
+) -> Result<(T, Value), MementoError> {
     if text.len() > MAX_MEMENTO_BYTES {
         let found = text.len();
         let what = format!("{found} bytes are more than {MAX_MEMENTO_BYTES}");
@@ -187,12 +214,9 @@ pub(super) fn strictly<T: serde::de::DeserializeOwned>(
     }
     let mut reader = serde_json::Deserializer::from_slice(text);
     let read: T = placed(&mut reader, whole)?;
-    let ended = reader.end();
-    ended.map_err(|error| failed(whole, &error.to_string()))?;
-    let value: Value =
-        serde_json::from_slice(text).map_err(|error| failed(whole, &error.to_string()))?;
-    no_stray_list(&value, whole)?;
-    Ok(read)
+    let wrong = |error: serde_json::Error| failed(whole, &error.to_string());
+    reader.end().map_err(wrong)?;
+    Ok((read, serde_json::from_slice(text).map_err(wrong)?))
 }
 
 /// The same of JSON that was read already.
@@ -212,14 +236,18 @@ where
 {
     serde_path_to_error::deserialize(from).map_err(|error| {
         let path = error.path().to_string();
-        let place = if path == "." { whole } else { path.as_str() };
+        // A field without a name has no path either.
+        let place = match path.as_str() {
+            "" | "." => whole,
+            path => path,
+        };
         failed(place, &error.inner().to_string())
     })
 }
 
 fn failed(place: &str, what: &str) -> MementoError {
     MementoError {
-        place: place.to_owned(),
+        place: one_line(place),
         what: one_line(what),
     }
 }

@@ -269,8 +269,13 @@ impl Thread {
     /// A memento that is kept, by its name.
     #[must_use]
     pub fn memento(&self, id: &Name) -> Option<&ThreadMemento> {
-        let mut kept = self.latest.iter().chain(&self.earlier);
-        kept.find(|it| it.memento_id == *id)
+        self.mementos().find(|it| it.memento_id == *id)
+    }
+
+    /// The mementos that are kept, newest first.
+    #[must_use]
+    pub fn mementos(&self) -> impl DoubleEndedIterator<Item = &ThreadMemento> {
+        self.latest.iter().chain(&self.earlier)
     }
 
     /// What tells the newest memento from others.

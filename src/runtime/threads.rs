@@ -15,6 +15,8 @@ use crate::store::StateRow;
 use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread, DriftFlagged};
 use crate::trace::event::{MementoEdited, Payload};
 
+mod read;
+
 /// The kind of state under which threads are kept.
 pub(super) const THREAD: &str = "thread";
 
@@ -63,6 +65,35 @@ pub(super) struct Threads {
     options: TurnOptions,
 }
 
+/// Threads as a store keeps them.
+#[derive(Debug, Default)]
+pub struct KeptThreads {
+    /// Those that can be read, the one with the newest turn first.
+    pub threads: Vec<Arc<Thread>>,
+    /// The names of the others, and why they cannot.
+    pub unreadable: Vec<(String, String)>,
+}
+
+/// The threads among what a store keeps.
+#[must_use]
+pub fn kept_threads(rows: impl IntoIterator<Item = StateRow>) -> KeptThreads {
+    let mut kept = KeptThreads::default();
+    for row in rows.into_iter().filter(|row| row.kind == THREAD) {
+        let Some(body) = row.body else { continue };
+        match serde_json::from_str::<Thread>(&body) {
+            Ok(thread) => kept.threads.push(Arc::new(thread)),
+            Err(error) => kept.unreadable.push((row.key, error.to_string())),
+        }
+    }
+    newest_first(&mut kept.threads);
+    kept
+}
+
+fn newest_first(threads: &mut [Arc<Thread>]) {
+    let newest = |thread: &Thread| thread.turns.first().map(|turned| turned.at);
+    threads.sort_by_key(|thread| std::cmp::Reverse(newest(thread)));
+}
+
 /// A turn that was classified and is not recorded yet.
 #[derive(Debug)]
 pub(super) struct Taken {
@@ -74,16 +105,13 @@ pub(super) struct Taken {
 impl Threads {
     /// Threads as they were kept. What cannot be read is left out: the record has what was decided.
     pub(super) fn restored(rows: impl IntoIterator<Item = StateRow>) -> Self {
-        let read = rows.into_iter().filter_map(|row| {
-            let thread = serde_json::from_str::<Thread>(&row.body?);
-            let thread = thread.inspect_err(|error| {
-                tracing::warn!(thread = %row.key, %error, "a kept thread cannot be read");
-            });
-            let thread = thread.ok()?;
-            Some((thread.id.clone(), Arc::new(thread)))
-        });
+        let kept = kept_threads(rows);
+        for (thread, error) in &kept.unreadable {
+            tracing::warn!(%thread, %error, "a kept thread cannot be read");
+        }
+        let all = kept.threads.into_iter();
         Self {
-            all: read.collect(),
+            all: all.map(|thread| (thread.id.clone(), thread)).collect(),
             ids: RandomIds,
             options: TurnOptions::default(),
         }
@@ -92,8 +120,7 @@ impl Threads {
     /// All of them, the one with the newest turn first.
     pub(super) fn all(&self) -> Arc<[Arc<Thread>]> {
         let mut all: Vec<_> = self.all.values().cloned().collect();
-        let newest = |thread: &Thread| thread.turns.first().map(|turned| turned.at);
-        all.sort_by_key(|thread| std::cmp::Reverse(newest(thread)));
+        newest_first(&mut all);
         all.into()
     }
 

@@ -16,6 +16,10 @@ impl<'e> Details<'e> {
         Self(&event.payload)
     }
 
+    pub(crate) fn new(details: &'e Map<String, Value>) -> Self {
+        Self(details)
+    }
+
     pub(crate) fn value(self, name: &str) -> Option<&'e Value> {
         self.0.get(name)
     }
@@ -36,6 +40,11 @@ impl<'e> Details<'e> {
 
     pub(crate) fn flag(self, name: &str) -> Option<bool> {
         self.value(name)?.as_bool()
+    }
+
+    /// The details that stand under a name, if they are details.
+    pub(crate) fn within(self, name: &str) -> Option<Self> {
+        self.value(name)?.as_object().map(Self)
     }
 
     /// The texts of a list.

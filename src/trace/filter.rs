@@ -61,6 +61,7 @@ enum Field {
     Actor,
     Action,
     Checkpoint,
+    Thread,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,6 +151,13 @@ impl Test {
             Self::Named(Field::Checkpoint, names) => {
                 let id = Told::of(envelope, &["checkpoint_id"]).checkpoint_id;
                 id.is_some_and(|id| begins(names, &id))
+            }
+            Self::Named(Field::Thread, names) => {
+                let told = Told::of(envelope, &["thread_id"]);
+                let within = told.thread.as_ref().and_then(|it| it.get("thread_id"));
+                let within = within.and_then(serde_json::Value::as_str);
+                let id = told.thread_id.as_deref().or(within);
+                id.is_some_and(|id| begins(names, id))
             }
             Self::Risk(order, wanted) => {
                 let told = Told::of(envelope, &["risk_tier"]).risk_tier;
@@ -268,6 +276,9 @@ struct Told<'p> {
     #[serde(borrow, deserialize_with = "loose")]
     checkpoint_id: Option<Cow<'p, str>>,
     #[serde(borrow, deserialize_with = "loose")]
+    thread_id: Option<Cow<'p, str>>,
+    thread: Option<serde_json::Value>,
+    #[serde(borrow, deserialize_with = "loose")]
     answered_by: Option<Cow<'p, str>>,
     #[serde(borrow, deserialize_with = "loose")]
     passed_by: Option<Cow<'p, str>>,
@@ -341,6 +352,7 @@ impl Field {
             Self::Actor => "actor",
             Self::Action => "action",
             Self::Checkpoint => "checkpoint",
+            Self::Thread => "thread",
         }
     }
 }

@@ -18,6 +18,7 @@ pub mod state;
 mod stop;
 #[cfg(test)]
 pub(crate) mod tests;
+mod turn;
 
 pub use kept::Kept;
 pub use state::State;

@@ -44,7 +44,10 @@ pub fn tone(event: &Event) -> Tone {
         | "checkpoint_skipped"
         | "checkpoint_approved"
         | "retention_applied"
-        | "operator_acknowledged" => Tone::Care,
+        | "operator_acknowledged"
+        | "memento_edited"
+        | "drift_flagged" => Tone::Care,
+        "breakpoint_decided" if is_frozen(details) => Tone::Care,
         "checkpoint_triggered" if details.text("mode") == Some("blocking") => Tone::Care,
         "checkpoint_response" if details.text("validation_result") == Some("invalid") => Tone::Care,
         "policy_checked" if details.text("decision") != Some("allow") => Tone::Care,
@@ -65,8 +68,16 @@ pub fn about(event: &Event) -> Option<&str> {
         "error_type",
         "atlas_id",
         "plugin_name",
+        "thread_id",
     ];
-    names.into_iter().find_map(|name| details.text(name))
+    let found = names.into_iter().find_map(|name| details.text(name));
+    found.or_else(|| details.within("thread")?.text("thread_id"))
+}
+
+/// Whether a turn found the summary of its conversation frozen.
+pub(super) fn is_frozen(details: Details<'_>) -> bool {
+    let metadata = details.within("metadata");
+    metadata.and_then(|it| it.flag("peakGuardrailActive")) == Some(true)
 }
 
 /// What an event is about in a few words that are safe to show: the thing, and what was said about it.
@@ -85,6 +96,7 @@ pub fn telling(event: &Event) -> String {
     ];
     let names = about(event).into_iter();
     let said = said.into_iter().find_map(|name| details.text(name));
+    let said = said.or_else(|| details.within("metadata")?.text("decision"));
     let by = by.into_iter().find_map(|name| details.text(name));
     let words: Vec<_> = names.chain(said).chain(by).collect();
     clipped(&words.join(" "), MAX_QUOTED_CHARS)
@@ -118,6 +130,7 @@ pub fn sentence(event: &Event) -> String {
         | "checkpoint_blocked" => told.checkpoint(event),
         "request_claimed" | "operator_acknowledged" | "operator_changed" => told.operator(event),
         "error_occurred" | "error_recovered" => told.error(event),
+        "breakpoint_decided" | "memento_edited" | "drift_flagged" => told.thread(event),
         _ => json(&Value::Object(event.payload.clone())),
     }
 }
@@ -355,6 +368,47 @@ impl Told<'_> {
                 self.text("what")
             ),
         }
+    }
+
+    fn thread(self, event: &Event) -> String {
+        match canonical_type(&event.event_type) {
+            "memento_edited" => format!(
+                "{} writes the summary of {} anew",
+                self.text("by"),
+                self.text("thread_id")
+            ),
+            "drift_flagged" => format!(
+                "{} says that {} drifts",
+                self.text("by"),
+                self.text("thread_id")
+            ),
+            _ => self.turn(),
+        }
+    }
+
+    fn turn(self) -> String {
+        let none = serde_json::Map::new();
+        let part = |name| Told(self.0.within(name).unwrap_or(Details::new(&none)));
+        let (decided, thread) = (part("metadata"), part("thread"));
+        let summary = match thread.0.text("update") {
+            Some("updated") => {
+                format!("its summary follows, version {}", thread.number("version"))
+            }
+            Some("kept_at_peak") => "what it proposes is held back".to_owned(),
+            Some("kept_only_acknowledged") => "it only acknowledges".to_owned(),
+            Some("kept_invalid_proposal") => "what it proposes is none".to_owned(),
+            Some(_) | None => "its summary stays".to_owned(),
+        };
+        let frozen = if is_frozen(self.0) { ", FROZEN" } else { "" };
+        format!(
+            "turn {} of {} is {} (rule {}), {}/{}{frozen}: {summary}",
+            thread.text("message_id"),
+            thread.text("thread_id"),
+            decided.text("decision").to_uppercase(),
+            thread.number("rule"),
+            thread.text("affect_phase"),
+            thread.text("intensity"),
+        )
     }
 
     fn error(self, event: &Event) -> String {

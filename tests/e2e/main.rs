@@ -22,3 +22,4 @@ mod operator;
 mod place;
 mod size;
 mod terminal;
+mod turns;

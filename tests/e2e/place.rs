@@ -57,6 +57,11 @@ impl Place {
         self.folder.path().join(name)
     }
 
+    /// The Atlas in force.
+    pub(crate) fn atlas(&self) -> &Path {
+        &self.atlas
+    }
+
     /// The console with one simulated agent that asks to delete two tickets, at the held request.
     pub(crate) fn held_delete(&self) -> Terminal {
         let terminal = self.demo(&delete_script(), WIDE);

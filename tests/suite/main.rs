@@ -13,6 +13,7 @@ mod attacks;
 mod cli;
 mod coding_agents;
 mod conformance;
+mod conversations;
 mod drafts;
 mod events;
 mod examples;

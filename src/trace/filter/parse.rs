@@ -99,6 +99,7 @@ impl Rest {
             "actor" => Field::Actor,
             "action" => Field::Action,
             "checkpoint" => Field::Checkpoint,
+            "thread" => Field::Thread,
             _ => {
                 let what = format!("`{}` is not a field", one_line(&name));
                 return Err(self.wrong(start, what, FIELDS));

@@ -192,3 +192,23 @@ proptest! {
         prop_assert_eq!(printed.parse::<Filter>(), Ok(filter), "{}", printed);
     }
 }
+
+#[test]
+fn a_thread_is_found_by_its_turns_and_by_what_operators_did_to_it() {
+    let of = |event_type, payload| Envelope {
+        event_type,
+        payload,
+        ..envelope(0)
+    };
+    let turn = of(
+        "breakpoint_decided",
+        r#"{"thread":{"thread_id":"t-31","etag":"x"}}"#,
+    );
+    let drifts = of("drift_flagged", r#"{"by":"op-1","thread_id":"t-31"}"#);
+    let other = of("drift_flagged", r#"{"by":"t-31","thread_id":"t-7"}"#);
+    let odd = of("breakpoint_decided", r#"{"thread":"thread_id t-31"}"#);
+    let filter: Filter = "thread:t-3*|t-4".parse().unwrap();
+    assert_eq!(filter.to_string(), "thread:t-3*|t-4");
+    let hits = [turn, drifts, other, odd].map(|it| filter.matches(&it, "bot"));
+    assert_eq!(hits, [true, true, false, false]);
+}

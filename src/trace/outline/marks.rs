@@ -3,6 +3,7 @@
 use std::ops::{BitOr, BitOrAssign, BitXorAssign};
 
 use super::{Details, Event, canonical_type, stops};
+use crate::trace::tell::is_frozen;
 
 /// What an event is about, in bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,6 +40,8 @@ impl Marks {
     pub const FOLDED: Self = Self(1 << 12);
     /// It hangs under something that is folded.
     pub const HIDDEN: Self = Self(1 << 13);
+    /// A turn found the summary of its conversation frozen.
+    pub const FROZEN: Self = Self(1 << 14);
 
     /// What an event is about.
     #[must_use]
@@ -58,6 +61,7 @@ impl Marks {
                 Some(_) | None => Self::DENY,
             },
             "action_blocked" => Self::DENY,
+            "breakpoint_decided" if is_frozen(details) => Self::FROZEN,
             _ if stops(event) => Self::ERROR,
             "action_attempted" | "risk_detected" => match details.text("risk_tier") {
                 Some("critical") => Self::CRITICAL,
@@ -93,6 +97,7 @@ impl Marks {
             (Self::WAIT, "WAIT"),
             (Self::SIGNED, "SIGNED"),
             (Self::RETRY, "RETRY"),
+            (Self::FROZEN, "FROZEN"),
             (Self::CRITICAL, "CRIT!"),
             (Self::HIGH, "HIGH"),
             (Self::PRUNED, "PRUNED"),

@@ -48,6 +48,7 @@ impl State {
             "risk_verified" => self.verify_risk(event, details),
             "error_occurred" => self.fail(event, details),
             "error_recovered" => self.recover(details),
+            "breakpoint_decided" => self.turn(event, details),
             _ => {}
         }
         self.phase = self.phase_now();

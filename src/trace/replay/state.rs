@@ -63,6 +63,9 @@ pub struct State {
     pub verified: Tally<Verification>,
     /// What failed.
     pub errors: Tally<Failed>,
+    /// Conversations that it took turns in: where each stood behind its last turn here.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub threads: BTreeMap<String, ThreadAt>,
     /// How it ended.
     pub ended: Option<Ended>,
     #[serde(skip)]
@@ -81,6 +84,7 @@ impl State {
         self.overrides.recent = VecDeque::new();
         self.verified.recent = VecDeque::new();
         self.errors.recent = VecDeque::new();
+        self.threads.clear();
         self.ground = Ground::default();
     }
 }
@@ -356,6 +360,29 @@ pub struct Failed {
     /// Whether it was dealt with.
     pub recovered: bool,
     /// Its sequence.
+    pub sequence: u64,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Where a conversation stood behind a turn.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ThreadAt {
+    /// Where it was on its way up and down.
+    pub phase: String,
+    /// How intense it was.
+    pub intensity: String,
+    /// Whether the turn found its summary frozen.
+    pub frozen: bool,
+    /// What the turn was worth.
+    pub decision: String,
+    /// The number of the rule that said so.
+    pub rule: u64,
+    /// Summaries that were accepted by then.
+    pub version: u64,
+    /// What told its memento from others.
+    pub etag: String,
+    /// The event that says so.
     pub sequence: u64,
     /// When.
     pub at: Timestamp,

@@ -40,6 +40,14 @@ pub(super) fn write_state(out: &mut impl Write, state: &State) -> io::Result<()>
     list(out, "unlocked", state.unlocked.iter())?;
     list(out, "locked", state.locked.iter())?;
     list(out, "contexts", state.contexts.keys())?;
+    for (id, thread) in state.threads.iter().take(MAX_LINES) {
+        let frozen = if thread.frozen { ", FROZEN" } else { "" };
+        let text = format!(
+            "{id}: {}/{}{frozen}, {} by rule {}, version {}",
+            thread.phase, thread.intensity, thread.decision, thread.rule, thread.version
+        );
+        line(out, "thread", &text)?;
+    }
     write_actions(out, state)?;
     write_tallies(out, state)
 }

@@ -149,11 +149,17 @@ fn facts(state: &State) -> Vec<String> {
     let unlocked = state.unlocked.iter().map(String::as_str).collect();
     let locked = state.locked.iter().map(String::as_str).collect();
     let contexts = state.contexts.keys().map(String::as_str).collect();
-    vec![
+    let mut facts = vec![
         state.phase.words().to_owned(),
         format!("held: {}", names(held)),
         format!("unlocked: {}", names(unlocked)),
         format!("locked: {}", names(locked)),
         format!("contexts: {}", names(contexts)),
-    ]
+    ];
+    let frozen = state.threads.iter().filter(|(_, it)| it.frozen);
+    let frozen: Vec<_> = frozen.map(|(id, _)| id.as_str()).collect();
+    if !frozen.is_empty() {
+        facts.push(format!("summary frozen: {}", names(frozen)));
+    }
+    facts
 }

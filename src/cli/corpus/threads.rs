@@ -1,0 +1,116 @@
+//! Turns, mementos and snapshot files: whatever is in them is read or refused with a reason, and what is read
+//! goes all the way.
+
+use serde_json::Value;
+
+use super::{Dice, feed, folder, mutated_json};
+use crate::base::clock::Timestamp;
+use crate::memento::{Named, Thread, ThreadMemento, TurnOptions};
+use crate::reconstruct::Reconstruction;
+use crate::runtime::TakeTurn;
+
+fn now() -> Timestamp {
+    "2026-01-01T00:01:00.000000Z".parse().unwrap()
+}
+
+/// Whether a file of turns was read. What is read is taken, in both ways, and what comes of it is kept and
+/// read back as it was.
+fn taken(bytes: &[u8]) -> bool {
+    let turns = match TakeTurn::read_all(bytes) {
+        Ok(turns) => turns,
+        Err(error) => {
+            assert!(!error.place.is_empty() && !error.what.is_empty());
+            assert!(!error.to_string().contains('\n'));
+            return false;
+        }
+    };
+    for options in [TurnOptions::SkipKeeps, TurnOptions::SkipUpdates] {
+        let mut thread: Option<Thread> = None;
+        for take in &turns {
+            let before = thread.take();
+            let id = take.thread().unwrap_or_else(|| "t-1".parse().unwrap());
+            let before = before.unwrap_or_else(|| Thread::new(id, take.session.clone()));
+            let named = Named {
+                session: take.session.clone(),
+                memento: "mem-1".parse().unwrap(),
+            };
+            let Ok((next, outcome)) = before.take(&take.turn, options, named, now()) else {
+                thread = Some(before);
+                continue;
+            };
+            assert_eq!(outcome.freeze.holds(), next.is_frozen());
+            let written = serde_json::to_string(&next).unwrap();
+            assert_eq!(serde_json::from_str::<Thread>(&written).unwrap(), next);
+            let memento = serde_json::to_vec(&outcome.memento).unwrap();
+            assert_eq!(ThreadMemento::read(&memento).unwrap(), outcome.memento);
+            thread = Some(next);
+        }
+    }
+    true
+}
+
+#[test]
+fn no_turn_breaks_its_decoder_or_what_takes_it() {
+    let seeds = folder("tests/data/corpus/turns");
+    let read = feed(&seeds, 3_000, |bytes| taken(&bytes));
+    assert_eq!(read, 3, "of {}", seeds.len());
+    // Any value in the place of any other one.
+    let whole = seeds.iter().find(|(name, _)| name == "every-field.json");
+    let whole: Value = serde_json::from_slice(&whole.unwrap().1).unwrap();
+    let mut dice = Dice::new(41);
+    let mut read = 0;
+    for _ in 0..1_000 {
+        let changed = mutated_json(&whole, &mut dice).to_string();
+        read += usize::from(taken(changed.as_bytes()));
+    }
+    assert!(read > 50, "{read}");
+}
+
+#[test]
+fn no_memento_breaks_its_decoder_and_none_is_read_in_two_ways() {
+    let seeds = folder("tests/data/corpus/mementos");
+    let read = feed(&seeds, 3_000, |bytes| match ThreadMemento::read(&bytes) {
+        Ok(memento) => {
+            let again = serde_json::to_vec(&memento).unwrap();
+            let again = ThreadMemento::read(&again).unwrap();
+            assert_eq!((&again, again.etag()), (&memento, memento.etag()));
+            true
+        }
+        Err(error) => {
+            assert!(!error.place.is_empty() && !error.what.is_empty());
+            false
+        }
+    });
+    assert_eq!(read, 1, "of {}", seeds.len());
+}
+
+#[test]
+fn no_snapshot_file_breaks_its_decoder_or_what_is_made_of_it() {
+    let mut seeds = folder("tests/data/corpus/snapshots");
+    let others = folder("tests/data/snapshots").into_iter();
+    // The others beside them are what should come of them.
+    seeds.extend(others.filter(|(_, seed)| seed.starts_with(b"{")));
+    let decode = |bytes: &[u8]| match Reconstruction::of(bytes) {
+        Ok(whole) => {
+            let odd = |c: char| c.is_control() && c != '\n';
+            assert!(!whole.confirmation.contains(odd));
+            assert_eq!(whole.retrieved.len(), 7);
+            true
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty() && !error.help().is_empty());
+            false
+        }
+    };
+    let read = feed(&seeds, 2_000, |bytes| decode(&bytes));
+    assert!(read >= 8, "{read} of {}", seeds.len());
+    let mut dice = Dice::new(43);
+    let wholes: Vec<Value> = seeds
+        .iter()
+        .filter_map(|(_, seed)| serde_json::from_slice(seed).ok())
+        .collect();
+    for _ in 0..500 {
+        let changed = mutated_json(&wholes[dice.below(wholes.len())], &mut dice);
+        decode(changed.to_string().as_bytes());
+    }
+}

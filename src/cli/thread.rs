@@ -1,0 +1,304 @@
+//! `cra thread`: what conversations have come to, read without a console.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::args::{ThreadList, ThreadShow};
+use super::error::{Failure, ThreadFailure, verdict};
+use super::exit;
+use super::settings::Settings;
+use super::trace::open;
+use crate::base::text::one_line;
+use crate::memento::{
+    Decided, Freeze, HeldBack, Kept, Side, Summary, ThawedBy, Thread, ThreadMemento, Turned,
+};
+use crate::runtime::kept_threads;
+
+/// Lists the threads.
+pub(super) fn list(settings: &Settings, args: &ThreadList) -> Result<u8, Failure> {
+    let threads = threads(settings)?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if args.json {
+        let all: Vec<_> = threads.iter().map(|it| brief(it)).collect();
+        serde_json::to_writer_pretty(&mut out, &all)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        table(&mut out, &threads)
+    };
+    verdict(exit::OK, written.and_then(|()| out.flush()))
+}
+
+/// Shows one of them whole.
+pub(super) fn show(settings: &Settings, args: &ThreadShow) -> Result<u8, Failure> {
+    let threads = threads(settings)?;
+    let found = match &args.thread {
+        Some(wanted) => {
+            let found = threads.iter().find(|it| it.id.as_str() == wanted);
+            found.ok_or_else(|| ThreadFailure::NoThread(one_line(wanted)))?
+        }
+        None => threads.first().ok_or(ThreadFailure::NoThreads)?,
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if args.json {
+        serde_json::to_writer_pretty(&mut out, &whole(found))
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        tell(&mut out, found)
+    };
+    verdict(exit::OK, written.and_then(|()| out.flush()))
+}
+
+/// The threads of the store. One that cannot be read is named, and the others are shown.
+fn threads(settings: &Settings) -> Result<Vec<Arc<Thread>>, Failure> {
+    let kept = kept_threads(open(settings)?.state()?);
+    for (thread, error) in &kept.unreadable {
+        let (thread, error) = (one_line(thread), one_line(error));
+        // Whoever does not hear it still gets the rest.
+        let _ = writeln!(
+            io::stderr().lock(),
+            "warning: the thread `{thread}` cannot be read: {error}"
+        );
+    }
+    Ok(kept.threads)
+}
+
+fn brief(thread: &Thread) -> Value {
+    let last = thread.turns.first();
+    json!({
+        "thread": thread.id,
+        "session": thread.session,
+        "phase": last.map(|it| it.after.0),
+        "intensity": last.map(|it| it.after.1),
+        "decision": last.map(|it| it.decided.decision),
+        "rule": last.map(|it| it.decided.rule.number()),
+        "frozen": thread.is_frozen(),
+        "frozen_since": thread.frozen_since,
+        "held_back": thread.held_back_count,
+        "version": thread.version,
+        "etag": thread.etag(),
+        "arc": thread.latest.as_ref().map(|it| &it.arc),
+        "last_turn": last.map(|it| it.at),
+    })
+}
+
+fn whole(thread: &Thread) -> Value {
+    let mut value = serde_json::to_value(thread).unwrap_or_default();
+    if let (Some(fields), Value::Object(more)) = (value.as_object_mut(), brief(thread)) {
+        let known = ["held_back", "session", "version", "frozen_since"];
+        let more = more.into_iter();
+        fields.extend(more.filter(|(name, _)| !known.contains(&name.as_str())));
+        let freeze = thread.turns.first().map(|it| truth(it.freeze));
+        fields.insert("freeze".to_owned(), json!(freeze));
+        let thaws = thread.thawed_by().map(ThawedBy::words);
+        fields.insert("thawed_by".to_owned(), json!(thaws));
+    }
+    value
+}
+
+fn table(out: &mut impl Write, threads: &[Arc<Thread>]) -> io::Result<()> {
+    if threads.is_empty() {
+        return writeln!(out, "No turn of a conversation was taken yet.");
+    }
+    writeln!(
+        out,
+        "{:<24}  {:<14}  {:<8}  {:<6}  {:>4}  ARC",
+        "THREAD", "PHASE/INT", "DECISION", "STATE", "VER"
+    )?;
+    for thread in threads {
+        let last = thread.turns.first();
+        let heat = last.map_or_else(String::new, heat);
+        let decision = last.map_or("", |it| it.decided.decision.as_str());
+        let state = if thread.is_frozen() { "FROZEN" } else { "" };
+        let arc = thread.latest.as_ref().map_or("", |it| it.arc.as_str());
+        let (name, arc) = (one_line(thread.id.as_str()), one_line(arc));
+        writeln!(
+            out,
+            "{name:<24}  {heat:<14}  {decision:<8}  {state:<6}  {:>4}  {arc}",
+            thread.version
+        )?;
+    }
+    Ok(())
+}
+
+fn tell(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+    line(out, "thread", thread.id.as_str())?;
+    line(out, "session", thread.session.as_str())?;
+    if let Some(last) = thread.turns.first() {
+        tell_last(out, last)?;
+    }
+    tell_guardrail(out, thread)?;
+    tell_memento(out, thread)?;
+    if let Some(by) = &thread.drift_flagged {
+        line(
+            out,
+            "drift",
+            &format!("flagged by {by} since the last turn"),
+        )?;
+    }
+    if thread.edited {
+        line(
+            out,
+            "edited",
+            "since the last turn: the next one must follow it",
+        )?;
+    }
+    for held in &thread.held_back {
+        tell_held_back(out, thread, held)?;
+    }
+    let turns = thread.turns.iter();
+    turns.clone().try_for_each(|turned| tell_turn(out, turned))
+}
+
+fn tell_last(out: &mut impl Write, last: &Turned) -> io::Result<()> {
+    line(out, "phase", last.after.0.as_str())?;
+    line(out, "intensity", last.after.1.as_str())?;
+    line(out, "decision", &decision(last.decided))?;
+    line(out, "signals", &signals(last))?;
+    let word = |truth| if truth { "yes" } else { "no" };
+    let given = &last.given;
+    let given = format!(
+        "context pressure {}, drift risk {}, summary changed {}",
+        word(given.context_pressure),
+        word(given.drift_risk),
+        word(given.summary_changed)
+    );
+    line(out, "given", &given)
+}
+
+fn tell_guardrail(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+    let state = match thread.frozen_since {
+        Some(since) => format!(
+            "SUMMARY FROZEN since {since}, {} held back",
+            thread.held_back_count
+        ),
+        None => "open: the summary follows what is proposed".to_owned(),
+    };
+    line(out, "guardrail", &state)?;
+    if let Some(last) = thread.turns.first() {
+        let [formula, values] = formula(last.freeze);
+        line(out, "freeze", &formula)?;
+        line(out, "", &values)?;
+    }
+    match thread.thawed_by() {
+        Some(thaws) => line(out, "next chance", thaws.words()),
+        None => Ok(()),
+    }
+}
+
+fn tell_memento(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+    let Some(memento) = &thread.latest else {
+        return line(out, "memento", "none yet");
+    };
+    let about = format!(
+        "version {}, {}, made {}",
+        thread.version,
+        memento.memento_id,
+        memento.created_ts.at()
+    );
+    line(out, "memento", &about)?;
+    line(out, "etag", &memento.etag())?;
+    for (part, lines) in memento.shape().parts() {
+        for text in lines {
+            line(out, part, text)?;
+        }
+    }
+    Ok(())
+}
+
+fn tell_held_back(out: &mut impl Write, thread: &Thread, held: &HeldBack) -> io::Result<()> {
+    let why = because(&held.why);
+    let about = format!("{} at {}: {why}", held.message_id, held.at);
+    line(out, "held back", &about)?;
+    let kept = thread.latest.as_ref().map(ThreadMemento::shape);
+    for change in kept.unwrap_or_default().changes(&held.proposed) {
+        let sign = match change.side {
+            Side::Kept => '-',
+            Side::Proposed => '+',
+        };
+        line(out, "", &format!("{sign} {}: {}", change.part, change.text))?;
+    }
+    Ok(())
+}
+
+fn tell_turn(out: &mut impl Write, turned: &Turned) -> io::Result<()> {
+    let (decision, heat) = (turned.decided.decision.as_str(), heat(turned));
+    let (word, version) = (turned.summary.word(), turned.version);
+    let signals = match signals(turned) {
+        none if none == NO_SIGNALS => String::new(),
+        some => format!("  {some}"),
+    };
+    let text = format!(
+        "{}  {decision:<6}  {heat:<14}  {word:<9}  v{version:<4}  {}{signals}",
+        turned.at, turned.message_id
+    );
+    line(out, "turn", &text)
+}
+
+/// What stands where a turn brought no signals.
+const NO_SIGNALS: &str = "none";
+
+fn heat(turned: &Turned) -> String {
+    let (phase, intensity) = turned.after;
+    format!("{}/{}", phase.as_str(), intensity.as_str())
+}
+
+fn signals(turned: &Turned) -> String {
+    let names: Vec<_> = turned.signals.iter().map(|it| it.as_str()).collect();
+    match names.as_slice() {
+        [] => NO_SIGNALS.to_owned(),
+        names => names.join(", "),
+    }
+}
+
+/// What a turn was worth, and by which rule.
+pub(super) fn decision(decided: Decided) -> String {
+    let (decision, rule) = (decided.decision.as_str(), decided.rule);
+    format!("{decision}, rule {}: {}", rule.number(), rule.words())
+}
+
+/// The guardrail's formula, and the same with the truth of its parts.
+pub(super) fn formula(freeze: Freeze) -> [String; 2] {
+    let word = |truth| if truth { "TRUE" } else { "FALSE" };
+    let (peak, high) = (word(freeze.peak), word(freeze.high));
+    let (other, holds) = (word(!freeze.must), word(freeze.holds()));
+    [
+        "(phase=peak or intensity=high) and decision!=must".to_owned(),
+        format!("({peak} or {high}) and {other} = {holds}"),
+    ]
+}
+
+/// The same for programs.
+pub(super) fn truth(freeze: Freeze) -> Value {
+    json!({
+        "peak": freeze.peak,
+        "high": freeze.high,
+        "must": freeze.must,
+        "holds": freeze.holds(),
+    })
+}
+
+/// Why a summary stayed as it was; nothing where it did not.
+pub(super) fn kept_because(summary: &Summary) -> Option<String> {
+    match summary {
+        Summary::Updated => None,
+        Summary::Kept(kept) => Some(because(kept)),
+    }
+}
+
+fn because(kept: &Kept) -> String {
+    match kept {
+        Kept::NothingProposed => "nobody proposed another one".to_owned(),
+        Kept::Invalid(what) => format!("what was proposed is none: {what}"),
+        Kept::AtPeak => "the peak guardrail held it back".to_owned(),
+        Kept::OnlyAcknowledged => "the turn only acknowledged".to_owned(),
+    }
+}
+
+/// A name and what it is, on a line of its own.
+pub(super) fn line(out: &mut impl Write, name: &str, text: &str) -> io::Result<()> {
+    writeln!(out, "{name:<12}{}", one_line(text))
+}

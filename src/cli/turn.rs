@@ -1,0 +1,198 @@
+//! `cra turn`: turns of a conversation, taken from a file.
+//!
+//! It opens the store as the console does and takes the turns in their order. Each is told when it is on
+//! disk; where one is refused the others behind it are not taken, and those before it stay.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::args::TurnFile;
+use super::console::{in_force, signer};
+use super::error::{Failure, ThreadFailure, verdict};
+use super::exit;
+use super::input::read;
+use super::queue::held;
+use super::settings::Settings;
+use super::thread::{decision, formula, kept_because, line, truth};
+use crate::atlas::Atlas;
+use crate::base::clock::SystemClock;
+use crate::base::id::RandomIds;
+use crate::base::limits::MAX_MEMENTO_BYTES;
+use crate::base::text::one_line;
+use crate::engine::combined_hash;
+use crate::engine::command::{Denied, StartSession};
+use crate::memento::{Name, Outcome};
+use crate::runtime::{Parts, Runtime, TakeTurn};
+use crate::store::Store;
+use crate::store::sqlite::SqliteStore;
+
+/// A turn that was taken, and what came of it.
+struct Taken {
+    session: String,
+    thread: String,
+    message: Name,
+    outcome: Outcome,
+}
+
+/// Takes the turns of a file.
+pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> {
+    let text = read(&args.file, MAX_MEMENTO_BYTES)?;
+    let turns = TakeTurn::read_all(&text);
+    let turns = turns.map_err(|error| ThreadFailure::NoTurn(args.file.clone(), error))?;
+    let atlases = in_force(&args.atlas)?;
+    let folder = settings.data_dir()?;
+    let extensions = settings.extensions()?;
+    let store = SqliteStore::open(&folder)?;
+    let threads = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    let threads = threads.map_err(Failure::Tokio)?;
+    let (taken, refused) = threads.block_on(async {
+        same_atlases(&store, &atlases).await?;
+        let signer = signer(&folder, &store).await?;
+        let runtime = Runtime::start(Parts {
+            store: Arc::new(store),
+            atlases,
+            clock: Arc::new(SystemClock),
+            ids: Box::new(RandomIds),
+            operator: settings.operator.clone(),
+            access: settings.access,
+            extensions,
+            signer,
+            head_file: settings.head_file.clone(),
+        })
+        .await?;
+        let come = take_all(&runtime, turns, &args.agent).await;
+        runtime.stop().await;
+        Ok::<_, Failure>(come)
+    })?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if args.json {
+        let all: Vec<_> = taken.iter().map(to_json).collect();
+        serde_json::to_writer_pretty(&mut out, &all)
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        taken.iter().try_for_each(|taken| tell(&mut out, taken))
+    };
+    let told = verdict(exit::OK, written.and_then(|()| out.flush()));
+    match refused {
+        Some(refused) => Err(refused),
+        None => told,
+    }
+}
+
+/// Refuses to go on where what is held was judged under other Atlases: opening the store with these would
+/// void it, and nobody asked for that.
+async fn same_atlases(store: &SqliteStore, atlases: &[Atlas]) -> Result<(), Failure> {
+    let hash = combined_hash(atlases);
+    let held = held(store.state().await?)?;
+    let others = held.iter().filter(|held| held.atlas_hash != hash).count();
+    match others {
+        0 => Ok(()),
+        1 => Err(ThreadFailure::OtherAtlases("1 request is".to_owned()).into()),
+        more => Err(ThreadFailure::OtherAtlases(format!("{more} requests are")).into()),
+    }
+}
+
+/// Takes turns until one is refused.
+async fn take_all(
+    runtime: &Runtime,
+    turns: Vec<TakeTurn>,
+    agent: &str,
+) -> (Vec<Taken>, Option<Failure>) {
+    let all = turns.len();
+    let mut taken = Vec::new();
+    for (number, take) in (1..).zip(turns) {
+        let message = take.turn.message_id.clone();
+        match take_one(runtime, take, agent).await {
+            Ok(one) => taken.push(one),
+            Err(denied) => {
+                let refused = ThreadFailure::Refused {
+                    number,
+                    all,
+                    message: one_line(message.as_str()),
+                    denied,
+                };
+                return (taken, Some(refused.into()));
+            }
+        }
+    }
+    (taken, None)
+}
+
+async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Taken, Denied> {
+    let agents = runtime.agents();
+    let picture = Arc::clone(&runtime.desk().snapshots().borrow());
+    let mut known = picture.sessions.iter();
+    if !known.any(|session| session.id == take.session) {
+        let start = StartSession {
+            session: take.session.clone(),
+            agent: agent.to_owned(),
+            agent_version: None,
+            intent: None,
+        };
+        // Whether a gate stands before its start is nothing to a turn: it is no action.
+        agents.start_session(start).await?;
+    }
+    let (session, thread) = (take.session.to_string(), take.thread());
+    let message = take.turn.message_id.clone();
+    let outcome = agents.turn(take).await?;
+    Ok(Taken {
+        thread: thread.map_or_else(|| session.clone(), String::from),
+        session,
+        message,
+        outcome,
+    })
+}
+
+fn tell(out: &mut impl Write, taken: &Taken) -> io::Result<()> {
+    let outcome = &taken.outcome;
+    line(out, "message", taken.message.as_str())?;
+    let place = format!("{}, session {}", taken.thread, taken.session);
+    line(out, "thread", &place)?;
+    line(out, "decision", &decision(outcome.decided))?;
+    let [formula, values] = formula(outcome.freeze);
+    line(out, "freeze", &formula)?;
+    line(out, "", &values)?;
+    let summary = match kept_because(&outcome.summary) {
+        Some(why) => format!("{}: {why}", outcome.summary.word()),
+        None => outcome.summary.word().to_owned(),
+    };
+    line(out, "summary", &summary)?;
+    let rollup = &outcome.memento.affect.rollup;
+    let (phase, intensity) = (rollup.phase.as_str(), rollup.intensity_bucket.as_str());
+    line(out, "affect", &format!("{phase}/{intensity}"))?;
+    let source = outcome.source.as_str();
+    let version = format!("{}, from {source}", outcome.version);
+    line(out, "version", &version)?;
+    line(out, "etag", &outcome.etag)?;
+    let closed = outcome.closed.iter();
+    closed.clone().try_for_each(|it| line(out, "closed", it))?;
+    let notes = outcome.notes.iter();
+    notes.clone().try_for_each(|it| line(out, "note", it))?;
+    writeln!(out)
+}
+
+fn to_json(taken: &Taken) -> Value {
+    let outcome = &taken.outcome;
+    json!({
+        "session": taken.session,
+        "thread": taken.thread,
+        "message_id": taken.message,
+        "decision": outcome.decided.decision,
+        "rule": outcome.decided.rule.number(),
+        "rule_name": outcome.decided.rule,
+        "freeze": truth(outcome.freeze),
+        "summary": outcome.summary.as_str(),
+        "kept_because": kept_because(&outcome.summary),
+        "source": outcome.source.as_str(),
+        "version": outcome.version,
+        "etag": outcome.etag,
+        "closed": outcome.closed,
+        "notes": outcome.notes,
+        "memento": outcome.memento,
+    })
+}

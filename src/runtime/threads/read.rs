@@ -1,0 +1,166 @@
+//! Turns as others write them: the fields of a turn, with the session and the thread it belongs to.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::Deserialize;
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{DeserializeSeed, Deserializer, Error as _, IntoDeserializer, MapAccess, Visitor};
+
+use super::TakeTurn;
+use crate::base::id::SessionId;
+use crate::memento::{MementoError, Name, Turn, strictly_all};
+
+impl TakeTurn {
+    /// Reads one, or a list of them.
+    ///
+    /// # Errors
+    /// When one of them is not exactly a turn, with the place. Then none is read.
+    pub fn read_all(text: &[u8]) -> Result<Vec<Self>, MementoError> {
+        strictly_all(text, "turn")
+    }
+}
+
+impl<'de> Deserialize<'de> for TakeTurn {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_map(Whole)
+    }
+}
+
+struct Whole;
+
+impl<'de> Visitor<'de> for Whole {
+    type Value = TakeTurn;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a turn, as an object with its `session`")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TakeTurn, A::Error> {
+        let (mut session, mut thread) = (None, None);
+        let rest = Rest {
+            map,
+            session: &mut session,
+            thread: &mut thread,
+            said: BTreeSet::new(),
+        };
+        let turn = Turn::deserialize(MapAccessDeserializer::new(rest))?;
+        Ok(TakeTurn {
+            session: session.ok_or_else(|| A::Error::missing_field("session"))?,
+            thread,
+            turn,
+        })
+    }
+}
+
+/// The fields that are a turn's own. What says whose it is, is taken out on the way: so a field that
+/// nobody knows, or that is there twice, is still refused.
+struct Rest<'r, A> {
+    map: A,
+    session: &'r mut Option<SessionId>,
+    thread: &'r mut Option<Name>,
+    said: BTreeSet<&'static str>,
+}
+
+impl<'de, A: MapAccess<'de>> Rest<'_, A> {
+    fn once(&mut self, name: &'static str) -> Result<(), A::Error> {
+        if self.said.insert(name) {
+            return Ok(());
+        }
+        Err(A::Error::duplicate_field(name))
+    }
+}
+
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for Rest<'_, A> {
+    type Error = A::Error;
+
+    fn next_key_seed<K: DeserializeSeed<'de>>(
+        &mut self,
+        seed: K,
+    ) -> Result<Option<K::Value>, A::Error> {
+        while let Some(name) = self.map.next_key::<String>()? {
+            match name.as_str() {
+                "session" => {
+                    self.once("session")?;
+                    *self.session = Some(self.map.next_value()?);
+                }
+                "thread" => {
+                    self.once("thread")?;
+                    *self.thread = self.map.next_value()?;
+                }
+                _ => return seed.deserialize(name.into_deserializer()).map(Some),
+            }
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
+        self.map.next_value_seed(seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Vec<TakeTurn>, String> {
+        TakeTurn::read_all(text.as_bytes()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_turn_names_its_session_and_may_name_its_thread() {
+        let one = read(r#"{"message": "go", "session": "s-1", "message_id": "m-1"}"#).unwrap();
+        assert_eq!(one[0].session.as_str(), "s-1");
+        assert_eq!(one[0].thread().unwrap().as_str(), "s-1");
+        let two = r#" [{"session": "s-1", "message_id": "m-1", "message": "go"},
+            {"session": "s-1", "thread": "t-1", "message_id": "m-2", "message": "on"}]"#;
+        let two = read(two).unwrap();
+        assert_eq!(two[1].thread().unwrap().as_str(), "t-1");
+        assert_eq!(two[1].turn.message_id.as_str(), "m-2");
+        assert!(read("[]").unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_is_no_turn_is_refused_with_its_place() {
+        let table = [
+            (
+                r#"{"message_id": "m", "message": "go"}"#,
+                "missing field `session`",
+            ),
+            (
+                r#"{"session": "s-1", "message_id": "m", "message": "go", "mood": 1}"#,
+                "unknown field `mood`",
+            ),
+            (
+                r#"{"session": "s-1", "session": "s-2", "message_id": "m", "message": "go"}"#,
+                "duplicate field `session`",
+            ),
+            (
+                r#"{"session": "s-1", "message": "a", "message_id": "m", "message": "go"}"#,
+                "duplicate field `message`",
+            ),
+            (
+                r#"[{"session": "s-1", "message_id": "m", "message": "go", "signals": 4}]"#,
+                "[0].signals: ",
+            ),
+            (
+                r#"[{"session": "s-1", "message_id": "m", "message": "go", "pressure": [1, 2]}]"#,
+                "is a list, and no object",
+            ),
+            (
+                r#"{"session": "s", "thread": null, "thread": "t", "message_id": "m", "message": "go"}"#,
+                "duplicate field `thread`",
+            ),
+            (r#"[["s-1"]]"#, "[0]: invalid type: sequence"),
+            (
+                r#"{"session": "", "message_id": "m", "message": "go"}"#,
+                "session: ",
+            ),
+            ("", "turn: "),
+        ];
+        for (text, wanted) in table {
+            let told = read(text).unwrap_err();
+            assert!(told.contains(wanted), "`{wanted}` in {told}, for {text}");
+        }
+    }
+}
