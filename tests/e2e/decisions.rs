@@ -22,7 +22,7 @@ fn all_but(keys: &str) -> String {
 
 /// Types every letter and digit wherever the queue, the Atlases and the record take keys.
 fn type_all_over_the_queue(terminal: &mut Terminal) {
-    terminal.keys(&all_but("dq24xft"));
+    terminal.keys(&all_but("dq234xft"));
     catch_up(terminal);
     terminal.keys("f");
     terminal.wait_for("filter> ");
@@ -39,10 +39,14 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.keys(&all_but("x"));
     terminal.esc();
     terminal.wait_without("Why: c-1");
+    terminal.keys("3");
+    terminal.wait_for("No conversation yet.");
+    terminal.keys(&all_but("q124p"));
+    catch_up(terminal);
     terminal.keys("4");
     terminal.wait_for(" Evaluations");
     // `e` gives the terminal to an editor, which takes letters for itself.
-    terminal.keys(&all_but("q12xieT"));
+    terminal.keys(&all_but("q123xieT"));
     catch_up(terminal);
     terminal.keys("T");
     terminal.wait_for("beside the files");
