@@ -31,6 +31,12 @@ pub fn confirmation(from: &Snapshot, checklist: &Checklist) -> String {
     text
 }
 
+/// Whether a text begins with a word such as `Mid-design`.
+fn begins_with_two_words(text: &str) -> bool {
+    let first = text.split_whitespace().next();
+    first.is_some_and(|word| word.contains('-'))
+}
+
 const NOT_SAID: &str = "not recorded";
 
 fn section(head: &str, lines: &[String]) -> String {
@@ -69,7 +75,9 @@ fn position(from: &Snapshot) -> String {
     let place = match (place, topic) {
         // `Early` is in something, `Mid-design` is of something; anything else stands by itself.
         (Some(place @ ("Early" | "Mid" | "Late")), Some(topic)) => format!("{place} in {topic}"),
-        (Some(place), Some(topic)) if place.contains('-') => format!("{place} of {topic}"),
+        (Some(place), Some(topic)) if begins_with_two_words(place) => {
+            format!("{place} of {topic}")
+        }
         (Some(place), Some(topic)) => format!("{place}: {topic}"),
         (Some(place), None) => place.to_owned(),
         (None, Some(topic)) => capitalised(&topic),

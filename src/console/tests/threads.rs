@@ -150,6 +150,19 @@ fn the_difference_shows_every_proposal_against_what_is_kept() {
         stage.press(KeyCode::Esc);
         stage.shows("Memento v1");
     }
+    // It thaws while somebody looks at it.
+    let mut stage = shown(two(), WIDE);
+    key(&mut stage, '=');
+    let mut thawed = two();
+    let thaw = |thread: &std::sync::Arc<crate::memento::Thread>| {
+        let mut thread = (**thread).clone();
+        thread.held_back.clear();
+        std::sync::Arc::new(thread)
+    };
+    thawed.threads = thawed.threads.iter().map(thaw).collect();
+    thawed.revision += 1;
+    stage.snapshot(thawed);
+    stage.shows("Nothing is held back any more");
     let mut stage = shown(with(fixture::idle(), [calm()]), WIDE);
     key(&mut stage, '=');
     stage.shows("no proposal is held back");

@@ -255,6 +255,11 @@ pub(super) fn proposed(thread: &Thread, cells: usize, look: Look) -> Vec<Line<'s
     };
     let kept = latest.shape();
     let mut rows = Vec::new();
+    if thread.held_back.is_empty() {
+        let taken = "Nothing is held back any more: the summary follows the turns again.";
+        let taken = wrap(taken, cells).into_iter();
+        rows.extend(taken.map(|row| Line::styled(row, look.style(Meaning::Dim))));
+    }
     for held in &thread.held_back {
         if !rows.is_empty() {
             rows.push(Line::default());
