@@ -52,7 +52,6 @@ struct State {
 /// What the terminal shows at one moment.
 pub(crate) struct View<'a> {
     pub(crate) screen: &'a vt100::Screen,
-    pub(crate) raw: &'a [u8],
 }
 
 impl View<'_> {
@@ -287,7 +286,6 @@ impl State {
     fn view(&self) -> View<'_> {
         View {
             screen: self.parser.screen(),
-            raw: &self.raw,
         }
     }
 }
