@@ -289,7 +289,7 @@ impl App {
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
-                | Layer::TakeOver(_)
+                | Layer::Confirm(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)
@@ -416,7 +416,7 @@ impl App {
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
-                | Layer::TakeOver(_)
+                | Layer::Confirm(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)
@@ -459,7 +459,7 @@ impl App {
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
-                | Layer::TakeOver(_)
+                | Layer::Confirm(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_),

@@ -1,10 +1,11 @@
 //! The dialogs: layers over the screens.
 
 pub(crate) mod atlas;
+pub(crate) mod confirm;
 pub(crate) mod explain;
 pub(crate) mod gate;
 pub(crate) mod help;
 pub(crate) mod palette;
 pub(crate) mod quit;
-pub(crate) mod take_over;
+mod sheet;
 pub(crate) mod what_if;

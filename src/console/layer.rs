@@ -5,12 +5,12 @@ use ratatui::crossterm::event::KeyEvent;
 use ratatui::layout::Rect;
 
 use super::dialog::atlas::AtlasDialog;
+use super::dialog::confirm::ConfirmDialog;
 use super::dialog::explain::ExplainDialog;
 use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
 use super::dialog::palette::{Command, PaletteDialog};
 use super::dialog::quit::QuitDialog;
-use super::dialog::take_over::TakeOverDialog;
 use super::dialog::what_if::WhatIfDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::request::Request;
@@ -28,7 +28,7 @@ pub(crate) enum Layer {
     /// Whether to leave.
     Quit(QuitDialog),
     /// Whether to take a claim over.
-    TakeOver(TakeOverDialog),
+    Confirm(ConfirmDialog),
     /// The palette.
     Palette(PaletteDialog),
     /// Why something is held, or would be.
@@ -93,7 +93,7 @@ impl Layer {
         match self {
             Self::Gate(_) => Scope::Gate,
             Self::Help(_) => Scope::Help,
-            Self::Quit(_) | Self::TakeOver(_) => Scope::Quit,
+            Self::Quit(_) | Self::Confirm(_) => Scope::Quit,
             Self::Palette(_) => Scope::Palette,
             Self::Explain(_) => Scope::Explain,
             Self::WhatIf(_) => Scope::WhatIf,
@@ -107,7 +107,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.inner_scope(),
             Self::Help(_)
             | Self::Quit(_)
-            | Self::TakeOver(_)
+            | Self::Confirm(_)
             | Self::Palette(_)
             | Self::Explain(_)
             | Self::WhatIf(_)
@@ -129,7 +129,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.on_key(key, now),
             Self::Help(dialog) => dialog.on_key(key),
             Self::Quit(dialog) => dialog.on_key(key),
-            Self::TakeOver(dialog) => dialog.on_key(key),
+            Self::Confirm(dialog) => dialog.on_key(key),
             Self::Palette(dialog) => dialog.on_key(key),
             Self::Explain(dialog) => dialog.on_key(key),
             Self::WhatIf(dialog) => dialog.on_key(key),
@@ -143,7 +143,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.can(action),
             Self::Help(_)
             | Self::Quit(_)
-            | Self::TakeOver(_)
+            | Self::Confirm(_)
             | Self::Palette(_)
             | Self::Explain(_)
             | Self::WhatIf(_)
@@ -159,7 +159,7 @@ impl Layer {
             Self::Palette(dialog) => dialog.on_paste(text),
             Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
             Self::Atlas(dialog) => dialog.on_paste(text, now),
-            Self::Quit(_) | Self::TakeOver(_) | Self::Explain(_) => {}
+            Self::Quit(_) | Self::Confirm(_) | Self::Explain(_) => {}
         }
         Vec::new()
     }
@@ -170,7 +170,7 @@ impl Layer {
             Self::Gate(dialog) => dialog.draw(frame, area, look, now),
             Self::Help(dialog) => dialog.draw(frame, area, look),
             Self::Quit(dialog) => dialog.draw(frame, area, look),
-            Self::TakeOver(dialog) => dialog.draw(frame, area, look),
+            Self::Confirm(dialog) => dialog.draw(frame, area, look),
             Self::Palette(dialog) => dialog.draw(frame, area, look),
             Self::Explain(dialog) => dialog.draw(frame, area, look),
             Self::WhatIf(dialog) => dialog.draw(frame, area, look),

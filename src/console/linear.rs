@@ -14,7 +14,7 @@ use self::talk::{Deed, Talk};
 use super::ConsoleError;
 use crate::base::clock::Clock;
 use crate::base::id::GateId;
-use crate::engine::command::{Operate, Reply};
+use crate::engine::command::{Operate, Refused, Reply};
 use crate::runtime::Desk;
 use crate::trace::verify::Report;
 
@@ -31,7 +31,7 @@ const LINE_BYTES: u64 = 1 << 20;
 /// What came back from the runtime.
 enum Answer {
     Decided(GateId, Reply),
-    Operated(Operate, Reply),
+    Operated(Operate, Result<(), Refused>),
     Verified(Result<Report, String>),
 }
 
@@ -55,7 +55,7 @@ pub(super) async fn drive(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), Conso
             _ = interrupt.recv() => return Ok(()),
             Some(answer) = answers.recv() => match answer {
                 Answer::Decided(gate, reply) => talk.on_reply(&gate, &reply, now),
-                Answer::Operated(operate, reply) => talk.on_operated(&operate, &reply),
+                Answer::Operated(operate, done) => talk.on_operated(&operate, &done),
                 Answer::Verified(report) => talk.on_verified(&report),
             },
             changed = snapshots.changed() => {
@@ -86,8 +86,8 @@ pub(super) async fn drive(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), Conso
                     let _ = sender.send(Answer::Decided(gate, reply)).await;
                 })),
                 Deed::Operate(operate) => drop(tokio::spawn(async move {
-                    let reply = desk.operate((*operate).clone()).await;
-                    let _ = sender.send(Answer::Operated(*operate, reply)).await;
+                    let done = desk.operate((*operate).clone()).await;
+                    let _ = sender.send(Answer::Operated(*operate, done)).await;
                 })),
                 Deed::Verify => drop(tokio::spawn(async move {
                     let report = desk.verify().await;

@@ -8,7 +8,7 @@ use super::screen::atlas::{Glance, Looked};
 use super::screen::trace::{Ask, Told};
 use super::study::{Studied, Study};
 use crate::base::id::{EventId, GateId, SessionId};
-use crate::engine::command::{Decide, Operate, Reply};
+use crate::engine::command::{Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::memento::Name;
 use crate::runtime::{Load, LoadRefused, RecordedSession, ThreadAct, Watch};
@@ -159,7 +159,7 @@ pub(crate) enum Message {
     /// What became of a decision.
     Decided(GateId, Reply),
     /// What became of what an operator did beside deciding.
-    Operated(Operate, Reply),
+    Operated(Operate, Result<(), Refused>),
     /// The sessions on record, newest first.
     Sessions(Result<Vec<RecordedSession>, String>),
     /// Events of a session, for the dialog of a held request.
@@ -169,7 +169,7 @@ pub(crate) enum Message {
     /// The summary of a conversation as an editor left it, or why there was no editor.
     ThreadEdited(Box<ThreadEdit>, Result<String, String>),
     /// What became of what an operator did to a conversation.
-    ThreadActed(Name, ThreadAct, Reply),
+    ThreadActed(Name, ThreadAct, Result<(), Refused>),
     /// The number of an event that was looked for, if its session has it.
     EventFound(SessionId, Result<Option<u64>, String>),
     /// Something for the screen of the record.

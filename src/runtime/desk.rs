@@ -60,8 +60,11 @@ impl Desk {
     }
 
     /// Does something else, by which nothing passes. Answers when the record of it is durable.
-    pub async fn operate(&self, operate: Operate) -> Reply {
-        self.act(|ask| Command::Operate(ask, operate)).await
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn operate(&self, operate: Operate) -> Result<(), Refused> {
+        acted(self.act(|ask| Command::Operate(ask, operate)).await)
     }
 
     async fn act(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
@@ -93,8 +96,11 @@ impl Desk {
     }
 
     /// Does something to a conversation. Answers when the record of it is durable.
-    pub async fn act_on_thread(&self, thread: Name, act: ThreadAct) -> Reply {
-        self.send(|ask, reply| {
+    ///
+    /// # Errors
+    /// When it is refused.
+    pub async fn act_on_thread(&self, thread: Name, act: ThreadAct) -> Result<(), Refused> {
+        let reply = self.send(|ask, reply| {
             let asked = ThreadActAsked {
                 ask,
                 thread,
@@ -102,8 +108,8 @@ impl Desk {
                 reply,
             };
             Message::ThreadAct(Box::new(asked))
-        })
-        .await
+        });
+        acted(reply.await)
     }
 
     /// The sessions on record, newest first.
@@ -209,6 +215,29 @@ impl Desk {
         // Without an actor there is no picture to show it in.
         let _ = self.messages.send(Message::Checked(checked.clone())).await;
         checked
+    }
+}
+
+/// Whether what an operator did is on record.
+fn acted(reply: Reply) -> Result<(), Refused> {
+    match reply {
+        Reply::Acted => Ok(()),
+        Reply::Refused(refused) => Err(refused),
+        Reply::Started(_)
+        | Reply::Ended
+        | Reply::Accepted(_)
+        | Reply::Allowed(_)
+        | Reply::Denied(_)
+        | Reply::Asked(_)
+        | Reply::Resolved(_)
+        | Reply::Consulted(_)
+        | Reply::Completed
+        | Reply::Noted(_)
+        | Reply::Decided(_)
+        | Reply::Approved(_)
+        | Reply::Invalid(_) => Err(Refused::Unavailable(
+            "nobody can tell what became of it; look again".to_owned(),
+        )),
     }
 }
 

@@ -90,7 +90,7 @@ async fn half_approved(store: Arc<dyn Store>) {
     };
     let desk = bench.runtime.desk();
     let claimed = desk.operate(Operate::Claim(claiming)).await;
-    assert_eq!(claimed, Reply::Acted);
+    assert_eq!(claimed, Ok(()));
     drop(desk);
     bench.runtime.stop().await;
     let _ = asked.await;

@@ -7,64 +7,29 @@ use super::support::{files, root};
 
 /// What each room may name. Never sideways, never up: gateway and console do not know each other, the
 /// engine and the Atlas know nothing that touches a disk or a screen.
-const MAY_NAME: [(&str, &[&str]); 11] = [
-    ("base", &[]),
-    ("atlas", &["base"]),
-    ("trace", &["base"]),
-    ("engine", &["atlas", "trace", "base"]),
-    ("memento", &["base"]),
-    ("reconstruct", &["base"]),
-    ("store", &["trace", "base"]),
+const MAY_NAME: [(&str, &str); 11] = [
+    ("base", ""),
+    ("atlas", "base"),
+    ("trace", "base"),
+    ("engine", "atlas trace base"),
+    ("memento", "base"),
+    ("reconstruct", "base"),
+    ("store", "trace base"),
     (
         "runtime",
-        &[
-            "store",
-            "memento",
-            "reconstruct",
-            "engine",
-            "atlas",
-            "trace",
-            "base",
-        ],
+        "store memento reconstruct engine atlas trace base",
     ),
     (
         "gateway",
-        &[
-            "runtime",
-            "memento",
-            "reconstruct",
-            "engine",
-            "atlas",
-            "trace",
-            "base",
-        ],
+        "runtime memento reconstruct engine atlas trace base",
     ),
     (
         "console",
-        &[
-            "runtime",
-            "memento",
-            "reconstruct",
-            "engine",
-            "atlas",
-            "trace",
-            "base",
-        ],
+        "runtime memento reconstruct engine atlas trace base",
     ),
     (
         "cli",
-        &[
-            "console",
-            "gateway",
-            "runtime",
-            "store",
-            "memento",
-            "reconstruct",
-            "engine",
-            "atlas",
-            "trace",
-            "base",
-        ],
+        "console gateway runtime store memento reconstruct engine atlas trace base",
     ),
 ];
 
@@ -119,7 +84,7 @@ fn rooms_name_only_what_lies_below_them() {
                     .take_while(|c| c.is_alphanumeric() || *c == '_')
                     .collect();
                 let known = rules.contains_key(named.as_str());
-                if known && named != own && !allowed.contains(&named.as_str()) {
+                if known && named != own && !allowed.split(' ').any(|it| it == named) {
                     wrong.push(format!(
                         "{}:{}: {own} names {named}",
                         source.name,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use cra_core::engine::command::{DenyCode, Refused, Reply};
+use cra_core::engine::command::{DenyCode, Refused};
 use cra_core::memento::{Decision, Kept, Outcome, Rule, Shape, Summary, Turn};
 use cra_core::runtime::{TakeTurn, ThreadAct};
 use cra_core::store::Store;
@@ -161,13 +161,13 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
         if_match: if_match.to_owned(),
     };
     let stale = desk.act_on_thread(thread(), edit("old")).await;
-    let Reply::Refused(Refused::Unavailable(what)) = stale else {
+    let Err(Refused::Unavailable(what)) = stale else {
         panic!("{stale:?}");
     };
     assert!(what.contains("has changed since"), "{what}");
     assert_eq!(
         desk.act_on_thread(thread(), edit(&first.etag)).await,
-        Reply::Acted
+        Ok(())
     );
     let snapshot = bench.until(|it| it.threads[0].edited).await;
     let latest = snapshot.threads[0].latest.clone().unwrap();
@@ -176,7 +176,7 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
     assert_eq!(next.decided.rule, Rule::SummaryChanged);
     assert_eq!(
         desk.act_on_thread(thread(), ThreadAct::FlagDrift).await,
-        Reply::Acted
+        Ok(())
     );
     let ack = taken(&bench, 3, &json!({"message": "ok"})).await;
     assert_eq!(ack.decided.decision, Decision::Should);
@@ -187,7 +187,7 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
     assert_eq!(of("memento_edited").payload["now"], latest.etag());
     assert_eq!(of("drift_flagged").payload["thread_id"], "s-1");
     let none = desk.act_on_thread("t-0".parse().unwrap(), ThreadAct::FlagDrift);
-    assert!(matches!(none.await, Reply::Refused(_)));
+    assert!(none.await.is_err());
     bench.runtime.stop().await;
     assert!(store.verify(Trust::nothing()).await.unwrap().is_sound());
 }

@@ -52,7 +52,7 @@ impl App {
             Layer::Gate(dialog) => Some(&mut **dialog),
             Layer::Help(_)
             | Layer::Quit(_)
-            | Layer::TakeOver(_)
+            | Layer::Confirm(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
             | Layer::WhatIf(_)
@@ -121,7 +121,7 @@ impl App {
             Layer::Gate(dialog) => dialog.is_about(gate),
             Layer::Help(_)
             | Layer::Quit(_)
-            | Layer::TakeOver(_)
+            | Layer::Confirm(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
             | Layer::WhatIf(_)

@@ -121,7 +121,7 @@ impl App {
                 Layer::Gate(_)
                 | Layer::Help(_)
                 | Layer::Quit(_)
-                | Layer::TakeOver(_)
+                | Layer::Confirm(_)
                 | Layer::Palette(_)
                 | Layer::Atlas(_) => {}
             }
@@ -140,7 +140,7 @@ impl App {
                 Layer::Gate(_)
                 | Layer::Help(_)
                 | Layer::Quit(_)
-                | Layer::TakeOver(_)
+                | Layer::Confirm(_)
                 | Layer::Palette(_) => {}
             }
         }

@@ -17,7 +17,7 @@ impl App {
             Some(
                 Layer::Help(_)
                 | Layer::Quit(_)
-                | Layer::TakeOver(_)
+                | Layer::Confirm(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)

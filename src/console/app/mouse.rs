@@ -95,7 +95,7 @@ impl App {
                 ) => {
                     layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
                 }
-                Some(Layer::Quit(_) | Layer::TakeOver(_) | Layer::WhatIf(_)) => {}
+                Some(Layer::Quit(_) | Layer::Confirm(_) | Layer::WhatIf(_)) => {}
                 None => requests.extend(self.act(action, now)),
             }
         }

@@ -4,11 +4,11 @@
 use super::App;
 use crate::base::operator::{operator_name, same_name};
 use crate::base::text::one_line;
-use crate::console::dialog::take_over::TakeOverDialog;
+use crate::console::dialog::confirm::ConfirmDialog;
 use crate::console::layer::Layer;
 use crate::console::request::Request;
 use crate::console::theme::Meaning;
-use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, Reply, TakeSeat};
+use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, Refused, TakeSeat};
 use crate::runtime::snapshot::{Access, Snapshot};
 
 impl App {
@@ -35,8 +35,8 @@ impl App {
             return Vec::new();
         }
         if claiming.seen.is_some() && !own {
-            let dialog = TakeOverDialog::new(claiming);
-            self.layers.push(Layer::TakeOver(dialog));
+            let dialog = ConfirmDialog::new(claiming);
+            self.layers.push(Layer::Confirm(dialog));
             return Vec::new();
         }
         vec![Request::Operate(Operate::Claim(claiming))]
@@ -101,28 +101,11 @@ impl App {
     }
 
     /// What became of it.
-    pub(super) fn on_operated(&mut self, operate: &Operate, reply: &Reply) {
-        let (meaning, text) = match reply {
-            Reply::Acted => (Meaning::Passed, done(operate)),
-            Reply::Refused(refused) => (Meaning::Error, format!("not recorded: {refused}")),
-            Reply::Started(_)
-            | Reply::Ended
-            | Reply::Accepted(_)
-            | Reply::Allowed(_)
-            | Reply::Denied(_)
-            | Reply::Asked(_)
-            | Reply::Resolved(_)
-            | Reply::Consulted(_)
-            | Reply::Completed
-            | Reply::Noted(_)
-            | Reply::Decided(_)
-            | Reply::Approved(_)
-            | Reply::Invalid(_) => {
-                let text = "nobody can tell what became of it; look again";
-                (Meaning::Error, text.to_owned())
-            }
-        };
-        self.say(meaning, text);
+    pub(super) fn on_operated(&mut self, operate: &Operate, acted: &Result<(), Refused>) {
+        match acted {
+            Ok(()) => self.say(Meaning::Passed, done(operate)),
+            Err(refused) => self.say(Meaning::Error, format!("not recorded: {refused}")),
+        }
     }
 
     /// Somebody else sits here: what was open was another's. What was typed is kept.

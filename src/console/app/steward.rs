@@ -147,7 +147,7 @@ impl App {
             Layer::Gate(_)
             | Layer::Help(_)
             | Layer::Quit(_)
-            | Layer::TakeOver(_)
+            | Layer::Confirm(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
             | Layer::WhatIf(_) => None,

@@ -6,14 +6,14 @@ use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::console::dialog::atlas::AtlasDialog;
 use crate::console::dialog::atlas::page::PageDialog;
-use crate::console::dialog::take_over::TakeOverDialog;
+use crate::console::dialog::confirm::ConfirmDialog;
 use crate::console::keymap::{Action, Motion, ThreadKey};
 use crate::console::layer::Layer;
 use crate::console::request::{Request, ThreadEdit};
 use crate::console::screen::threads::{Opened, edit, find, legend};
 use crate::console::study::Studied;
 use crate::console::theme::Meaning;
-use crate::engine::command::Reply;
+use crate::engine::command::Refused;
 use crate::memento::{Name, Turned};
 use crate::runtime::ThreadAct;
 
@@ -188,9 +188,9 @@ impl App {
         let Some(thread) = self.threads.chosen(&self.snapshot) else {
             return;
         };
-        let dialog = TakeOverDialog::drift(&thread.id);
+        let dialog = ConfirmDialog::drift(&thread.id);
         if !self.only_looks() {
-            self.layers.push(Layer::TakeOver(dialog));
+            self.layers.push(Layer::Confirm(dialog));
         }
     }
 
@@ -199,47 +199,28 @@ impl App {
         &mut self,
         thread: &Name,
         act: &ThreadAct,
-        reply: &Reply,
+        acted: &Result<(), Refused>,
     ) -> Vec<Request> {
         let name = one_line(thread.as_str());
-        let (meaning, text) = match (reply, act) {
-            (Reply::Acted, ThreadAct::Edit { .. }) => {
+        let (meaning, text) = match (acted, act) {
+            (Ok(()), ThreadAct::Edit { .. }) => {
                 self.threads.drop_typed(thread);
                 let text = format!("{name} edited and recorded: its next turn must follow it");
                 (Meaning::Passed, text)
             }
-            (Reply::Acted, ThreadAct::FlagDrift) => (
+            (Ok(()), ThreadAct::FlagDrift) => (
                 Meaning::Passed,
                 format!("drift of {name} flagged and recorded"),
             ),
-            (Reply::Refused(refused), ThreadAct::Edit { .. }) => {
+            (Err(refused), ThreadAct::Edit { .. }) => {
                 let why = one_line(&refused.to_string());
                 self.threads.refused(thread, &why);
                 let text =
                     format!("not recorded. e opens your text beside what is kept now: {why}");
                 (Meaning::Error, text)
             }
-            (Reply::Refused(refused), ThreadAct::FlagDrift) => {
+            (Err(refused), ThreadAct::FlagDrift) => {
                 (Meaning::Error, format!("not recorded: {refused}"))
-            }
-            (
-                Reply::Started(_)
-                | Reply::Ended
-                | Reply::Accepted(_)
-                | Reply::Allowed(_)
-                | Reply::Denied(_)
-                | Reply::Asked(_)
-                | Reply::Resolved(_)
-                | Reply::Consulted(_)
-                | Reply::Completed
-                | Reply::Noted(_)
-                | Reply::Decided(_)
-                | Reply::Approved(_)
-                | Reply::Invalid(_),
-                ThreadAct::Edit { .. } | ThreadAct::FlagDrift,
-            ) => {
-                let text = "nobody can tell what became of it; look again";
-                (Meaning::Error, text.to_owned())
             }
         };
         self.say(meaning, text);

@@ -18,7 +18,8 @@ fn claim(live: &mut Live, id: &str, operator: &str) {
         operator: operator.to_owned(),
         seen,
         wish: ClaimWish::Take,
-    }));
+    }))
+    .unwrap();
 }
 
 /// Shows every proof that the review of `c-1` asks for, and presses its last button.
@@ -267,7 +268,7 @@ fn whoever_sits_down_finds_no_open_dialog_of_another_and_the_draft() {
         operator: "op-3".to_owned(),
         before: "op-2".to_owned(),
     };
-    live.operate(Operate::TakeSeat(seat));
+    live.operate(Operate::TakeSeat(seat)).unwrap();
     assert!(live.stage.app.layers.is_empty());
     live.stage.shows("│ op-3 │");
     live.undecided(&["c-1"]);

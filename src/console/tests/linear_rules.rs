@@ -294,7 +294,7 @@ fn claims_are_made_let_go_and_taken_over_by_name() {
     let deeds = listener.types(&["claim c-121"]).1;
     assert_eq!(operated(&deeds), claiming(None, ClaimWish::Take));
     let done = operated(&deeds);
-    listener.talk.on_operated(&done, &Reply::Acted);
+    listener.talk.on_operated(&done, &Ok(()));
     assert!(listener.talk.take().contains("Recorded. You claim c-121."));
     let mut listener = Listener::new(snapshot([claimed("o2@ops")]));
     let told = listener.talk.take();
@@ -306,7 +306,7 @@ fn claims_are_made_let_go_and_taken_over_by_name() {
     listener.hears(&["claim c-121 over o3"], &["Type claim c-121 over o2@ops"]);
     let deeds = listener.types(&["claim c-121 over o2@ops"]).1;
     assert_eq!(operated(&deeds), claiming(Some("o2@ops"), ClaimWish::Take));
-    let refused = Reply::Refused(Refused::ClaimChanged(None));
+    let refused = Err(Refused::ClaimChanged(None));
     listener.talk.on_operated(&operated(&deeds), &refused);
     assert!(
         listener

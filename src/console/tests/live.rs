@@ -15,7 +15,7 @@ use crate::base::limits::ARMING;
 use crate::console::driver::record::{Left, find};
 use crate::console::request::{Message, Request};
 use crate::console::screen::queue::overrules;
-use crate::engine::command::{Decide, Denied, Operate, Reply};
+use crate::engine::command::{Decide, Denied, Operate, Refused, Reply};
 use crate::engine::held::Held;
 use crate::runtime::Requested;
 use crate::runtime::rehearsal::{Asked, Rehearsal, Restart, settle};
@@ -344,7 +344,7 @@ impl Live {
         reply
     }
 
-    pub(super) fn operate(&mut self, operate: Operate) -> Reply {
+    pub(super) fn operate(&mut self, operate: Operate) -> Result<(), Refused> {
         let desk = self.rehearsal.desk();
         let reply = self.threads.block_on(desk.operate(operate));
         self.carry_out(Vec::new());

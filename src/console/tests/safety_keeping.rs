@@ -143,7 +143,8 @@ fn rule_22_a_console_that_only_looks_has_no_way_to_write() {
     live.undecided(&["c-1"]);
     // Nor is there a way around the keys.
     let held = live.held("c-1");
-    let refused = Reply::Refused(Refused::Unavailable("this console is read-only".to_owned()));
+    let only_looks = Refused::Unavailable("this console is read-only".to_owned());
+    let refused = Reply::Refused(only_looks.clone());
     let decide = |ruling| Decide {
         gate: held.id.clone(),
         operator: "op-1".to_owned(),
@@ -173,7 +174,7 @@ fn rule_22_a_console_that_only_looks_has_no_way_to_write() {
             before: "op-1".to_owned(),
         }),
     ] {
-        assert_eq!(live.operate(operate), refused);
+        assert_eq!(live.operate(operate), Err(only_looks.clone()));
     }
     live.undecided(&["c-1"]);
     for written in [

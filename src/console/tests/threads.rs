@@ -13,7 +13,7 @@ use crate::base::text::is_deceptive;
 use crate::console::app::Tab;
 use crate::console::request::{Message, Request, ThreadEdit};
 use crate::console::theme::{Glyphs, Look};
-use crate::engine::command::{Refused, Reply};
+use crate::engine::command::Refused;
 use crate::memento::{Shape, SignalKind};
 use crate::runtime::ThreadAct;
 use crate::runtime::snapshot::{Access, Snapshot};
@@ -310,9 +310,9 @@ fn drift_is_flagged_only_after_a_question_that_starts_on_leaving_it() {
     let thread = || "t-31".parse().unwrap();
     let act = || ThreadAct::FlagDrift;
     assert_eq!(asked, [Request::ActOnThread(thread(), act())]);
-    stage.message(Message::ThreadActed(thread(), act(), Reply::Acted));
+    stage.message(Message::ThreadActed(thread(), act(), Ok(())));
     stage.shows("drift of t-31 flagged and recorded");
-    let refused = Reply::Refused(Refused::Unavailable("full disk".to_owned()));
+    let refused = Err(Refused::Unavailable("full disk".to_owned()));
     stage.message(Message::ThreadActed(thread(), act(), refused));
     stage.shows("not recorded");
 }
@@ -375,7 +375,7 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     // Another turn came first: it is told, and what was typed comes back beside what is kept now.
     let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
     stage.snapshot(with(fixture::idle(), [newer.clone(), calm()]));
-    let refused = Reply::Refused(Refused::Unavailable("the memento has changed".to_owned()));
+    let refused = Err(Refused::Unavailable("the memento has changed".to_owned()));
     stage.message(Message::ThreadActed(thread(), act.clone(), refused));
     stage.shows("e opens your text beside what is kept now");
     let once_more = editing(&mut stage);
@@ -384,7 +384,7 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     assert!(once_more.text.contains("the memento has changed"));
     assert!(once_more.text.contains("#     \"arc\": \"dedupe ACME"));
 
-    stage.message(Message::ThreadActed(thread(), act, Reply::Acted));
+    stage.message(Message::ThreadActed(thread(), act, Ok(())));
     stage.shows("its next turn must follow it");
     stage.hides("your text is kept");
     assert!(!editing(&mut stage).text.contains("mine"));

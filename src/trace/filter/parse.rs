@@ -16,7 +16,7 @@ pub struct FilterError {
     pub help: &'static str,
 }
 
-const FIELDS: &str = "type: agent: actor: action: checkpoint: risk>= after: before: text: or a word; - before it means not";
+const FIELDS: &str = "type: agent: actor: action: checkpoint: thread: risk>= after: before: text: or a word; - before it means not";
 const TIERS: &str = "low, medium, high or critical";
 const MOMENTS: &str = "14:02, 14:02:31, 2026-09-23 or 2026-09-23T14:02:31";
 const NAMES: &str = "a name, names apart by |, or a text in quotes";

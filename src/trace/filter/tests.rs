@@ -136,7 +136,7 @@ fn an_error_says_where_and_what_is_allowed() {
     }
 }
 
-const FIELDS_HELP: &str = "type: agent: actor: action: checkpoint: risk>= after: before: text: or a word; - before it means not";
+const FIELDS_HELP: &str = "type: agent: actor: action: checkpoint: thread: risk>= after: before: text: or a word; - before it means not";
 
 fn value() -> impl Strategy<Value = String> {
     prop_oneof![

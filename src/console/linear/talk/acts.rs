@@ -5,7 +5,7 @@ use crate::base::operator::{operator_name, same_name};
 use crate::base::text::one_line;
 use crate::console::app::record::trouble_of;
 use crate::console::dialog::gate::Trouble;
-use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, Reply, TakeSeat};
+use crate::engine::command::{Acknowledge, ClaimWish, Claiming, Known, Operate, Refused, TakeSeat};
 use crate::runtime::snapshot::Access;
 
 impl Talk {
@@ -90,22 +90,19 @@ impl Talk {
     pub(in crate::console) fn on_operated(
         &mut self,
         operate: &Operate,
-        reply: &Reply,
+        done: &Result<(), Refused>,
     ) -> Vec<Deed> {
-        let told = match (reply, operate) {
-            (Reply::Acted, Operate::Claim(claiming)) => match claiming.wish {
+        let told = match (done, operate) {
+            (Ok(()), Operate::Claim(claiming)) => match claiming.wish {
                 ClaimWish::Take => format!("Recorded. You claim {}.", claiming.gate),
                 ClaimWish::Release => format!("Recorded. Nobody claims {}.", claiming.gate),
             },
-            (Reply::Acted, Operate::Acknowledge(_)) => "Recorded as acknowledged.".to_owned(),
-            (Reply::Acted, Operate::TakeSeat(seat)) => format!(
+            (Ok(()), Operate::Acknowledge(_)) => "Recorded as acknowledged.".to_owned(),
+            (Ok(()), Operate::TakeSeat(seat)) => format!(
                 "Recorded. {} sits here now, by their own word.",
                 one_line(&seat.operator)
             ),
-            (Reply::Refused(refused), _) => format!("Not recorded: {refused}"),
-            (_, Operate::Claim(_) | Operate::Acknowledge(_) | Operate::TakeSeat(_)) => {
-                "Nobody can tell what became of it.".to_owned()
-            }
+            (Err(refused), _) => format!("Not recorded: {refused}"),
         };
         self.out.push('\n');
         self.say(&one_line(&told));

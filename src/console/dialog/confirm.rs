@@ -17,7 +17,7 @@ use crate::runtime::ThreadAct;
 
 /// The question.
 #[derive(Debug)]
-pub(crate) struct TakeOverDialog {
+pub(crate) struct ConfirmDialog {
     title: &'static str,
     text: String,
     /// The button that does it.
@@ -33,7 +33,7 @@ enum Spot {
     Do,
 }
 
-impl TakeOverDialog {
+impl ConfirmDialog {
     /// Asks before this claim is made.
     pub(crate) fn new(claiming: Claiming) -> Self {
         let by = claiming.seen.as_deref().unwrap_or_default();
