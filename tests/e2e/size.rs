@@ -53,3 +53,19 @@ fn a_terminal_of_80x24_is_enough_to_decide_in() {
     terminal.wait_for("gates 0");
     place.assert_sound();
 }
+
+/// A key that comes together with another size is not kept until the next key: it would take effect
+/// on what is on the screen by then.
+#[test]
+fn a_key_pressed_while_the_size_changes_counts_at_once() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    for width in 80..140 {
+        terminal.resize((width, 30));
+        terminal.keys("2");
+        terminal.wait_for("Sessions");
+        terminal.keys("1");
+        terminal.resize((width, 31));
+        terminal.wait_for("Held requests");
+    }
+}
