@@ -125,6 +125,7 @@ fn started(atlases: &[Atlas]) -> Engine {
         agent: "bot".to_owned(),
         agent_version: None,
         intent: None,
+        owner: None,
     };
     engine.handle(Command::StartSession(AskId(1), start), now());
     engine

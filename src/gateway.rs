@@ -1,6 +1,13 @@
 //! Doors for agents. Each turns its own protocol into calls of [`crate::runtime::Agents`].
 //!
 //! A door sees nothing but that handle and plain data: it cannot decide, and it does not know the
-//! console.
+//! console. What agents say at every door is a [`call::Call`]; whose sessions they may speak for is known to
+//! the [`visitor::Visitor`].
 
+pub mod call;
+pub mod client;
+pub mod place;
+pub mod rpc;
 pub mod simulated;
+pub mod socket;
+pub mod visitor;

@@ -246,3 +246,25 @@ pub const MAX_ACCOUNT_DECISIONS: usize = 100;
 
 /// Conversations that are kept. The oldest go first; TRACE has what was decided in them.
 pub const MAX_THREADS: usize = 500;
+
+/// Largest message at a door. A request of 10 MB can be looked at; nobody reads a larger one.
+pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;
+
+/// From this size on a message needs room that all connections share.
+pub const LARGE_MESSAGE: usize = 64 * 1024;
+
+/// Messages of more than [`LARGE_MESSAGE`] that are read at a time; others wait, or many connections
+/// together would fill the memory.
+pub const MAX_LARGE_MESSAGES: usize = 8;
+
+/// How long a message may take from its first byte to its last, and an answer to be taken.
+pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
+
+/// Connections at a time.
+pub const MAX_CONNECTIONS: usize = 4096;
+
+/// Calls of one connection that wait for an answer; further ones are not read until one has it.
+pub const MAX_CALLS_AT_ONCE: usize = 64;
+
+/// Calls of one connection in a second; what comes faster waits.
+pub const CALLS_PER_SECOND: u64 = 2000;

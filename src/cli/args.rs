@@ -48,6 +48,11 @@ pub(super) struct Common {
     #[arg(long, global = true, env = "CRA_DATA_DIR", value_name = "DIR")]
     pub(super) data_dir: Option<PathBuf>,
 
+    /// Where agents reach the console (default: cra/console.sock in the user's runtime folder, or run/ in
+    /// the folder of a store that is named)
+    #[arg(long, global = true, env = "CRA_SOCKET", value_name = "PATH")]
+    pub(super) socket: Option<PathBuf>,
+
     /// Who decides, as the record names them (default: user@host). A name is claimed, not proven
     #[arg(long, global = true, env = "CRA_OPERATOR", value_name = "NAME", value_parser = operator)]
     pub(super) operator: Option<String>,

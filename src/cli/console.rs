@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{AtlasFiles, Demo};
@@ -10,13 +10,15 @@ use super::atlases::{files_in, load_all};
 use super::error::Failure;
 use super::exit;
 use super::run::trials;
-use super::settings::{Manner, Settings};
+use super::settings::{Manner, Settings, Whose};
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
 use crate::console::{self, Options, Trials};
 use crate::engine::command::{EndSession, FinalStatus};
+use crate::gateway::place as door;
 use crate::gateway::simulated::Script;
+use crate::gateway::socket::Door;
 use crate::runtime::{Parts, Runtime};
 use crate::store::Store;
 use crate::store::key::{self, History};
@@ -32,8 +34,11 @@ const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 /// Opens the console on the user's store.
 pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failure> {
     let atlases = in_force(named)?;
-    let folder = settings.data_dir()?;
-    run(settings, &folder, atlases, None)
+    let place = Place {
+        folder: settings.data_dir()?,
+        socket: settings.socket(Whose::Console)?,
+    };
+    run(settings, &place, atlases, None)
 }
 
 /// The Atlases that are named, or those of the user's folder.
@@ -61,9 +66,12 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
             Script::read(EXAMPLE_SCRIPT).map_err(|e| Failure::Script("agents.json".into(), e))?
         }
     };
-    let folder = settings.demo_dir()?;
-    let code = run(settings, &folder, atlases, Some(script))?;
-    let shown = folder.display();
+    let place = Place {
+        folder: settings.demo_dir()?,
+        socket: settings.socket(Whose::Demo)?,
+    };
+    let code = run(settings, &place, atlases, Some(script))?;
+    let shown = place.folder.display();
     writeln!(
         io::stdout().lock(),
         "The demo's record is in {shown}\nRead it with: cra trace list --data-dir {shown}"
@@ -71,9 +79,15 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
     Ok(code)
 }
 
+/// Where the record is kept, and where agents come in.
+struct Place {
+    folder: PathBuf,
+    socket: PathBuf,
+}
+
 fn run(
     settings: &Settings,
-    folder: &Path,
+    Place { folder, socket }: &Place,
     atlases: Vec<Atlas>,
     script: Option<Script>,
 ) -> Result<u8, Failure> {
@@ -84,6 +98,7 @@ fn run(
     let extensions = settings.extensions()?;
     let store = SqliteStore::open(folder)?;
     let _log = start_log(folder);
+    let door = door::Place::take(socket)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build();
@@ -102,9 +117,10 @@ fn run(
             head_file: settings.head_file.clone(),
         })
         .await?;
+        let door = Door::open(door, runtime.agents())?;
         if let Some(script) = script {
             end_abandoned(&runtime).await;
-            script.start(&runtime.agents());
+            script.start(door.path());
         }
         let options = Options {
             look,
@@ -118,6 +134,7 @@ fn run(
             Manner::Screen => console::run(runtime.desk(), options).await,
             Manner::Linear => console::run_linear(runtime.desk(), options.clock).await,
         };
+        drop(door);
         runtime.stop().await;
         shown?;
         Ok(exit::OK)

@@ -302,6 +302,7 @@ fn start(session: &str) -> StartSession {
         agent: "bot".to_owned(),
         agent_version: None,
         intent: None,
+        owner: None,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
+use crate::gateway::place::PlaceError;
 use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
 use crate::runtime::upkeep::UpkeepError;
@@ -120,6 +121,8 @@ pub(super) enum Failure {
     Start(#[from] StartError),
     #[error(transparent)]
     Console(#[from] ConsoleError),
+    #[error(transparent)]
+    Door(#[from] PlaceError),
     #[error("cannot start: {0}")]
     Tokio(io::Error),
 }
@@ -211,6 +214,7 @@ impl Failure {
             | Self::Store(_)
             | Self::Start(_)
             | Self::Console(_)
+            | Self::Door(_)
             | Self::Tokio(_) => exit::FAILURE,
         }
     }
@@ -241,6 +245,7 @@ impl Failure {
             Self::Start(StartError::HeadFile(_)) => Some(
                 "name another file with --head-file; one that keeps the head of another log is left alone",
             ),
+            Self::Door(error) => Some(error.help()),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),

@@ -16,6 +16,7 @@ use crate::runtime::snapshot::Access;
 #[derive(Debug)]
 pub(super) struct Settings {
     data_dir: Option<PathBuf>,
+    socket: Option<PathBuf>,
     extensions: Option<PathBuf>,
     pub(super) head_file: Option<PathBuf>,
     pub(super) operator: String,
@@ -23,6 +24,15 @@ pub(super) struct Settings {
     look: Look,
     theme: Option<Theme>,
     pub(super) manner: Manner,
+}
+
+/// Whose socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// The console's, for real agents.
+    Console,
+    /// The demo's, for its own.
+    Demo,
 }
 
 /// How the console shows itself.
@@ -38,6 +48,7 @@ impl Settings {
     pub(super) fn from_args(common: &Common) -> Self {
         Self {
             data_dir: common.data_dir.clone(),
+            socket: common.socket.clone(),
             extensions: common.extensions.clone(),
             head_file: common.head_file.clone(),
             operator: common
@@ -111,6 +122,24 @@ impl Settings {
             Some(folder) => Ok(folder.clone()),
             None => Ok(folders()?.in_data_dir("demo")),
         }
+    }
+
+    /// Where agents reach the console, or the demo. A store that is named has a socket of its own.
+    pub(super) fn socket(&self, whose: Whose) -> Result<PathBuf, Failure> {
+        let name = match whose {
+            Whose::Console => "console.sock",
+            Whose::Demo => "demo.sock",
+        };
+        if let Some(named) = &self.socket {
+            return Ok(named.clone());
+        }
+        let runtime = folders()?.in_runtime_dir(name);
+        let beside = |folder: PathBuf| folder.join("run").join(name);
+        Ok(match (&self.data_dir, runtime) {
+            (Some(folder), _) => beside(folder.clone()),
+            (None, Some(path)) => path,
+            (None, None) => beside(folders()?.data_dir()),
+        })
     }
 
     /// The list of extensions.

@@ -133,6 +133,7 @@ async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Take
             agent: agent.to_owned(),
             agent_version: None,
             intent: None,
+            owner: None,
         };
         // Whether a gate stands before its start is nothing to a turn: it is no action.
         agents.start_session(start).await?;

@@ -130,6 +130,9 @@ pub struct StartSession {
     pub agent_version: Option<String>,
     /// What the session is for, in its own words.
     pub intent: Option<String>,
+    /// Whose it is: the digest of a secret. Nobody else can take it up again.
+    #[serde(default)]
+    pub owner: Option<Digest>,
 }
 
 /// An agent ends its session.

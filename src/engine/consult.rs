@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::atlas::document::InjectMode;
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
 use super::action::call_fault;
@@ -15,6 +16,7 @@ use super::command::{AskId, DenyCode, GivenContext, Reply};
 use super::evaluate;
 use super::extension::PolicyWord;
 use super::held::{ActionCall, request_hash};
+use super::lifecycle::not_theirs;
 use super::turn::Turn;
 
 /// A question that changes nothing.
@@ -47,6 +49,13 @@ pub enum Consult {
         /// Its parameters.
         params: Value,
     },
+    /// Whether a session is theirs who ask.
+    Owner {
+        /// The session.
+        session: SessionId,
+        /// The digest of the secret that they show.
+        owner: Digest,
+    },
 }
 
 impl Consult {
@@ -56,7 +65,8 @@ impl Consult {
         match self {
             Self::Contexts { session, .. }
             | Self::ContextsById { session, .. }
-            | Self::Policy { session, .. } => session,
+            | Self::Policy { session, .. }
+            | Self::Owner { session, .. } => session,
         }
     }
 }
@@ -69,6 +79,8 @@ pub enum Consulted {
     Contexts(Vec<GivenContext>),
     /// What policies say.
     Policy(PolicyAnswer),
+    /// It is theirs.
+    Owned,
 }
 
 /// What policies say about an action.
@@ -109,6 +121,14 @@ impl Turn<'_> {
                     return;
                 };
                 Consulted::Policy(answer)
+            }
+            Consult::Owner { session, owner } => {
+                let known = self.live(session);
+                if known.is_none_or(|known| known.owner != Some(*owner)) {
+                    self.reply(ask, Reply::Denied(not_theirs(session)));
+                    return;
+                }
+                Consulted::Owned
             }
         };
         self.reply(ask, Reply::Consulted(answer));

@@ -31,13 +31,10 @@ pub(super) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it 
 impl Turn<'_> {
     pub(super) fn start_session(&mut self, ask: AskId, start: &StartSession) {
         if let Some(known) = self.engine.state.sessions.get(&start.session) {
-            let reply = if known.agent == start.agent {
+            let reply = if known.agent == start.agent && known.owner == start.owner {
                 self.resumed(&start.session)
             } else {
-                Reply::Denied(session_denied(format!(
-                    "session `{}` belongs to another agent",
-                    start.session
-                )))
+                Reply::Denied(not_theirs(&start.session))
             };
             self.reply(ask, reply);
             return;
@@ -51,7 +48,7 @@ impl Turn<'_> {
             return;
         }
         let spans = (self.new_trace(), self.new_span());
-        let session = Session::new(
+        let mut session = Session::new(
             start.session.clone(),
             start.agent.clone(),
             start.intent.clone(),
@@ -59,6 +56,7 @@ impl Turn<'_> {
             self.engine.atlas_hash,
             self.now,
         );
+        session.owner = start.owner;
         let place = session_place(&session);
         self.state().sessions.insert(start.session.clone(), session);
         let initial = self.always_given();
@@ -72,6 +70,7 @@ impl Turn<'_> {
 
     /// A session that started before: the agent, or this process, came back.
     fn resumed(&mut self, session: &SessionId) -> Reply {
+        let before = self.live(session).cloned();
         self.renew(session);
         self.reenter(session);
         if let Some(place) = self.live(session).map(session_place) {
@@ -79,8 +78,12 @@ impl Turn<'_> {
         }
         let known = self.state().sessions.get_mut(session);
         let given = known.map(|known| std::mem::take(&mut known.owed));
-        self.touch(session);
-        self.started(session, given.unwrap_or_default())
+        let given = given.unwrap_or_default();
+        // Agents whose every question is a process of its own come back with each of them.
+        if self.live(session) != before.as_ref() {
+            self.touch(session);
+        }
+        self.started(session, given)
     }
 
     /// What an agent is told whose session is open: what holds it, and what it is asked itself.
@@ -443,6 +446,11 @@ fn start_fault(start: &StartSession) -> Option<String> {
     let intent = start.intent.as_ref()?;
     (intent.len() > MAX_TEXT_BYTES)
         .then(|| format!("what a session is for is told in at most {MAX_TEXT_BYTES} bytes"))
+}
+
+/// A session that is somebody else's.
+pub(super) fn not_theirs(session: &SessionId) -> Denied {
+    session_denied(format!("session `{session}` belongs to another agent"))
 }
 
 fn session_denied(reason: String) -> Denied {

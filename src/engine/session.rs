@@ -26,6 +26,9 @@ pub struct Session {
     pub agent: String,
     /// What it says it is for.
     pub intent: Option<String>,
+    /// Whose it is: the digest of a secret that whoever takes it up again has to show.
+    #[serde(default)]
+    pub owner: Option<Digest>,
     /// When it started.
     pub started_at: Timestamp,
     /// The operation that its start and end belong to.
@@ -156,6 +159,7 @@ impl Session {
             id,
             agent,
             intent,
+            owner: None,
             started_at: now,
             trace_id,
             span_id,

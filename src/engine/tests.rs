@@ -93,6 +93,7 @@ impl Bench {
             agent: "bot".to_owned(),
             agent_version: None,
             intent: None,
+            owner: None,
         };
         self.ask(|ask| Command::StartSession(ask, start))
     }

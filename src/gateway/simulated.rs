@@ -1,18 +1,16 @@
 //! Simulated agents: they ask for what a script says, take the turns it says, again and again, and do
 //! nothing else.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::client::{CallError, Speaker};
 use crate::base::id::SessionId;
-use crate::engine::command::{
-    ActionCompleted, ActionRequest, Denied, EndSession, FinalStatus, StartSession,
-};
-use crate::memento::{MementoError, Name, Turn};
-use crate::runtime::{Agents, Requested, TakeTurn};
+use crate::memento::{MementoError, Turn};
 
 /// Who asks for what.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -110,113 +108,93 @@ impl Script {
         serde_json::from_str(text)
     }
 
-    /// Sets all agents to work. They work until their sessions are used up or the console stops.
-    pub fn start(self, agents: &Agents) {
+    /// Sets all agents to work, at the socket as any other. They work until their sessions are used up or the
+    /// console stops.
+    pub fn start(self, socket: &Path) {
         for agent in self.agents {
-            tokio::spawn(agent.work(agents.clone()));
+            tokio::spawn(agent.work(socket.to_owned()));
         }
     }
 }
 
 impl Agent {
-    async fn work(self, agents: Agents) {
+    async fn work(self, socket: PathBuf) {
         let mut number = 0;
         while self.sessions.is_none_or(|most| number < most) {
             number += 1;
-            if let Err(denied) = self.session(&agents, number).await {
-                tracing::warn!(
-                    agent = self.agent,
-                    reason = denied.reason,
-                    "simulated agent"
-                );
+            if let Err(error) = self.session(&socket, number).await {
+                let reason = error.to_string();
+                tracing::warn!(agent = self.agent, reason, "simulated agent");
                 return;
             }
         }
     }
 
     /// One session. An action that is denied is not an error: the agent goes on with the next.
-    async fn session(&self, agents: &Agents, number: u64) -> Result<(), Denied> {
+    async fn session(&self, socket: &Path, number: u64) -> Result<(), CallError> {
+        let mut console = Speaker::connect(socket).await?;
         let session = session_id();
-        let start = StartSession {
-            session: session.clone(),
-            agent: self.agent.clone(),
-            agent_version: None,
-            intent: self.intent.clone(),
-        };
-        agents.start_session(start).await?;
+        let start = json!({"session": session, "agent": self.agent, "intent": self.intent});
+        console.call("session.start", &start).await?;
         for step in &self.steps {
             tokio::time::sleep(Duration::from_millis(self.pause_ms)).await;
             match step {
                 Step::Ask { action, params } => {
                     let params = numbered(params, number);
-                    ask(agents, &session, action, params).await?;
+                    ask(&mut console, &session, action, params).await?;
                 }
                 Step::Turn { thread, turn } => {
                     let thread = thread.as_ref();
                     let thread = thread.map(|it| it.replace("{n}", &number.to_string()));
-                    self.turn(agents, &session, thread, (turn, number)).await;
+                    let turn = numbered(turn, number);
+                    let turn = json!({"session": session, "thread": thread, "turn": turn});
+                    self.tell(&mut console, "turn", &turn).await?;
                 }
             }
         }
-        let end = EndSession {
-            session,
-            status: FinalStatus::Completed,
-            summary: None,
-        };
-        agents.end_session(end).await
+        let end = json!({"session": session});
+        console.call("session.end", &end).await.map(drop)
     }
 
-    /// Takes a turn. One that is refused is not an error either.
-    async fn turn(
+    /// Says something that is no action. That it is refused is not an error either.
+    async fn tell(
         &self,
-        agents: &Agents,
-        session: &SessionId,
-        thread: Option<String>,
-        (turn, number): (&Value, u64),
-    ) {
-        let thread = thread.map(|it| it.parse::<Name>()).transpose();
-        let taken = match (read_turn(turn, number), thread) {
-            (Ok(turn), Ok(thread)) => {
-                let session = session.clone();
-                let take = TakeTurn {
-                    session,
-                    thread,
-                    turn,
-                };
-                agents.turn(take).await.map_err(|denied| denied.reason)
+        console: &mut Speaker,
+        method: &str,
+        params: &Value,
+    ) -> Result<(), CallError> {
+        match console.call(method, params).await {
+            Err(CallError::Fault(fault)) => {
+                tracing::warn!(agent = self.agent, reason = fault.message, "simulated turn");
+                Ok(())
             }
-            (Err(error), _) => Err(error.to_string()),
-            (_, Err(error)) => Err(error),
-        };
-        if let Err(reason) = taken {
-            tracing::warn!(agent = self.agent, reason, "simulated turn");
+            told => told.map(drop),
         }
     }
 }
 
 /// Asks for an action, and reports what came of it where it may run.
 async fn ask(
-    agents: &Agents,
+    console: &mut Speaker,
     session: &SessionId,
     action: &str,
     params: Value,
-) -> Result<(), Denied> {
-    let request = ActionRequest {
-        session: session.clone(),
-        action: action.to_owned(),
-        params,
-        deadline: None,
-        resolution: None,
+) -> Result<(), CallError> {
+    let params = match params {
+        Value::Null => json!({}),
+        params => params,
     };
-    let Ok(Requested::Allowed(allowed)) = agents.request_action(request).await else {
-        return Ok(());
+    let request = json!({"session": session, "action": action, "params": params});
+    let allowed = match console.call("action.request", &request).await {
+        Err(CallError::Fault(_)) => return Ok(()),
+        allowed => allowed?,
     };
-    let completed = ActionCompleted {
-        session: session.clone(),
-        execution: allowed.execution,
-        result: Ok("simulated".to_owned()),
-    };
-    agents.complete_action(completed).await
+    let completed = json!({
+        "session": session,
+        "execution": allowed.get("execution"),
+        "result": "simulated",
+    });
+    console.call("action.completed", &completed).await.map(drop)
 }
 
 /// A turn as it is in a session of this number.
@@ -250,8 +228,6 @@ fn numbered(value: &Value, number: u64) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -4,11 +4,14 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::message::{AskIds, Message, TurnAsked};
 use super::threads::TakeTurn;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
 use crate::engine::command::{
     Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Command,
     ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Input, InvalidAnswers,
     Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession, Wrapper,
 };
+use crate::engine::consult::{Consult, Consulted};
 use crate::engine::resolve::Resolution;
 use crate::memento::Outcome;
 
@@ -34,6 +37,18 @@ impl Agents {
     pub async fn start_session(&self, start: StartSession) -> Result<SessionStarted, Denied> {
         match self.ask(|ask| Command::StartSession(ask, start)).await {
             Reply::Started(started) => Ok(started),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Asks whether a session is theirs who know the secret of that digest.
+    ///
+    /// # Errors
+    /// When it is not, or there is none.
+    pub async fn owns(&self, session: SessionId, owner: Digest) -> Result<(), Denied> {
+        let consult = Consult::Owner { session, owner };
+        match self.ask(|ask| Command::Consult(ask, consult)).await {
+            Reply::Consulted(Consulted::Owned) => Ok(()),
             other => Err(denied_by(other)),
         }
     }

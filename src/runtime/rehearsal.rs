@@ -147,6 +147,7 @@ impl Rehearsal {
             agent: "bot".to_owned(),
             agent_version: None,
             intent: None,
+            owner: None,
         };
         let started = self.runtime().agents().start_session(start).await;
         started.unwrap();

@@ -204,6 +204,7 @@ async fn a_head_is_kept_elsewhere_and_a_record_that_disagrees_is_not_opened() {
         agent: "bot".to_owned(),
         agent_version: None,
         intent: None,
+        owner: None,
     };
     runtime.agents().start_session(begin).await.unwrap();
     runtime.stop().await;

@@ -32,6 +32,7 @@ mod reloading;
 mod runtime;
 mod scenarios;
 mod simulation;
+mod socket;
 mod sqlite;
 mod store;
 mod support;

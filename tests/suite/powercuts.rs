@@ -104,6 +104,7 @@ impl House {
             agent: "bot".to_owned(),
             agent_version: None,
             intent: None,
+            owner: None,
         };
         // It is refused where the power went.
         let _ = self.bench.runtime.agents().start_session(start).await;

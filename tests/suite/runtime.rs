@@ -378,6 +378,7 @@ async fn a_request_is_held_only_once_that_is_durable() {
         agent: "bot".to_owned(),
         agent_version: None,
         intent: None,
+        owner: None,
     };
     let started = tokio::spawn(async move { agents.start_session(start).await });
     settle().await;

@@ -137,6 +137,7 @@ impl Bench {
             agent: "bot".to_owned(),
             agent_version: None,
             intent: None,
+            owner: None,
         };
         self.runtime.agents().start_session(start).await.unwrap();
     }

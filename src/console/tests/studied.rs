@@ -68,6 +68,7 @@ pub(super) fn start() -> StartSession {
         agent: "triage-bot".to_owned(),
         agent_version: None,
         intent: None,
+        owner: None,
     }
 }
 

@@ -41,7 +41,7 @@ impl Bench {
         };
         match self.consult(consult) {
             Consulted::Policy(answer) => answer,
-            Consulted::Contexts(_) => panic!(),
+            Consulted::Contexts(_) | Consulted::Owned => panic!(),
         }
     }
 
@@ -54,7 +54,7 @@ impl Bench {
         };
         match self.consult(consult) {
             Consulted::Contexts(found) => found.into_iter().map(|it| it.context_id).collect(),
-            Consulted::Policy(_) => panic!(),
+            Consulted::Policy(_) | Consulted::Owned => panic!(),
         }
     }
 }

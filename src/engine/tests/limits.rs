@@ -75,6 +75,7 @@ fn texts_of_agents_have_a_limit() {
         agent: agent.to_owned(),
         agent_version: None,
         intent: intent.cloned(),
+        owner: None,
     };
     for start in [start(&long, None), start("bot", Some(&long))] {
         let ask = bench.ask(|ask| Command::StartSession(ask, start));

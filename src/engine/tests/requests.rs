@@ -454,6 +454,7 @@ fn a_session_belongs_to_the_agent_that_started_it() {
         agent: "other".to_owned(),
         agent_version: None,
         intent: None,
+        owner: None,
     };
     let stolen = bench.ask(|ask| Command::StartSession(ask, start));
     assert_eq!(bench.denied(stolen).code, DenyCode::Session);

@@ -46,7 +46,7 @@ impl Client {
         };
         match self.consult(consult).await {
             Some(Consulted::Contexts(contexts)) => contexts,
-            Some(Consulted::Policy(_)) | None => Vec::new(),
+            Some(Consulted::Policy(_) | Consulted::Owned) | None => Vec::new(),
         }
     }
 
@@ -58,7 +58,7 @@ impl Client {
         };
         match self.consult(consult).await {
             Some(Consulted::Contexts(contexts)) => contexts,
-            Some(Consulted::Policy(_)) | None => Vec::new(),
+            Some(Consulted::Policy(_) | Consulted::Owned) | None => Vec::new(),
         }
     }
 
@@ -71,7 +71,7 @@ impl Client {
         };
         match self.consult(consult).await? {
             Consulted::Policy(answer) => Some(answer),
-            Consulted::Contexts(_) => None,
+            Consulted::Contexts(_) | Consulted::Owned => None,
         }
     }
 

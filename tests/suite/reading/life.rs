@@ -41,6 +41,7 @@ impl Life {
             agent: agent.to_owned(),
             agent_version: Some("2.4.1".to_owned()),
             intent: Some(intent.to_owned()),
+            owner: None,
         };
         let agents = self.bench.runtime.agents();
         agents.start_session(start).await.unwrap();

@@ -118,6 +118,7 @@ fn start(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
         agent: agent.unwrap_or_else(|| "agent".to_owned()),
         agent_version: None,
         intent,
+        owner: None,
     }))
 }
 

@@ -1,0 +1,133 @@
+//! Carrying calls out.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::{Answers, Call, Fault, Key, Start};
+use crate::base::id::SessionId;
+use crate::engine::command::{Denied, DenyCode, SessionStarted, StartSession};
+use crate::memento::Outcome;
+use crate::runtime::{Agents, Answered, Requested, TakeTurn};
+
+/// A session that a call has begun, or taken up again.
+#[derive(Clone, Debug)]
+pub(in crate::gateway) struct Begun {
+    pub(in crate::gateway) session: SessionId,
+    pub(in crate::gateway) key: Key,
+    pub(in crate::gateway) started: SessionStarted,
+}
+
+impl Begun {
+    pub(in crate::gateway) fn result(&self) -> Result<Value, Fault> {
+        let mut result = told(&self.started)?;
+        if let Some(fields) = result.as_object_mut() {
+            fields.insert("session".to_owned(), self.session.to_string().into());
+            fields.insert("key".to_owned(), self.key.reveal().into());
+        }
+        Ok(result)
+    }
+}
+
+impl Start {
+    /// Begins the session, or takes it up again with its secret.
+    pub(in crate::gateway) async fn begin(
+        self,
+        key: Option<Key>,
+        agents: &Agents,
+    ) -> Result<Begun, Fault> {
+        let key = match key {
+            Some(key) => key,
+            None => Key::random().map_err(no_secret)?,
+        };
+        let session = self.session.unwrap_or_else(|| Uuid::now_v7().into());
+        let start = StartSession {
+            session: session.clone(),
+            agent: self.agent,
+            agent_version: self.version,
+            intent: self.intent,
+            owner: Some(key.digest()),
+        };
+        let started = agents.start_session(start).await?;
+        Ok(Begun {
+            session,
+            key,
+            started,
+        })
+    }
+}
+
+fn no_secret(error: getrandom::Error) -> Fault {
+    Fault::from(Denied {
+        code: DenyCode::Unavailable,
+        reason: format!("no secret could be made: {error}"),
+        help: None,
+        gate: None,
+    })
+}
+
+impl Call {
+    /// Carries the call out. Whether the session is the asker's was looked at before.
+    pub(in crate::gateway) async fn carry_out(self, agents: &Agents) -> Result<Value, Fault> {
+        match self {
+            Self::Start(start) => start.begin(None, agents).await?.result(),
+            Self::End(it) => done(agents.end_session(it.into()).await),
+            Self::Input(it) => told(&agents.input(it.into()).await?),
+            Self::Request(it) => match agents.request_action(it.into()).await? {
+                Requested::Allowed(allowed) => told(&allowed),
+                Requested::Asked(asked) => Err(Fault::answer_first(&asked)),
+            },
+            Self::Completed(it) => done(agents.complete_action(it.into()).await),
+            Self::Context(it) => told(&agents.request_context(it.into()).await?),
+            Self::Feedback(it) => done(agents.context_feedback(it.into()).await),
+            Self::Turn(it) => Ok(turned(&agents.turn(TakeTurn::from(*it)).await?)),
+            Self::Answer(it) => it.carry_out(agents).await,
+            Self::Error(it) => told(&agents.report_error(it.into()).await?),
+            Self::Recovered(it) => done(agents.error_recovered(it.into()).await),
+            Self::Output(it) => done(agents.output(it.into()).await),
+            Self::Resolve(it) => told(&agents.resolve(it.into()).await?),
+        }
+    }
+}
+
+impl Answers {
+    async fn carry_out(self, agents: &Agents) -> Result<Value, Fault> {
+        match agents.answer(self.into()).await? {
+            Answered::Allowed(allowed) => told(&allowed),
+            Answered::Accepted(accepted) => told(&accepted),
+            Answered::Invalid(invalid) => Err(Fault::invalid(&invalid)),
+            Answered::Asked(asked) => Err(Fault::answer_first(&asked)),
+        }
+    }
+}
+
+/// A result that says nothing but that it is done.
+fn done(result: Result<(), Denied>) -> Result<Value, Fault> {
+    result.map(|()| json!({})).map_err(Fault::from)
+}
+
+fn told(result: &impl Serialize) -> Result<Value, Fault> {
+    serde_json::to_value(result).map_err(|error| {
+        Fault::from(Denied {
+            code: DenyCode::Unavailable,
+            reason: format!("the answer cannot be written: {error}"),
+            help: None,
+            gate: None,
+        })
+    })
+}
+
+fn turned(outcome: &Outcome) -> Value {
+    json!({
+        "decision": outcome.decided.decision,
+        "rule": outcome.decided.rule.number(),
+        "frozen": outcome.freeze.holds(),
+        "summary": outcome.summary.as_str(),
+        "source": outcome.source.as_str(),
+        "version": outcome.version,
+        "etag": outcome.etag,
+        "closed": outcome.closed,
+        "notes": outcome.notes,
+        "memento": outcome.memento,
+    })
+}

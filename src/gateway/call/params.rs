@@ -1,0 +1,458 @@
+//! What each call is told.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use uuid::Uuid;
+
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::{EventId, ExecutionId, GateId, SessionId};
+use crate::engine::command::{self as engine, FinalStatus, InputSource};
+use crate::memento::{Name, Turn};
+use crate::runtime::TakeTurn;
+use crate::trace::event::{OutputType, UsageOutcome};
+
+/// Shortest and longest secret of a session.
+const KEY_LEN: std::ops::RangeInclusive<usize> = 16..=256;
+
+/// The secret of a session: who knows it speaks for the session.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Key(String);
+
+impl Key {
+    /// A new one.
+    ///
+    /// # Errors
+    /// When the system has no randomness to give.
+    pub fn random() -> Result<Self, getrandom::Error> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes)?;
+        Ok(Self(Uuid::from_bytes(bytes).simple().to_string()))
+    }
+
+    /// What is kept of it.
+    #[must_use]
+    pub fn digest(&self) -> Digest {
+        Digest::of(format!("session key\n{}", self.0))
+    }
+
+    /// The secret itself, for whoever it belongs to.
+    #[must_use]
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl std::fmt::Debug for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Key(..)")
+    }
+}
+
+impl TryFrom<Value> for Key {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let wrong = || {
+            let (least, most) = (KEY_LEN.start(), KEY_LEN.end());
+            format!("a key is a text of {least} to {most} bytes")
+        };
+        let Value::String(text) = value else {
+            return Err(wrong());
+        };
+        if KEY_LEN.contains(&text.len()) {
+            Ok(Self(text))
+        } else {
+            Err(wrong())
+        }
+    }
+}
+
+/// `session.start`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Start {
+    /// The session's identifier; the console makes one when there is none.
+    #[serde(default)]
+    pub session: Option<SessionId>,
+    /// What kind of agent.
+    pub agent: String,
+    /// Its version.
+    #[serde(default)]
+    pub version: Option<String>,
+    /// What the session is for, in the agent's own words.
+    #[serde(default)]
+    pub intent: Option<String>,
+    /// What it shows to be let in, where an Atlas wants to see something.
+    #[serde(default)]
+    pub api_key: Option<String>,
+}
+
+/// `session.end`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct End {
+    /// The session.
+    pub session: SessionId,
+    /// How it ended.
+    #[serde(default = "completed")]
+    pub status: FinalStatus,
+    /// What it did.
+    #[serde(default)]
+    pub summary: Option<String>,
+}
+
+fn completed() -> FinalStatus {
+    FinalStatus::Completed
+}
+
+impl From<End> for engine::EndSession {
+    fn from(it: End) -> Self {
+        Self {
+            session: it.session,
+            status: it.status,
+            summary: it.summary,
+        }
+    }
+}
+
+/// `input`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Heard {
+    /// The session.
+    pub session: SessionId,
+    /// The text. Only its hash is kept.
+    pub text: String,
+    /// Where it came from.
+    #[serde(default = "from_user")]
+    pub source: InputSource,
+}
+
+fn from_user() -> InputSource {
+    InputSource::User
+}
+
+impl From<Heard> for engine::Input {
+    fn from(it: Heard) -> Self {
+        Self {
+            session: it.session,
+            text: it.text,
+            source: it.source,
+        }
+    }
+}
+
+/// `action.request`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// The session.
+    pub session: SessionId,
+    /// The action's name.
+    pub action: String,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+    /// When the asker stops waiting. What is not decided by then is denied.
+    #[serde(default)]
+    pub deadline: Option<Timestamp>,
+    /// The resolution it relies on.
+    #[serde(default)]
+    pub resolution: Option<String>,
+}
+
+impl From<Request> for engine::ActionRequest {
+    fn from(it: Request) -> Self {
+        Self {
+            session: it.session,
+            action: it.action,
+            params: it.params.into(),
+            deadline: it.deadline,
+            resolution: it.resolution,
+        }
+    }
+}
+
+/// `action.completed`: with a `result`, or with an `error`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(try_from = "WrittenCompleted")]
+pub struct Completed {
+    /// The session.
+    pub session: SessionId,
+    /// The run that was allowed.
+    pub execution: ExecutionId,
+    /// What came of it.
+    pub result: Result<String, engine::ActionError>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenCompleted {
+    session: SessionId,
+    execution: ExecutionId,
+    result: Option<String>,
+    error: Option<engine::ActionError>,
+}
+
+impl TryFrom<WrittenCompleted> for Completed {
+    type Error = &'static str;
+
+    fn try_from(it: WrittenCompleted) -> Result<Self, Self::Error> {
+        let result = match (it.result, it.error) {
+            (Some(result), None) => Ok(result),
+            (None, Some(error)) => Err(error),
+            (None, None) => Ok(String::new()),
+            (Some(_), Some(_)) => return Err("there is a `result` or an `error`, and not both"),
+        };
+        Ok(Self {
+            session: it.session,
+            execution: it.execution,
+            result,
+        })
+    }
+}
+
+impl From<Completed> for engine::ActionCompleted {
+    fn from(it: Completed) -> Self {
+        Self {
+            session: it.session,
+            execution: it.execution,
+            result: it.result,
+        }
+    }
+}
+
+/// `context.request`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Wanted {
+    /// The session.
+    pub session: SessionId,
+    /// What is looked for.
+    #[serde(default)]
+    pub query: Option<String>,
+    /// Contexts by identifier.
+    #[serde(default)]
+    pub hints: Vec<String>,
+    /// An interactive checkpoint to fire.
+    #[serde(default)]
+    pub checkpoint: Option<String>,
+}
+
+impl From<Wanted> for engine::ContextRequest {
+    fn from(it: Wanted) -> Self {
+        Self {
+            session: it.session,
+            query: it.query,
+            hints: it.hints,
+            checkpoint: it.checkpoint,
+        }
+    }
+}
+
+/// `context.feedback`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Helped {
+    /// The session.
+    pub session: SessionId,
+    /// The context.
+    pub context_id: String,
+    /// Whether it helped.
+    pub helpful: bool,
+    /// Why.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// What the agent made of it.
+    #[serde(default)]
+    pub usage_outcome: Option<UsageOutcome>,
+}
+
+impl From<Helped> for engine::Feedback {
+    fn from(it: Helped) -> Self {
+        Self {
+            session: it.session,
+            context_id: it.context_id,
+            helpful: it.helpful,
+            reason: it.reason,
+            usage_outcome: it.usage_outcome,
+        }
+    }
+}
+
+/// `turn`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taken {
+    /// The session.
+    pub session: SessionId,
+    /// The conversation; without a name it is the session's own.
+    #[serde(default)]
+    pub thread: Option<Name>,
+    /// The turn.
+    pub turn: Turn,
+}
+
+impl From<Taken> for TakeTurn {
+    fn from(it: Taken) -> Self {
+        Self {
+            session: it.session,
+            thread: it.thread,
+            turn: it.turn,
+        }
+    }
+}
+
+/// `checkpoint.answer`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Answers {
+    /// The session.
+    pub session: SessionId,
+    /// The held request.
+    pub gate: GateId,
+    /// Answers by checkpoint, then by question.
+    pub answers: BTreeMap<String, BTreeMap<String, Value>>,
+}
+
+impl From<Answers> for engine::Answer {
+    fn from(it: Answers) -> Self {
+        Self {
+            session: it.session,
+            gate: it.gate,
+            answers: it.answers,
+        }
+    }
+}
+
+/// `error`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Erred {
+    /// The session.
+    pub session: SessionId,
+    /// What kind of error.
+    pub error_type: String,
+    /// For programs.
+    #[serde(default)]
+    pub error_code: Option<String>,
+    /// For people.
+    pub message: String,
+    /// Whether work can go on.
+    #[serde(default)]
+    pub recoverable: bool,
+    /// Where it happened.
+    #[serde(default)]
+    pub stack_trace: Option<String>,
+}
+
+impl From<Erred> for engine::ErrorReport {
+    fn from(it: Erred) -> Self {
+        Self {
+            session: it.session,
+            error_type: it.error_type,
+            error_code: it.error_code,
+            message: it.message,
+            recoverable: it.recoverable,
+            stack_trace: it.stack_trace,
+        }
+    }
+}
+
+/// `error.recovered`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recovered {
+    /// The session.
+    pub session: SessionId,
+    /// The error, by the event that recorded it.
+    pub error: EventId,
+    /// How.
+    pub method: String,
+    /// Whether it worked.
+    pub success: bool,
+}
+
+impl From<Recovered> for engine::Recovery {
+    fn from(it: Recovered) -> Self {
+        Self {
+            session: it.session,
+            error: it.error,
+            method: it.method,
+            success: it.success,
+        }
+    }
+}
+
+/// `output`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Produced {
+    /// The session.
+    pub session: SessionId,
+    /// The text. Only its hash and its size are kept.
+    pub text: String,
+    /// What kind of output.
+    #[serde(default = "words")]
+    pub output_type: OutputType,
+    /// Whether it asks for an action.
+    #[serde(default)]
+    pub contains_action: bool,
+}
+
+fn words() -> OutputType {
+    OutputType::Text
+}
+
+impl From<Produced> for engine::Output {
+    fn from(it: Produced) -> Self {
+        Self {
+            session: it.session,
+            text: it.text,
+            output_type: it.output_type,
+            contains_action: it.contains_action,
+        }
+    }
+}
+
+/// `resolve`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Resolve {
+    /// The session.
+    pub session: SessionId,
+    /// What it was asked to do.
+    #[serde(default)]
+    pub input: Option<String>,
+    /// The actions it asks about; every one that is known when empty.
+    #[serde(default)]
+    pub actions: Vec<Asked>,
+}
+
+/// An action that an agent asks about.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Asked {
+    /// The action.
+    pub action: String,
+    /// Its parameters.
+    #[serde(default)]
+    pub params: Map<String, Value>,
+}
+
+impl From<Resolve> for engine::Resolve {
+    fn from(it: Resolve) -> Self {
+        let actions = it.actions.into_iter().map(|it| engine::ResolveAction {
+            action: it.action,
+            params: it.params.into(),
+        });
+        Self {
+            session: it.session,
+            input: it.input,
+            actions: actions.collect(),
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The door for everybody on this machine who is us: a Unix socket.
+//!
+//! Whoever is another user is turned away. A connection that breaks the protocol is told so and goes on where
+//! that is possible; one that sends too much, or never finishes, is closed. None of them can hold up another.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::{JoinHandle, JoinSet};
+
+use super::call::Fault;
+use super::place::{Place, PlaceError};
+use super::rpc;
+use crate::base::limits::{MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
+use crate::runtime::Agents;
+
+mod connection;
+mod lines;
+
+/// The socket, open until this is dropped.
+#[derive(Debug)]
+pub struct Door {
+    place: Place,
+    visitors: watch::Receiver<usize>,
+    listening: JoinHandle<()>,
+}
+
+impl Door {
+    /// Listens at a place.
+    ///
+    /// # Errors
+    /// When nobody can listen there.
+    pub fn open(place: Place, agents: Agents) -> Result<Self, PlaceError> {
+        let failed = |error| PlaceError::Io {
+            path: place.path().to_owned(),
+            error,
+        };
+        let listener = UnixListener::bind(place.path()).map_err(failed)?;
+        let ours = fs::Permissions::from_mode(0o600);
+        fs::set_permissions(place.path(), ours).map_err(failed)?;
+        let (counted, visitors) = watch::channel(0);
+        let shared = Shared {
+            agents,
+            large: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES)),
+            visitors: counted,
+        };
+        let listening = tokio::spawn(listen(listener, shared, place.uid()));
+        Ok(Self {
+            place,
+            visitors,
+            listening,
+        })
+    }
+
+    /// How many are there.
+    #[must_use]
+    pub fn visitors(&self) -> watch::Receiver<usize> {
+        self.visitors.clone()
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.place.path()
+    }
+}
+
+impl Drop for Door {
+    fn drop(&mut self) {
+        // Everybody who waits hears nothing more; to them that is a denial.
+        self.listening.abort();
+    }
+}
+
+/// What all connections share.
+#[derive(Clone, Debug)]
+struct Shared {
+    agents: Agents,
+    /// Room for messages that are larger than most.
+    large: Arc<Semaphore>,
+    visitors: watch::Sender<usize>,
+}
+
+/// Somebody is there, for as long as this lives.
+struct Present(watch::Sender<usize>);
+
+impl Present {
+    fn among(visitors: &watch::Sender<usize>) -> Self {
+        visitors.send_modify(|there| *there += 1);
+        Self(visitors.clone())
+    }
+}
+
+impl Drop for Present {
+    fn drop(&mut self) {
+        self.0.send_modify(|there| *there -= 1);
+    }
+}
+
+async fn listen(listener: UnixListener, shared: Shared, uid: u32) {
+    // Dropped with this future: no connection outlives the door.
+    let mut connections = JoinSet::new();
+    loop {
+        while connections.try_join_next().is_some() {}
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be taken");
+                // Most likely there are too many open files: some have to close first.
+                connections.join_next().await;
+                continue;
+            }
+        };
+        match is_ours(&stream, uid) {
+            Ok(true) => {}
+            Ok(false) => {
+                tracing::warn!("another user was turned away at the socket");
+                continue;
+            }
+            Err(error) => {
+                tracing::warn!(%error, "nobody knows who is at the socket");
+                continue;
+            }
+        }
+        if connections.len() >= MAX_CONNECTIONS {
+            connections.spawn(turn_away(stream));
+            continue;
+        }
+        connections.spawn(connection::serve(stream, shared.clone()));
+    }
+}
+
+fn is_ours(stream: &UnixStream, uid: u32) -> io::Result<bool> {
+    Ok(stream.peer_cred()?.uid() == uid)
+}
+
+async fn turn_away(mut stream: UnixStream) {
+    use tokio::io::AsyncWriteExt;
+    let why = format!("there are {MAX_CONNECTIONS} connections already; try again later");
+    let line = rpc::answer(None, Err(Fault::new(Fault::BUSY, why)));
+    // Who does not read it sees that the connection is closed.
+    let _ = stream.try_write(line.as_bytes());
+    let _ = stream.shutdown().await;
+}

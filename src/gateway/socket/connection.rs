@@ -1,0 +1,124 @@
+//! One connection: what is asked there, several at a time, and the answers as they come.
+
+use std::io;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::io::{AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::net::unix::OwnedWriteHalf;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::lines::{Lines, Over};
+use super::{Present, Shared};
+use crate::base::limits::{CALLS_PER_SECOND, MAX_CALLS_AT_ONCE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+use crate::gateway::call::Fault;
+use crate::gateway::rpc::{self, Asked};
+use crate::gateway::visitor::Visitor;
+
+/// How long answers are waited for when nothing more is asked.
+const GRACE: Duration = Duration::from_millis(100);
+
+/// Serves a connection until it is closed. What it still waits for then is left.
+pub(super) async fn serve(stream: UnixStream, shared: Shared) {
+    // First, so that it goes last: whoever is not counted any more waits for nothing.
+    let _present = Present::among(&shared.visitors);
+    let (reader, mut writer) = stream.into_split();
+    let mut lines = Lines::new(BufReader::new(reader), shared.large);
+    let visitor = Visitor::new(shared.agents);
+    let mut asked = FuturesUnordered::new();
+    let mut pace = Pace::new();
+    let over = loop {
+        let room = asked.len() < MAX_CALLS_AT_ONCE;
+        tokio::select! {
+            Some(answer) = asked.next() => {
+                if write(&mut writer, answer).await.is_err() {
+                    return;
+                }
+            }
+            line = async { pace.wait().await; lines.next().await }, if room => match line {
+                Ok(line) if line.trim_ascii().is_empty() => {}
+                Ok(line) => {
+                    pace.count();
+                    asked.push(hear(&visitor, Asked::read(&line)));
+                }
+                Err(over) => break over,
+            },
+        }
+    };
+    // Who has said everything may still listen. Nobody can tell, so what takes longer is left.
+    let ready = async {
+        while let Some(answer) = asked.next().await {
+            if write(&mut writer, answer).await.is_err() {
+                break;
+            }
+        }
+    };
+    let _ = timeout(GRACE, ready).await;
+    if let Some(fault) = last_words(&over) {
+        // Whoever does not read it sees that the connection is closed.
+        let _ = write(&mut writer, Some(rpc::answer(None, Err(fault)))).await;
+    }
+}
+
+/// What is asked, answered; nothing where no answer is wanted.
+async fn hear(visitor: &Visitor, asked: Asked) -> Option<String> {
+    let wants = asked.id.is_some() || asked.spoken.is_err();
+    let result = match asked.spoken {
+        Ok(spoken) => visitor.say(spoken).await,
+        Err(fault) => Err(fault),
+    };
+    wants.then(|| rpc::answer(asked.id.as_ref(), result))
+}
+
+fn last_words(over: &Over) -> Option<Fault> {
+    match over {
+        Over::Closed => None,
+        Over::TooLong => Some(format!("a message has at most {MAX_MESSAGE_BYTES} bytes")),
+        Over::TooSlow => Some(format!(
+            "a message has to be finished within {} seconds",
+            MESSAGE_TIME.as_secs()
+        )),
+        Over::Failed(error) => {
+            tracing::debug!(%error, "a connection failed");
+            None
+        }
+    }
+    .map(|why| Fault::new(Fault::REQUEST, why))
+}
+
+/// Writes an answer. Who does not take it in time is not waited for.
+async fn write(writer: &mut OwnedWriteHalf, line: Option<String>) -> io::Result<()> {
+    let Some(line) = line else { return Ok(()) };
+    timeout(MESSAGE_TIME, writer.write_all(line.as_bytes())).await?
+}
+
+/// How fast one connection may ask: what comes faster waits, unread.
+struct Pace {
+    /// When all that was asked so far would be due at that pace.
+    due: Instant,
+}
+
+impl Pace {
+    /// What one call takes.
+    const STEP: Duration = Duration::from_nanos(1_000_000_000 / CALLS_PER_SECOND);
+
+    fn new() -> Self {
+        Self {
+            due: Instant::now(),
+        }
+    }
+
+    /// Counts a call. A second's worth of them may come at once.
+    fn count(&mut self) {
+        let earliest = Instant::now().checked_sub(Duration::from_secs(1));
+        self.due = earliest.map_or(self.due, |it| self.due.max(it)) + Self::STEP;
+    }
+
+    async fn wait(&self) {
+        if self.due > Instant::now() {
+            sleep_until(self.due).await;
+        }
+    }
+}

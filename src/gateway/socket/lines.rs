@@ -1,0 +1,89 @@
+//! Lines of a connection, each of bounded size and in bounded time.
+
+use std::io;
+use std::sync::Arc;
+
+use tokio::io::{AsyncBufRead, AsyncBufReadExt};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout_at};
+
+use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+
+/// Why there is no further line.
+#[derive(Debug)]
+pub(super) enum Over {
+    /// The other side has closed.
+    Closed,
+    /// A line is longer than any may be.
+    TooLong,
+    /// A line was begun and not finished.
+    TooSlow,
+    /// The connection failed.
+    Failed(io::Error),
+}
+
+/// Lines, read one after the other. Dropping [`Lines::next`] loses nothing.
+#[derive(Debug)]
+pub(super) struct Lines<R> {
+    reader: R,
+    line: Vec<u8>,
+    /// When the line that was begun has to be finished.
+    due: Option<Instant>,
+    large: Arc<Semaphore>,
+    room: Option<OwnedSemaphorePermit>,
+}
+
+impl<R: AsyncBufRead + Unpin> Lines<R> {
+    pub(super) fn new(reader: R, large: Arc<Semaphore>) -> Self {
+        Self {
+            reader,
+            line: Vec::new(),
+            due: None,
+            large,
+            room: None,
+        }
+    }
+
+    /// The next line, without its end.
+    pub(super) async fn next(&mut self) -> Result<Vec<u8>, Over> {
+        loop {
+            let Some(due) = self.due else {
+                // Nothing was begun: they may be silent for as long as they like.
+                self.reader.fill_buf().await.map_err(Over::Failed)?;
+                self.due = Some(Instant::now() + MESSAGE_TIME);
+                continue;
+            };
+            match timeout_at(due, self.more()).await {
+                Ok(Ok(true)) => {
+                    self.due = None;
+                    self.room = None;
+                    return Ok(std::mem::take(&mut self.line));
+                }
+                Ok(Ok(false)) => {}
+                Ok(Err(over)) => return Err(over),
+                Err(_) => return Err(Over::TooSlow),
+            }
+        }
+    }
+
+    /// Takes what has come; whether that ends a line.
+    async fn more(&mut self) -> Result<bool, Over> {
+        if self.line.len() > LARGE_MESSAGE && self.room.is_none() {
+            let large = Arc::clone(&self.large);
+            self.room = large.acquire_owned().await.ok();
+        }
+        let come = self.reader.fill_buf().await.map_err(Over::Failed)?;
+        if come.is_empty() {
+            return Err(Over::Closed);
+        }
+        let end = memchr::memchr(b'\n', come);
+        let part = come.get(..end.unwrap_or(come.len())).unwrap_or_default();
+        if self.line.len() + part.len() > MAX_MESSAGE_BYTES {
+            return Err(Over::TooLong);
+        }
+        self.line.extend_from_slice(part);
+        let taken = part.len() + usize::from(end.is_some());
+        self.reader.consume(taken);
+        Ok(end.is_some())
+    }
+}

@@ -1,0 +1,81 @@
+//! Somebody at a door, and the sessions that they may speak for.
+//!
+//! A session is theirs who began it, or who show its secret. The engine knows whose it is, also after a
+//! restart; a door only remembers whom it has asked for.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use serde_json::Value;
+
+use super::call::{Call, Fault, Key, Spoken};
+use crate::base::id::SessionId;
+use crate::engine::command::{Denied, DenyCode};
+use crate::runtime::Agents;
+
+/// Somebody at a door.
+#[derive(Debug)]
+pub struct Visitor {
+    agents: Agents,
+    /// Sessions that are known to be theirs.
+    theirs: Mutex<BTreeSet<SessionId>>,
+}
+
+impl Visitor {
+    /// Somebody who has not said anything yet.
+    #[must_use]
+    pub fn new(agents: Agents) -> Self {
+        Self {
+            agents,
+            theirs: Mutex::new(BTreeSet::new()),
+        }
+    }
+
+    /// Does what they say, where it is theirs to say. Dropping this is their leaving.
+    ///
+    /// # Errors
+    /// Whatever else comes of it, as they are to be told.
+    pub async fn say(&self, spoken: Spoken) -> Result<Value, Fault> {
+        let Spoken { call, key } = spoken;
+        if let Call::Start(start) = call {
+            let begun = start.begin(key, &self.agents).await?;
+            self.remember(begun.session.clone());
+            return begun.result();
+        }
+        if let Some(session) = call.session() {
+            self.prove(session, key).await?;
+        }
+        call.carry_out(&self.agents).await
+    }
+
+    async fn prove(&self, session: &SessionId, key: Option<Key>) -> Result<(), Fault> {
+        if self.knows(session) {
+            return Ok(());
+        }
+        let key = key.ok_or_else(|| no_key(session))?;
+        self.agents.owns(session.clone(), key.digest()).await?;
+        self.remember(session.clone());
+        Ok(())
+    }
+
+    fn knows(&self, session: &SessionId) -> bool {
+        let theirs = self.theirs.lock();
+        let theirs = theirs.unwrap_or_else(PoisonError::into_inner);
+        theirs.contains(session)
+    }
+
+    fn remember(&self, session: SessionId) {
+        let theirs = self.theirs.lock();
+        let mut theirs = theirs.unwrap_or_else(PoisonError::into_inner);
+        theirs.insert(session);
+    }
+}
+
+fn no_key(session: &SessionId) -> Fault {
+    Fault::from(Denied {
+        code: DenyCode::Session,
+        reason: format!("session `{session}` was not begun here"),
+        help: Some("show its `key`, which session.start answers with".to_owned()),
+        gate: None,
+    })
+}

@@ -1,0 +1,397 @@
+//! Agents at the socket: a real one, with a real store behind it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cra_core::engine::command::{Outcome, Reply, Ruling};
+use cra_core::gateway::client::{CallError, Speaker};
+use cra_core::gateway::place::{Place, PlaceError};
+use cra_core::gateway::socket::Door;
+use cra_core::store::Store;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use super::support::{Bench, acme, clock, decide, try_again};
+
+mod documented;
+mod hostile;
+
+/// A console with a socket, and nobody at it yet.
+pub(crate) struct House {
+    pub(crate) bench: Bench,
+    pub(crate) door: Option<Door>,
+    folder: TempDir,
+}
+
+impl House {
+    pub(crate) async fn new() -> Self {
+        Self::at(tempfile::tempdir().unwrap()).await
+    }
+
+    async fn at(folder: TempDir) -> Self {
+        let store: Arc<dyn Store> = Arc::new(try_again(folder.path()).unwrap());
+        let bench = Bench::under(acme(), store, clock()).await;
+        let place = Place::take(&folder.path().join("run/console.sock")).unwrap();
+        let door = Door::open(place, bench.runtime.agents()).unwrap();
+        Self {
+            bench,
+            door: Some(door),
+            folder,
+        }
+    }
+
+    /// The same console after a restart.
+    async fn again(self) -> Self {
+        drop(self.door);
+        self.bench.runtime.stop().await;
+        Self::at(self.folder).await
+    }
+
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.door.as_ref().unwrap().path().to_owned()
+    }
+
+    pub(crate) async fn agent(&self) -> Agent {
+        let speaker = Speaker::connect(&self.socket()).await.unwrap();
+        Agent(speaker)
+    }
+
+    /// A connection that says whatever it likes.
+    pub(crate) async fn raw(&self) -> BufReader<UnixStream> {
+        BufReader::new(UnixStream::connect(self.socket()).await.unwrap())
+    }
+
+    /// An operator passes the one request that is held.
+    pub(crate) async fn pass(&self) {
+        let picture = self.bench.until(|it| it.held.len() == 1).await;
+        let reply = self.bench.pass(&picture.held[0]).await;
+        assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+    }
+
+    async fn deny(&self, reason: &str) {
+        let picture = self.bench.until(|it| it.held.len() == 1).await;
+        let reason = reason.to_owned();
+        let ruling = Ruling::Deny { reason };
+        let decided = decide(&picture.held[0], ruling);
+        let reply = self.bench.runtime.desk().decide(decided).await;
+        assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+    }
+}
+
+/// An agent at the socket.
+pub(crate) struct Agent(Speaker);
+
+impl Agent {
+    pub(crate) async fn call(&mut self, method: &str, params: Value) -> Result<Value, CallError> {
+        self.0.call(method, &params).await
+    }
+
+    pub(crate) async fn says(&mut self, method: &str, params: Value) -> Value {
+        self.call(method, params).await.unwrap()
+    }
+
+    /// What it is told that is no result.
+    pub(crate) async fn refused(&mut self, method: &str, params: Value) -> String {
+        match self.call(method, params).await {
+            Err(CallError::Fault(fault)) => fault.message,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    async fn begin(&mut self, session: &str) -> Value {
+        let start = json!({"session": session, "agent": "bot", "api_key": "sk-acme-1"});
+        self.says("session.start", start).await
+    }
+}
+
+fn delete(session: &str) -> Value {
+    json!({"session": session, "action": "ticket.delete", "params": {"ticket_ids": ["T-1"], "cascade": false}})
+}
+
+#[tokio::test]
+async fn an_action_is_answered_when_an_operator_has_passed_every_gate() {
+    let house = House::new().await;
+    let mut agent = house.agent().await;
+    let started = agent.begin("s-1").await;
+    assert_eq!(started["held"], json!(["c-1"]));
+    house.pass().await;
+    let (allowed, ()) = tokio::join!(agent.says("action.request", delete("s-1")), async {
+        let picture = house.bench.until(|it| it.held.len() == 1).await;
+        assert_eq!(picture.held[0].id.as_str(), "c-2");
+        house.pass().await;
+    });
+    let completed = json!({"session": "s-1", "execution": allowed["execution"], "result": "ok"});
+    assert_eq!(agent.says("action.completed", completed).await, json!({}));
+    assert_eq!(
+        agent.says("session.end", json!({"session": "s-1"})).await,
+        json!({})
+    );
+}
+
+#[tokio::test]
+async fn a_refusal_comes_back_as_an_error_with_the_reason_and_the_gate() {
+    let house = House::new().await;
+    let mut agent = house.agent().await;
+    agent.begin("s-1").await;
+    house.pass().await;
+    let (refused, ()) = tokio::join!(
+        agent.call("action.request", delete("s-1")),
+        house.deny("not without a ticket")
+    );
+    let Err(CallError::Fault(fault)) = refused else {
+        panic!("{refused:?}");
+    };
+    assert_eq!(fault.code, -32001);
+    assert!(
+        fault.message.contains("not without a ticket"),
+        "{}",
+        fault.message
+    );
+    let data = fault.data.unwrap();
+    assert_eq!(
+        (&data["code"], &data["gate"]),
+        (&json!("refused"), &json!("c-2"))
+    );
+}
+
+#[tokio::test]
+async fn silence_until_the_askers_own_deadline_is_a_denial() {
+    let house = House::new().await;
+    let mut agent = house.agent().await;
+    agent.begin("s-1").await;
+    house.pass().await;
+    let mut request = delete("s-1");
+    request["deadline"] = json!("2026-01-01T00:00:20.000000Z");
+    let (told, ()) = tokio::join!(agent.refused("action.request", request), async {
+        house.bench.until(|it| it.held.len() == 1).await;
+        house.bench.clock.advance(Duration::from_secs(21));
+    });
+    assert!(told.contains("nobody answered within 20 s"), "{told}");
+}
+
+#[tokio::test]
+async fn who_leaves_while_held_gets_a_permit_for_the_same_request_and_no_other() {
+    let house = House::new().await;
+    let mut agent = house.agent().await;
+    let key = agent.begin("s-1").await["key"].clone();
+    house.pass().await;
+    {
+        let leaving = agent.call("action.request", delete("s-1"));
+        tokio::select! {
+            told = leaving => panic!("{told:?}"),
+            _ = house.bench.until(|it| it.held.len() == 1) => {}
+        }
+    }
+    drop(agent);
+    let mut visitors = house.door.as_ref().unwrap().visitors();
+    visitors.wait_for(|there| *there == 0).await.unwrap();
+    house.pass().await;
+    house.bench.until(|it| it.held.is_empty()).await;
+    let mut back = house.agent().await;
+    let start = json!({"session": "s-1", "agent": "bot", "key": key, "api_key": "sk-acme-1"});
+    back.says("session.start", start).await;
+    let mut other = delete("s-1");
+    other["params"]["ticket_ids"] = json!(["T-2"]);
+    {
+        let asking = back.call("action.request", other);
+        tokio::select! {
+            told = asking => panic!("{told:?}"),
+            _ = house.bench.until(|it| it.held.len() == 1) => {}
+        }
+    }
+    let mut back = house.agent().await;
+    let mut same = delete("s-1");
+    same["key"] = key;
+    let allowed = back.says("action.request", same.clone()).await;
+    assert!(allowed["execution"].is_string(), "{allowed}");
+    // Once, and not again.
+    {
+        let asking = back.call("action.request", same);
+        tokio::select! {
+            told = asking => panic!("{told:?}"),
+            _ = house.bench.until(|it| it.held.len() == 2) => {}
+        }
+    }
+}
+
+#[tokio::test]
+async fn nobody_speaks_for_a_session_without_its_key_also_after_a_restart() {
+    let house = House::new().await;
+    let mut owner = house.agent().await;
+    let key = owner.begin("s-1").await["key"].clone();
+    house.pass().await;
+    let read = json!({"session": "s-1", "action": "ticket.get", "params": {"ticket_id": "T-1"}});
+    owner.says("action.request", read.clone()).await;
+
+    let stranger = |params: &Value, key: Option<&Value>| {
+        let mut params = params.clone();
+        if let Some(key) = key {
+            params["key"] = key.clone();
+        }
+        params
+    };
+    let wrong = json!("0123456789abcdef");
+    let start = json!({"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"});
+    let house = house.again().await;
+    for (method, params) in [
+        ("action.request", &read),
+        ("session.end", &json!({"session": "s-1"})),
+        ("input", &json!({"session": "s-1", "text": "hello"})),
+        (
+            "turn",
+            &json!({"session": "s-1", "turn": {"message_id": "m-1", "message": "hello"}}),
+        ),
+    ] {
+        let mut other = house.agent().await;
+        let told = other.refused(method, stranger(params, None)).await;
+        assert_eq!(told, "session `s-1` was not begun here", "{method}");
+        let told = other.refused(method, stranger(params, Some(&wrong))).await;
+        assert_eq!(told, "session `s-1` belongs to another agent", "{method}");
+    }
+    let mut other = house.agent().await;
+    for key in [None, Some(&wrong)] {
+        let told = other.refused("session.start", stranger(&start, key)).await;
+        assert_eq!(told, "session `s-1` belongs to another agent");
+    }
+    let mut back = house.agent().await;
+    let told = back
+        .says("action.request", stranger(&read, Some(&key)))
+        .await;
+    assert!(told["execution"].is_string(), "{told}");
+}
+
+#[tokio::test]
+async fn many_agents_ask_at_once_and_each_hears_its_own_answer() {
+    let house = House::new().await;
+    let socket = house.socket();
+    let agents = (0..100).map(|number| {
+        let socket = socket.clone();
+        tokio::spawn(async move {
+            let mut agent = Agent(Speaker::connect(&socket).await.unwrap());
+            let session = format!("s-{number}");
+            assert_eq!(agent.begin(&session).await["session"], json!(session));
+            let asked = json!({"session": session, "actions": [{"action": "ticket.get"}]});
+            let told = agent.says("resolve", asked).await;
+            assert_eq!(told["session"], json!(session), "{told}");
+        })
+    });
+    for agent in agents.collect::<Vec<_>>() {
+        agent.await.unwrap();
+    }
+    assert_eq!(
+        house
+            .bench
+            .until(|it| it.held.len() == 100)
+            .await
+            .sessions
+            .len(),
+        100
+    );
+}
+
+#[tokio::test]
+async fn several_requests_of_one_connection_wait_side_by_side() {
+    let house = House::new().await;
+    let mut stream = house.raw().await;
+    let say = |id: u64, method: &str, params: Value| {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        format!("{line}\n")
+    };
+    let start = json!({"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"});
+    stream
+        .write_all(say(1, "session.start", start).as_bytes())
+        .await
+        .unwrap();
+    let mut line = String::new();
+    stream.read_line(&mut line).await.unwrap();
+    // Held behind the session's start; what comes after it is heard all the same.
+    stream
+        .write_all(say(2, "action.request", delete("s-1")).as_bytes())
+        .await
+        .unwrap();
+    stream
+        .write_all(say(3, "no.such", json!({})).as_bytes())
+        .await
+        .unwrap();
+    line.clear();
+    stream.read_line(&mut line).await.unwrap();
+    let told: Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(told["id"], json!(3));
+}
+
+#[tokio::test]
+async fn a_console_that_stops_leaves_nobody_with_a_yes() {
+    let mut house = House::new().await;
+    let mut agent = house.agent().await;
+    agent.begin("s-1").await;
+    let (told, ()) = tokio::join!(agent.call("action.request", delete("s-1")), async {
+        house.bench.until(|it| it.held.len() == 1).await;
+        drop(house.door.take());
+    });
+    assert!(matches!(told, Err(CallError::Gone)), "{told:?}");
+    let picture = house.bench.snapshot();
+    assert!(
+        picture
+            .decided
+            .iter()
+            .all(|it| it.outcome != Outcome::Passed)
+    );
+}
+
+#[test]
+fn a_place_is_ours_alone_or_nobody_listens_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("run/console.sock");
+    let first = Place::take(&path).unwrap();
+    let told = Place::take(&path).unwrap_err();
+    assert!(matches!(told, PlaceError::Taken(_)), "{told}");
+    drop(first);
+    // What a console left that was killed.
+    drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
+    let second = Place::take(&path).unwrap();
+    assert!(!path.exists());
+    drop(second);
+    let _alive = std::os::unix::net::UnixListener::bind(&path).unwrap();
+    assert!(matches!(Place::take(&path), Err(PlaceError::Taken(_))));
+
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, "a file").unwrap();
+    assert!(matches!(Place::take(&path), Err(PlaceError::NoSocket(_))));
+    assert_eq!(std::fs::read(&path).unwrap(), b"a file");
+
+    let open = folder.path().join("open");
+    std::fs::create_dir(&open).unwrap();
+    std::fs::set_permissions(&open, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let told = Place::take(&open.join("console.sock")).unwrap_err();
+    assert!(
+        matches!(told, PlaceError::Open { mode: 0o755, .. }),
+        "{told}"
+    );
+
+    let long = folder.path().join("x".repeat(120)).join("console.sock");
+    assert!(matches!(Place::take(&long), Err(PlaceError::TooLong(_))));
+}
+
+#[tokio::test]
+async fn the_socket_and_its_folder_are_for_us_alone() {
+    let house = House::new().await;
+    let mode =
+        |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let socket = house.socket();
+    assert_eq!(mode(&socket), 0o600);
+    assert_eq!(mode(socket.parent().unwrap()), 0o700);
+}
+
+/// Reads everything until the other side closes.
+pub(crate) async fn rest(stream: &mut BufReader<UnixStream>) -> String {
+    let mut text = String::new();
+    let read = stream.read_to_string(&mut text);
+    let read = tokio::time::timeout(Duration::from_secs(20), read).await;
+    // A connection that is closed with words unread is reset, and was closed all the same.
+    let _ = read.expect("the connection was never closed");
+    text
+}

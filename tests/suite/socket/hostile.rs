@@ -1,0 +1,204 @@
+//! What is no request, too much, or somebody else's.
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+
+use super::{House, rest};
+
+/// What a line is answered with.
+async fn answered(house: &House, line: &[u8]) -> Value {
+    let mut stream = house.raw().await;
+    stream.write_all(line).await.unwrap();
+    stream.write_all(b"\n").await.unwrap();
+    let mut answer = String::new();
+    stream.read_line(&mut answer).await.unwrap();
+    serde_json::from_str(&answer).unwrap()
+}
+
+#[tokio::test]
+async fn what_is_no_request_is_told_so_and_the_connection_goes_on() {
+    let house = House::new().await;
+    let cases: [(&str, i64, &str); 12] = [
+        ("{", -32700, "not JSON"),
+        ("nonsense", -32700, "not JSON"),
+        ("[]", -32600, "batches are not taken"),
+        ("7", -32600, "not a JSON-RPC 2.0 request"),
+        (
+            r#"{"id": 1, "method": "input"}"#,
+            -32600,
+            "missing field `jsonrpc`",
+        ),
+        (
+            r#"{"jsonrpc": "1.0", "id": 1, "method": "input"}"#,
+            -32600,
+            "unknown variant `1.0`",
+        ),
+        (
+            r#"{"jsonrpc": "2.0", "id": 1, "method": 4}"#,
+            -32600,
+            "invalid type",
+        ),
+        (
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "approve"}"#,
+            -32601,
+            "there is no call `approve`",
+        ),
+        (
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "action.requst", "params": {}}"#,
+            -32601,
+            "did you mean `action.request`?",
+        ),
+        (
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "input", "params": [1]}"#,
+            -32602,
+            "the parameters are an object",
+        ),
+        (
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "session.start", "params": {"agent": 5}}"#,
+            -32602,
+            "wrong parameters at `agent`",
+        ),
+        (
+            r#"{"jsonrpc": "2.0", "id": 1, "method": "session.start", "params": {"agent": "x", "session": "../../etc"}}"#,
+            -32602,
+            "wrong parameters at `session`: `../../etc` is not an identifier",
+        ),
+    ];
+    let mut stream = house.raw().await;
+    for (line, code, why) in cases {
+        stream
+            .write_all(format!("{line}\n").as_bytes())
+            .await
+            .unwrap();
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await.unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let error = &answer["error"];
+        assert_eq!(error["code"], json!(code), "{line}: {answer}");
+        let message = error["message"].as_str().unwrap();
+        assert!(message.contains(why), "{line}: {message}");
+        assert!(answer.get("result").is_none(), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn no_call_decides_about_anything() {
+    let house = House::new().await;
+    let start = json!({"jsonrpc": "2.0", "id": 1, "method": "session.start",
+        "params": {"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"}});
+    let started = answered(&house, start.to_string().as_bytes()).await;
+    let key = &started["result"]["key"];
+    for method in [
+        "decide",
+        "approve",
+        "pass",
+        "gate.pass",
+        "checkpoint.pass",
+        "checkpoint.approve",
+        "operate",
+        "policy_override",
+        "risk_verified",
+        "note",
+        "session.approve",
+    ] {
+        let params = json!({"session": "s-1", "key": key, "gate": "c-1"});
+        let call = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let told = answered(&house, call.to_string().as_bytes()).await;
+        assert_eq!(told["error"]["code"], json!(-32601), "{told}");
+    }
+    // The one call that answers takes only what is an agent's to answer.
+    let answer = json!({"session": "s-1", "key": key, "gate": "c-1",
+        "answers": {"onboarding": {"agree-terms": true}}});
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "checkpoint.answer", "params": answer});
+    let told = answered(&house, call.to_string().as_bytes()).await;
+    assert!(told.get("error").is_some(), "{told}");
+    assert_eq!(house.bench.snapshot().held.len(), 1);
+}
+
+#[tokio::test]
+async fn unknown_parameters_are_refused_by_name() {
+    let house = House::new().await;
+    let call = json!({"jsonrpc": "2.0", "id": "a", "method": "action.request",
+        "params": {"session": "s-1", "action": "x", "dedline": "2026-01-01T00:00:00Z"}});
+    let told = answered(&house, call.to_string().as_bytes()).await;
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("unknown field `dedline`"), "{message}");
+    assert_eq!(told["id"], json!("a"));
+}
+
+#[tokio::test]
+async fn a_line_without_an_end_is_cut_off_and_nobody_else_notices() {
+    let house = House::new().await;
+    let mut huge = house.raw().await;
+    let block = vec![b'x'; 1 << 20];
+    let mut sent = 0_usize;
+    // The console closes; what is still written then fails.
+    while sent < 100 && huge.write_all(&block).await.is_ok() {
+        sent += 1;
+    }
+    assert!(sent < 100, "all of it was taken");
+    let said = rest(&mut huge).await;
+    assert!(
+        said.is_empty() || said.contains("at most 16777216 bytes"),
+        "{said}"
+    );
+    let mut other = house.agent().await;
+    let started = other
+        .says(
+            "session.start",
+            json!({"agent": "bot", "api_key": "sk-acme-1"}),
+        )
+        .await;
+    assert!(started["session"].is_string());
+}
+
+#[tokio::test]
+async fn half_a_message_is_no_message() {
+    let house = House::new().await;
+    let mut stream = house.raw().await;
+    let start = json!({"jsonrpc": "2.0", "id": 1, "method": "session.start",
+        "params": {"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"}});
+    stream
+        .write_all(start.to_string().as_bytes())
+        .await
+        .unwrap();
+    stream.shutdown().await.unwrap();
+    assert_eq!(rest(&mut stream).await, "");
+    assert!(house.bench.snapshot().sessions.is_empty());
+}
+
+#[test]
+fn whatever_is_sent_is_answered_or_closed_and_never_allowed() {
+    let threads = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let house = threads.block_on(House::new());
+    let frames = proptest::collection::vec(
+        prop_oneof![
+            any::<Vec<u8>>(),
+            "\\PC{0,80}".prop_map(String::into_bytes),
+            r#"\{"jsonrpc":"2.0","id":[0-9]{1,3},"method":"[a-z.]{1,20}","params":\{"session":"[a-z0-9./\\-]{0,12}"\}\}"#
+                .prop_map(String::into_bytes),
+        ],
+        1..8,
+    );
+    proptest!(ProptestConfig::with_cases(64), |(frames in frames)| {
+        let said = threads.block_on(async {
+            let mut stream = house.raw().await;
+            for frame in &frames {
+                stream.write_all(frame).await.unwrap();
+                stream.write_all(b"\n").await.unwrap();
+            }
+            stream.shutdown().await.unwrap();
+            rest(&mut stream).await
+        });
+        for line in said.lines() {
+            let answer: Value = serde_json::from_str(line).unwrap();
+            prop_assert!(answer.get("error").is_some(), "{}", answer);
+            prop_assert!(answer.get("result").is_none(), "{}", answer);
+        }
+    });
+    assert!(house.bench.snapshot().sessions.is_empty());
+}
