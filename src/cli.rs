@@ -18,6 +18,7 @@ mod console;
 mod corpus;
 mod error;
 mod exit;
+mod hook;
 mod input;
 mod paths;
 mod queue;
@@ -91,6 +92,7 @@ fn run(args: Args) -> Result<u8, Failure> {
             args::AtlasCommand::Init(init) => atlas::init(&init),
             args::AtlasCommand::Schema => atlas::schema(),
         },
+        Some(Command::Hook(given)) => Ok(hook::hook(&settings, &given)),
         Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
         Some(Command::Completions(completions)) => paths::completions(&completions),
     }

@@ -154,6 +154,9 @@ struct Permit {
     /// The gates that were passed for it. It opens no other.
     #[serde(default)]
     passed: BTreeSet<String>,
+    /// The operator who let it pass.
+    #[serde(default)]
+    approved_by: Option<String>,
     trace_id: TraceId,
     span_id: SpanId,
 }

@@ -6,6 +6,8 @@
 
 pub mod call;
 pub mod client;
+pub mod hall;
+pub mod hook;
 pub mod place;
 pub mod rpc;
 pub mod simulated;

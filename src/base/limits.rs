@@ -266,5 +266,8 @@ pub const MAX_CONNECTIONS: usize = 4096;
 /// Calls of one connection that wait for an answer; further ones are not read until one has it.
 pub const MAX_CALLS_AT_ONCE: usize = 64;
 
+/// Runs whose names are remembered until somebody says what came of them.
+pub const MAX_NAMED_RUNS: usize = 10_000;
+
 /// Calls of one connection in a second; what comes faster waits.
 pub const CALLS_PER_SECOND: u64 = 2000;

@@ -7,10 +7,12 @@ use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum}
 use crate::base::operator::{OperatorNameError, operator_name};
 use crate::console::Theme;
 
+mod agents;
 mod reconstruct;
 mod trace;
 mod turns;
 
+pub(super) use agents::*;
 pub(super) use reconstruct::*;
 pub(super) use trace::*;
 pub(super) use turns::*;
@@ -146,6 +148,9 @@ pub(super) enum Command {
         #[command(subcommand)]
         command: AtlasCommand,
     },
+    /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
+    /// format
+    Hook(Hook),
     /// Say which folders and files are used
     Paths(Paths),
     /// Print a script that completes commands in a shell

@@ -16,6 +16,7 @@ use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
 use crate::console::{self, Options, Trials};
 use crate::engine::command::{EndSession, FinalStatus};
+use crate::gateway::hall::Hall;
 use crate::gateway::place as door;
 use crate::gateway::simulated::Script;
 use crate::gateway::socket::Door;
@@ -117,7 +118,7 @@ fn run(
             head_file: settings.head_file.clone(),
         })
         .await?;
-        let door = Door::open(door, runtime.agents())?;
+        let door = Door::open(door, Hall::new(runtime.agents()))?;
         if let Some(script) = script {
             end_abandoned(&runtime).await;
             script.start(door.path());

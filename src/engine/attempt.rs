@@ -238,7 +238,8 @@ impl Turn<'_> {
             self.record_permitted(place, gate, &permit.gate);
         }
         given.extend(permit.given);
-        let allowed = self.allow(place, call, given);
+        let mut allowed = self.allow(place, call, given);
+        allowed.approved_by = permit.approved_by;
         self.reply(ask, Reply::Allowed(allowed));
     }
 
@@ -297,7 +298,11 @@ impl Turn<'_> {
         self.touch(&place.session);
         given.extend(new);
         given.extend(called);
-        Allowed { execution, given }
+        Allowed {
+            execution,
+            given,
+            approved_by: None,
+        }
     }
 
     /// Why no more can be held, if so.

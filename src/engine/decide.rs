@@ -364,7 +364,11 @@ impl Turn<'_> {
             }
             Subject::Action(call) => {
                 let askers = waiting.map(|waiting| waiting.askers).unwrap_or_default();
-                self.release(held, &place, call, given, askers);
+                let approved_by = match by.side {
+                    Side::Operator => Some(by.name.to_owned()),
+                    Side::Agent => None,
+                };
+                self.release(held, &place, call, given, (askers, approved_by));
             }
         }
         decided

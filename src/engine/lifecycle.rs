@@ -393,12 +393,15 @@ impl Turn<'_> {
     }
 
     pub(super) fn deny_session(&mut self, ask: AskId, session: &SessionId) {
-        let reason = if self.engine.state.ended.contains(session) {
-            format!("session `{session}` has ended")
+        let denied = if self.engine.state.ended.contains(session) {
+            Denied {
+                code: DenyCode::Ended,
+                ..session_denied(format!("session `{session}` has ended"))
+            }
         } else {
-            format!("there is no session `{session}`")
+            session_denied(format!("there is no session `{session}`"))
         };
-        self.reply(ask, Reply::Denied(session_denied(reason)));
+        self.reply(ask, Reply::Denied(denied));
     }
 }
 

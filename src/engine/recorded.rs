@@ -148,6 +148,7 @@ pub(super) fn quotes(code: DenyCode) -> bool {
             true
         }
         DenyCode::Session
+        | DenyCode::Ended
         | DenyCode::BadRequest
         | DenyCode::UnknownAction
         | DenyCode::Policy

@@ -38,10 +38,10 @@ impl Turn<'_> {
         place: &Place,
         call: &ActionCall,
         given: Given,
-        mut askers: Vec<AskId>,
+        (mut askers, approved_by): (Vec<AskId>, Option<String>),
     ) {
         let Some(last) = askers.pop() else {
-            self.leave_permit(held, given);
+            self.leave_permit(held, given, approved_by);
             return;
         };
         for earlier in askers {
@@ -50,7 +50,7 @@ impl Turn<'_> {
         }
         if self.stands_before(held).is_some() {
             // It runs when what stands before its whole session is passed as well.
-            self.leave_permit(held, given);
+            self.leave_permit(held, given, approved_by);
             let request = ActionRequest {
                 session: held.session.clone(),
                 action: call.action.clone(),
@@ -61,11 +61,12 @@ impl Turn<'_> {
             self.take_up(Command::RequestAction(last, request));
             return;
         }
-        let allowed = self.allow(place, call, given);
+        let mut allowed = self.allow(place, call, given);
+        allowed.approved_by = approved_by;
         self.reply(last, Reply::Allowed(allowed));
     }
 
-    fn leave_permit(&mut self, held: &Held, given: Given) {
+    fn leave_permit(&mut self, held: &Held, given: Given, approved_by: Option<String>) {
         let permit = Permit {
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
@@ -75,6 +76,7 @@ impl Turn<'_> {
             given,
             overrides: overridden_by(held),
             passed: passed_gates(&held.gates),
+            approved_by,
             trace_id: held.trace_id.clone(),
             span_id: held.span_id.clone(),
         };

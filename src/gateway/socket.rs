@@ -14,10 +14,10 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::call::Fault;
+use super::hall::Hall;
 use super::place::{Place, PlaceError};
 use super::rpc;
 use crate::base::limits::{MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
-use crate::runtime::Agents;
 
 mod connection;
 mod lines;
@@ -35,7 +35,7 @@ impl Door {
     ///
     /// # Errors
     /// When nobody can listen there.
-    pub fn open(place: Place, agents: Agents) -> Result<Self, PlaceError> {
+    pub fn open(place: Place, hall: Hall) -> Result<Self, PlaceError> {
         let failed = |error| PlaceError::Io {
             path: place.path().to_owned(),
             error,
@@ -45,7 +45,7 @@ impl Door {
         fs::set_permissions(place.path(), ours).map_err(failed)?;
         let (counted, visitors) = watch::channel(0);
         let shared = Shared {
-            agents,
+            hall,
             large: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES)),
             visitors: counted,
         };
@@ -80,7 +80,7 @@ impl Drop for Door {
 /// What all connections share.
 #[derive(Clone, Debug)]
 struct Shared {
-    agents: Agents,
+    hall: Hall,
     /// Room for messages that are larger than most.
     large: Arc<Semaphore>,
     visitors: watch::Sender<usize>,

@@ -9,14 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 
 use super::call::{Call, Fault, Key, Spoken};
+use super::hall::Hall;
 use crate::base::id::SessionId;
 use crate::engine::command::{Denied, DenyCode};
-use crate::runtime::Agents;
 
 /// Somebody at a door.
 #[derive(Debug)]
 pub struct Visitor {
-    agents: Agents,
+    hall: Hall,
     /// Sessions that are known to be theirs.
     theirs: Mutex<BTreeSet<SessionId>>,
 }
@@ -24,9 +24,9 @@ pub struct Visitor {
 impl Visitor {
     /// Somebody who has not said anything yet.
     #[must_use]
-    pub fn new(agents: Agents) -> Self {
+    pub fn new(hall: Hall) -> Self {
         Self {
-            agents,
+            hall,
             theirs: Mutex::new(BTreeSet::new()),
         }
     }
@@ -38,14 +38,14 @@ impl Visitor {
     pub async fn say(&self, spoken: Spoken) -> Result<Value, Fault> {
         let Spoken { call, key } = spoken;
         if let Call::Start(start) = call {
-            let begun = start.begin(key, &self.agents).await?;
+            let begun = start.begin(key, &self.hall.agents).await?;
             self.remember(begun.session.clone());
             return begun.result();
         }
         if let Some(session) = call.session() {
             self.prove(session, key).await?;
         }
-        call.carry_out(&self.agents).await
+        call.carry_out(&self.hall).await
     }
 
     async fn prove(&self, session: &SessionId, key: Option<Key>) -> Result<(), Fault> {
@@ -53,7 +53,7 @@ impl Visitor {
             return Ok(());
         }
         let key = key.ok_or_else(|| no_key(session))?;
-        self.agents.owns(session.clone(), key.digest()).await?;
+        self.hall.agents.owns(session.clone(), key.digest()).await?;
         self.remember(session.clone());
         Ok(())
     }

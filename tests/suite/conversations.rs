@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cra_core::atlas::load_str;
 use cra_core::engine::command::Ruling;
+use cra_core::gateway::hall::Hall;
 use cra_core::gateway::place::Place;
 use cra_core::gateway::simulated::Script;
 use cra_core::gateway::socket::Door;
@@ -341,7 +342,7 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     let bench = Bench::start(store, clock()).await;
     let folder = tempfile::tempdir().unwrap();
     let place = Place::take(&folder.path().join("run/demo.sock")).unwrap();
-    let door = Door::open(place, bench.runtime.agents()).unwrap();
+    let door = Door::open(place, Hall::new(bench.runtime.agents())).unwrap();
     script.start(door.path());
     // Its next step is an action: a gate holds that, and never the turns.
     let seven = |turns: usize| turns == 7;

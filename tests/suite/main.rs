@@ -8,6 +8,7 @@
     reason = "a test that is surprised should stop"
 )]
 
+mod adapters;
 mod atlases;
 mod attacks;
 mod cli;

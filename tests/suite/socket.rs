@@ -1,12 +1,15 @@
 //! Agents at the socket: a real one, with a real store behind it.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use cra_core::atlas::{Atlas, load_str};
+use cra_core::base::clock::{Clock, ManualClock, SystemClock};
 use cra_core::engine::command::{Outcome, Reply, Ruling};
 use cra_core::gateway::client::{CallError, Speaker};
+use cra_core::gateway::hall::Hall;
 use cra_core::gateway::place::{Place, PlaceError};
 use cra_core::gateway::socket::Door;
 use cra_core::store::Store;
@@ -32,11 +35,23 @@ impl House {
         Self::at(tempfile::tempdir().unwrap()).await
     }
 
+    /// One under another Atlas than the example, in the real time of day.
+    pub(crate) async fn under(atlas: &str) -> Self {
+        let atlas = load_str("atlas.yaml", atlas).unwrap().atlas;
+        let now = SystemClock.now();
+        let clock = Arc::new(ManualClock::new(now));
+        Self::with(tempfile::tempdir().unwrap(), vec![atlas], clock).await
+    }
+
     async fn at(folder: TempDir) -> Self {
+        Self::with(folder, acme(), clock()).await
+    }
+
+    async fn with(folder: TempDir, atlases: Vec<Atlas>, clock: Arc<ManualClock>) -> Self {
         let store: Arc<dyn Store> = Arc::new(try_again(folder.path()).unwrap());
-        let bench = Bench::under(acme(), store, clock()).await;
+        let bench = Bench::under(atlases, store, clock).await;
         let place = Place::take(&folder.path().join("run/console.sock")).unwrap();
-        let door = Door::open(place, bench.runtime.agents()).unwrap();
+        let door = Door::open(place, Hall::new(bench.runtime.agents())).unwrap();
         Self {
             bench,
             door: Some(door),
@@ -49,6 +64,15 @@ impl House {
         drop(self.door);
         self.bench.runtime.stop().await;
         Self::at(self.folder).await
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where the socket is, or was.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.folder.path().join("run/console.sock")
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
@@ -72,7 +96,7 @@ impl House {
         assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
     }
 
-    async fn deny(&self, reason: &str) {
+    pub(crate) async fn deny(&self, reason: &str) {
         let picture = self.bench.until(|it| it.held.len() == 1).await;
         let reason = reason.to_owned();
         let ruling = Ruling::Deny { reason };

@@ -139,6 +139,9 @@ pub struct Allowed {
     pub execution: ExecutionId,
     /// Texts handed to the agent.
     pub given: Given,
+    /// The operator who let it pass, where one had to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub approved_by: Option<String>,
 }
 
 /// An action may not run, or a request cannot be taken.
@@ -158,8 +161,10 @@ pub struct Denied {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DenyCode {
-    /// The session does not exist, or has ended, or exists already.
+    /// The session does not exist, or is somebody else's.
     Session,
+    /// The session has ended.
+    Ended,
     /// The request itself cannot be read.
     BadRequest,
     /// No Atlas knows the action.

@@ -4,10 +4,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::{Answers, Call, Fault, Key, Start};
+use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
 use crate::base::id::SessionId;
-use crate::engine::command::{Denied, DenyCode, SessionStarted, StartSession};
-use crate::memento::Outcome;
+use crate::base::text::one_line;
+use crate::engine::command::{ActionCompleted, Denied, DenyCode, SessionStarted, StartSession};
+use crate::gateway::hall::Hall;
+use crate::memento::{Name, Outcome};
 use crate::runtime::{Agents, Answered, Requested, TakeTurn};
 
 /// A session that a call has begun, or taken up again.
@@ -68,16 +70,14 @@ fn no_secret(error: getrandom::Error) -> Fault {
 
 impl Call {
     /// Carries the call out. Whether the session is the asker's was looked at before.
-    pub(in crate::gateway) async fn carry_out(self, agents: &Agents) -> Result<Value, Fault> {
+    pub(in crate::gateway) async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
+        let agents = &hall.agents;
         match self {
             Self::Start(start) => start.begin(None, agents).await?.result(),
             Self::End(it) => done(agents.end_session(it.into()).await),
             Self::Input(it) => told(&agents.input(it.into()).await?),
-            Self::Request(it) => match agents.request_action(it.into()).await? {
-                Requested::Allowed(allowed) => told(&allowed),
-                Requested::Asked(asked) => Err(Fault::answer_first(&asked)),
-            },
-            Self::Completed(it) => done(agents.complete_action(it.into()).await),
+            Self::Request(it) => it.carry_out(hall).await,
+            Self::Completed(it) => it.carry_out(hall).await,
             Self::Context(it) => told(&agents.request_context(it.into()).await?),
             Self::Feedback(it) => done(agents.context_feedback(it.into()).await),
             Self::Turn(it) => Ok(turned(&agents.turn(TakeTurn::from(*it)).await?)),
@@ -88,6 +88,57 @@ impl Call {
             Self::Resolve(it) => told(&agents.resolve(it.into()).await?),
         }
     }
+}
+
+impl Request {
+    async fn carry_out(mut self, hall: &Hall) -> Result<Value, Fault> {
+        let (session, name) = (self.session.clone(), self.reference.take());
+        match hall.agents.request_action(self.into()).await? {
+            Requested::Allowed(allowed) => {
+                if let Some(name) = name {
+                    hall.name_run(session, name.to_string(), allowed.execution.clone());
+                }
+                told(&allowed)
+            }
+            Requested::Asked(asked) => Err(Fault::answer_first(&asked)),
+        }
+    }
+}
+
+impl Completed {
+    async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
+        let runs = match self.run {
+            Run::Execution(execution) => vec![execution],
+            Run::Reference(name) => {
+                let runs = hall.take_runs(&self.session, name.as_str());
+                if runs.is_empty() {
+                    return Err(no_such_run(&name));
+                }
+                runs
+            }
+        };
+        for execution in runs {
+            let completed = ActionCompleted {
+                session: self.session.clone(),
+                execution,
+                result: self.result.clone(),
+            };
+            hall.agents.complete_action(completed).await?;
+        }
+        Ok(json!({}))
+    }
+}
+
+fn no_such_run(name: &Name) -> Fault {
+    Fault::from(Denied {
+        code: DenyCode::BadRequest,
+        reason: format!(
+            "no run is known by the reference `{}`",
+            one_line(name.as_str())
+        ),
+        help: Some("name it by its `execution`; references do not outlive the console".to_owned()),
+        gate: None,
+    })
 }
 
 impl Answers {

@@ -162,6 +162,9 @@ pub struct Request {
     /// The resolution it relies on.
     #[serde(default)]
     pub resolution: Option<String>,
+    /// What the agent calls the run; it may say later what came of it by that name.
+    #[serde(default)]
+    pub reference: Option<Name>,
 }
 
 impl From<Request> for engine::ActionRequest {
@@ -176,14 +179,23 @@ impl From<Request> for engine::ActionRequest {
     }
 }
 
-/// `action.completed`: with a `result`, or with an `error`.
+/// A run, as an agent names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Run {
+    /// As the console named it.
+    Execution(ExecutionId),
+    /// As the agent did when it asked.
+    Reference(Name),
+}
+
+/// `action.completed`: of an `execution` or a `reference`, with a `result` or with an `error`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "WrittenCompleted")]
 pub struct Completed {
     /// The session.
     pub session: SessionId,
     /// The run that was allowed.
-    pub execution: ExecutionId,
+    pub run: Run,
     /// What came of it.
     pub result: Result<String, engine::ActionError>,
 }
@@ -192,7 +204,8 @@ pub struct Completed {
 #[serde(deny_unknown_fields)]
 struct WrittenCompleted {
     session: SessionId,
-    execution: ExecutionId,
+    execution: Option<ExecutionId>,
+    reference: Option<Name>,
     result: Option<String>,
     error: Option<engine::ActionError>,
 }
@@ -207,21 +220,18 @@ impl TryFrom<WrittenCompleted> for Completed {
             (None, None) => Ok(String::new()),
             (Some(_), Some(_)) => return Err("there is a `result` or an `error`, and not both"),
         };
+        let run = match (it.execution, it.reference) {
+            (Some(execution), None) => Run::Execution(execution),
+            (None, Some(reference)) => Run::Reference(reference),
+            (None, None) | (Some(_), Some(_)) => {
+                return Err("a run is named by its `execution` or by its `reference`");
+            }
+        };
         Ok(Self {
             session: it.session,
-            execution: it.execution,
+            run,
             result,
         })
-    }
-}
-
-impl From<Completed> for engine::ActionCompleted {
-    fn from(it: Completed) -> Self {
-        Self {
-            session: it.session,
-            execution: it.execution,
-            result: it.result,
-        }
     }
 }
 

@@ -26,7 +26,7 @@ pub(super) async fn serve(stream: UnixStream, shared: Shared) {
     let _present = Present::among(&shared.visitors);
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(BufReader::new(reader), shared.large);
-    let visitor = Visitor::new(shared.agents);
+    let visitor = Visitor::new(shared.hall);
     let mut asked = FuturesUnordered::new();
     let mut pace = Pace::new();
     let over = loop {

@@ -1,0 +1,113 @@
+//! Hooks: what agents run before and after each step, each in its own words.
+//!
+//! Every one of these agents goes on when a hook says nothing in time, crashes, or answers what it cannot
+//! read. So this always answers, before the agent's own timer, in the agent's own format; whatever goes
+//! wrong is a denial with the way out. A step that no gate stood before is answered with nothing at all where
+//! the agent allows it: its own rules and questions stay in force. Only what an operator let pass is allowed
+//! outright.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::base::digest::Digest;
+
+mod answer;
+mod ask;
+mod secret;
+mod told;
+mod tools;
+
+pub use answer::Printed;
+pub use secret::secret;
+pub use told::{Moment, Told, Unreadable};
+pub use tools::{Action, actions};
+
+/// An agent that runs hooks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Host {
+    /// Claude Code.
+    ClaudeCode,
+    /// Codex CLI.
+    Codex,
+    /// Gemini CLI.
+    Gemini,
+    /// Cursor.
+    Cursor,
+    /// GitHub Copilot: CLI, cloud agent, VS Code.
+    Copilot,
+}
+
+impl Host {
+    /// Every one.
+    pub const ALL: [Self; 5] = [
+        Self::ClaudeCode,
+        Self::Codex,
+        Self::Gemini,
+        Self::Cursor,
+        Self::Copilot,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::ClaudeCode => "claude-code",
+            Self::Codex => "codex",
+            Self::Gemini => "gemini",
+            Self::Cursor => "cursor",
+            Self::Copilot => "copilot",
+        }
+    }
+
+    /// How long it waits for a hook when nobody says otherwise.
+    #[must_use]
+    pub fn usual_timer(self) -> Duration {
+        match self {
+            Self::ClaudeCode | Self::Codex => Duration::from_mins(10),
+            Self::Gemini | Self::Cursor => Duration::from_mins(1),
+            Self::Copilot => Duration::from_secs(30),
+        }
+    }
+}
+
+/// What is done when no console is there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offline {
+    /// Nothing goes on.
+    Deny,
+    /// The agent asks its own user, where it can.
+    Ask,
+}
+
+/// How a hook is run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Whose hook it is.
+    pub host: Host,
+    /// How long the agent waits for it, if that is known.
+    pub timer: Option<Duration>,
+    /// What is done when no console is there.
+    pub offline: Offline,
+    /// Where the console listens.
+    pub socket: PathBuf,
+    /// What the keys of sessions are made from. Hooks are processes of their own: only by it they know that
+    /// a session is theirs.
+    pub secret: Digest,
+    /// What is shown to be let in, where an Atlas wants to see something.
+    pub api_key: Option<String>,
+}
+
+/// Runs a hook: what the agent said, answered.
+#[must_use]
+pub fn run(payload: &[u8], options: &Options) -> Printed {
+    match Told::read(options.host, payload) {
+        Ok(told) => {
+            let verdict = ask::ask(&told, options);
+            answer::encode(&told, &verdict)
+        }
+        Err(unreadable) => Printed::refused(&format!(
+            "cra: this hook cannot be read, so nothing goes on: {unreadable}. Is `cra hook {}` the right one?",
+            options.host.as_str()
+        )),
+    }
+}

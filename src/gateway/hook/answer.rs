@@ -1,0 +1,192 @@
+//! Answers, in each agent's own format.
+
+use serde_json::{Map, Value, json};
+
+use super::Host;
+use super::ask::Verdict;
+use super::told::{Moment, Told};
+
+/// What a hook prints, and how it ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Printed {
+    /// For the agent.
+    pub out: String,
+    /// For the agent where there is no other way, and for people.
+    pub err: String,
+    /// The exit code.
+    pub code: u8,
+}
+
+impl Printed {
+    fn nothing() -> Self {
+        Self {
+            out: String::new(),
+            err: String::new(),
+            code: 0,
+        }
+    }
+
+    fn json(value: &Value) -> Self {
+        Self {
+            out: format!("{value}\n"),
+            ..Self::nothing()
+        }
+    }
+
+    /// A denial in the one way that every agent knows, for when it is not known what is asked.
+    #[must_use]
+    pub fn refused(reason: &str) -> Self {
+        Self {
+            err: format!("{reason}\n"),
+            code: 2,
+            ..Self::nothing()
+        }
+    }
+}
+
+/// A verdict, as the agent that asks wants to hear it.
+pub(super) fn encode(told: &Told, verdict: &Verdict) -> Printed {
+    match &told.moment {
+        Moment::Before { .. } => before(told, verdict),
+        Moment::Prompt { .. } => prompt(told, verdict),
+        Moment::Start | Moment::After { .. } => beside(told, verdict.context()),
+        Moment::End | Moment::Said(_) | Moment::Failed { .. } | Moment::Other => quiet(told.host),
+    }
+}
+
+/// Before a tool is used.
+fn before(told: &Told, verdict: &Verdict) -> Printed {
+    match (told.host, verdict) {
+        (Host::Codex | Host::Cursor, Verdict::Ask { reason }) | (_, Verdict::Deny { reason }) => {
+            deny(told, reason)
+        }
+        (Host::ClaudeCode, Verdict::Ask { reason }) => specific(
+            told,
+            &[
+                ("permissionDecision", "ask"),
+                ("permissionDecisionReason", reason),
+            ],
+        ),
+        (Host::Gemini, Verdict::Ask { reason }) => {
+            Printed::json(&json!({"decision": "ask", "reason": reason}))
+        }
+        (Host::Copilot, Verdict::Ask { reason }) => flat(told, "ask", reason),
+        (Host::ClaudeCode, Verdict::Pass { context, approved }) => {
+            let mut said = Vec::new();
+            if let Some(by) = approved {
+                said.push(("permissionDecision", "allow".to_owned()));
+                said.push(("permissionDecisionReason", format!("cra: {by} let it pass")));
+            }
+            said.extend(context.clone().map(|it| ("additionalContext", it)));
+            let said: Vec<_> = said.iter().map(|(name, it)| (*name, it.as_str())).collect();
+            if said.is_empty() {
+                return quiet(told.host);
+            }
+            specific(told, &said)
+        }
+        // A bare `allow` is an error to it, and the tool would run for that.
+        (Host::Codex, Verdict::Pass { context, .. }) => beside(told, context.as_deref()),
+        (Host::Gemini, Verdict::Pass { .. }) => Printed::json(&json!({"decision": "allow"})),
+        // Where silence blocks, silence is no answer.
+        (Host::Cursor, Verdict::Pass { .. }) => Printed::json(&json!({"permission": "allow"})),
+        (
+            Host::Copilot,
+            Verdict::Pass {
+                approved: Some(by), ..
+            },
+        ) => flat(told, "allow", &format!("cra: {by} let it pass")),
+        (Host::Copilot, Verdict::Pass { approved: None, .. }) => quiet(told.host),
+    }
+}
+
+fn deny(told: &Told, reason: &str) -> Printed {
+    match told.host {
+        Host::ClaudeCode | Host::Codex => specific(
+            told,
+            &[
+                ("permissionDecision", "deny"),
+                ("permissionDecisionReason", reason),
+            ],
+        ),
+        Host::Gemini => Printed::json(&json!({"decision": "deny", "reason": reason})),
+        // Only what the user is told reaches the model.
+        Host::Cursor => Printed::json(
+            &json!({"permission": "deny", "user_message": reason, "agent_message": reason}),
+        ),
+        Host::Copilot => flat(told, "deny", reason),
+    }
+}
+
+/// Before what a person says reaches the agent.
+fn prompt(told: &Told, verdict: &Verdict) -> Printed {
+    match (told.host, verdict) {
+        // There is no operator's answer that could be asked for here.
+        (host, Verdict::Deny { reason } | Verdict::Ask { reason }) => match host {
+            Host::ClaudeCode | Host::Codex => {
+                Printed::json(&json!({"decision": "block", "reason": reason}))
+            }
+            Host::Gemini => Printed::json(&json!({"decision": "deny", "reason": reason})),
+            Host::Cursor => Printed::json(&json!({"continue": false, "user_message": reason})),
+            // It does not listen here; what follows is held before each tool.
+            Host::Copilot => quiet(host),
+        },
+        (Host::Cursor, Verdict::Pass { .. }) => Printed::json(&json!({"continue": true})),
+        (_, Verdict::Pass { context, .. }) => beside(told, context.as_deref()),
+    }
+}
+
+/// Context for the agent, where it can take it.
+fn beside(told: &Told, context: Option<&str>) -> Printed {
+    let Some(context) = context else {
+        return quiet(told.host);
+    };
+    match told.host {
+        Host::ClaudeCode | Host::Codex | Host::Gemini => {
+            specific(told, &[("additionalContext", context)])
+        }
+        Host::Cursor => Printed::json(&json!({"additional_context": context})),
+        Host::Copilot => {
+            let mut said = nested(told, &[("additionalContext", context)]);
+            said.insert("additionalContext".to_owned(), context.into());
+            Printed::json(&said.into())
+        }
+    }
+}
+
+/// Nothing to say. Codex takes every word for a decision; the others want an object.
+fn quiet(host: Host) -> Printed {
+    match host {
+        Host::Codex => Printed::nothing(),
+        Host::ClaudeCode | Host::Gemini | Host::Cursor | Host::Copilot => Printed::json(&json!({})),
+    }
+}
+
+fn specific(told: &Told, said: &[(&str, &str)]) -> Printed {
+    Printed::json(&nested(told, said).into())
+}
+
+fn nested(told: &Told, said: &[(&str, &str)]) -> Map<String, Value> {
+    let mut fields = Map::new();
+    fields.insert("hookEventName".to_owned(), told.event.clone().into());
+    for (name, value) in said {
+        fields.insert((*name).to_owned(), (*value).into());
+    }
+    Map::from_iter([("hookSpecificOutput".to_owned(), fields.into())])
+}
+
+/// As Copilot reads it; and as it is written where it runs hooks that were meant for Claude Code.
+fn flat(told: &Told, decision: &str, reason: &str) -> Printed {
+    let said = [
+        ("permissionDecision", decision),
+        ("permissionDecisionReason", reason),
+    ];
+    let mut fields = if told.event.starts_with(char::is_uppercase) {
+        nested(told, &said)
+    } else {
+        Map::new()
+    };
+    for (name, value) in said {
+        fields.insert(name.to_owned(), value.into());
+    }
+    Printed::json(&fields.into())
+}

@@ -1,0 +1,320 @@
+//! What an agent tells a hook, read from its own words.
+
+use serde_json::{Map, Value};
+
+use super::Host;
+use super::tools::{Action, actions};
+use crate::base::canon::canonical;
+use crate::base::digest::Digest;
+
+/// Why a payload cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unreadable {
+    /// It is no JSON.
+    #[error("it is not JSON ({0})")]
+    Json(String),
+    /// It is no object.
+    #[error("it is not an object")]
+    Shape,
+    /// It does not say what happened.
+    #[error("it names no event")]
+    NoEvent,
+}
+
+/// What an agent tells.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Told {
+    /// The agent that really runs the hook: some run each other's.
+    pub host: Host,
+    /// The event, as the agent names it.
+    pub event: String,
+    /// The session, as the agent names it.
+    pub session: Option<String>,
+    /// What happened.
+    pub moment: Moment,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Moment {
+    /// A session begins, or is taken up again.
+    Start,
+    /// A session ends.
+    End,
+    /// A person says something.
+    Prompt {
+        /// What the agent calls it.
+        id: Option<String>,
+        /// What they say.
+        text: String,
+    },
+    /// A tool is about to be used.
+    Before {
+        /// What the agent calls this use.
+        reference: String,
+        /// What it would do; or why nobody can tell.
+        actions: Result<Vec<Action>, String>,
+    },
+    /// A tool was used.
+    After {
+        /// What the agent calls this use.
+        reference: String,
+        /// What came of it.
+        result: Result<String, String>,
+    },
+    /// The agent said something.
+    Said(String),
+    /// The agent failed.
+    Failed {
+        /// What kind of failure.
+        kind: String,
+        /// What it says.
+        message: String,
+    },
+    /// Something that nobody here is interested in.
+    Other,
+}
+
+/// What an event is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Start,
+    End,
+    Prompt,
+    Before,
+    BeforeShell,
+    BeforeMcp,
+    BeforeRead,
+    BeforeAgent,
+    After,
+    AfterFailure,
+    Said,
+    Failed,
+}
+
+/// Every event that means something, by the names that the agents give it. No two agents mean different things by
+/// the same name.
+#[rustfmt::skip]
+const EVENTS: &[(&str, Kind)] = &[
+    ("SessionStart", Kind::Start), ("sessionStart", Kind::Start),
+    ("SessionEnd", Kind::End), ("sessionEnd", Kind::End),
+    ("UserPromptSubmit", Kind::Prompt), ("BeforeAgent", Kind::Prompt), ("beforeSubmitPrompt", Kind::Prompt),
+    ("userPromptSubmitted", Kind::Prompt), ("userPromptSubmit", Kind::Prompt), ("UserPromptSubmitted", Kind::Prompt),
+    ("PreToolUse", Kind::Before), ("preToolUse", Kind::Before), ("BeforeTool", Kind::Before),
+    ("beforeShellExecution", Kind::BeforeShell), ("beforeMCPExecution", Kind::BeforeMcp),
+    ("beforeReadFile", Kind::BeforeRead), ("subagentStart", Kind::BeforeAgent),
+    ("PostToolUse", Kind::After), ("postToolUse", Kind::After), ("AfterTool", Kind::After),
+    ("PostToolUseFailure", Kind::AfterFailure), ("postToolUseFailure", Kind::AfterFailure),
+    ("Stop", Kind::Said), ("SubagentStop", Kind::Said), ("AfterAgent", Kind::Said),
+    ("afterAgentResponse", Kind::Said), ("agentStop", Kind::Said),
+    ("StopFailure", Kind::Failed), ("errorOccurred", Kind::Failed), ("ErrorOccurred", Kind::Failed),
+];
+
+/// Longest result that is reported: it is for people who look what came of it.
+const MOST: usize = 16 * 1024;
+
+impl Told {
+    /// Reads a payload. Fields that nobody here knows are harmless.
+    ///
+    /// # Errors
+    /// When it is none.
+    pub fn read(configured: Host, payload: &[u8]) -> Result<Self, Unreadable> {
+        let payload = payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload);
+        let value: Value =
+            serde_json::from_slice(payload).map_err(|error| Unreadable::Json(error.to_string()))?;
+        let Value::Object(fields) = value else {
+            return Err(Unreadable::Shape);
+        };
+        let host = host(configured, &fields);
+        let event = event(&fields).ok_or(Unreadable::NoEvent)?;
+        let session = text(&fields, &["session_id", "sessionId", "conversation_id"]);
+        let kind = EVENTS.iter().find(|(name, _)| *name == event);
+        let moment = kind.map_or(Moment::Other, |(_, kind)| moment(host, *kind, &fields));
+        Ok(Self {
+            host,
+            event,
+            session,
+            moment,
+        })
+    }
+
+    /// Whether nothing may go on without an answer.
+    #[must_use]
+    pub fn is_gate(&self) -> bool {
+        matches!(self.moment, Moment::Before { .. } | Moment::Prompt { .. })
+    }
+}
+
+/// Who really runs the hook. Cursor and Copilot run those that are written down for Claude Code.
+fn host(configured: Host, fields: &Map<String, Value>) -> Host {
+    let says = |name: &str| fields.get(name).is_some_and(|it| !it.is_null() && it != "");
+    if says("cursor_version") {
+        return Host::Cursor;
+    }
+    // Claude Code and Codex put no time into their payloads, and Copilot always does.
+    let borrowed = matches!(configured, Host::ClaudeCode | Host::Codex);
+    if says("sessionId") || (borrowed && says("timestamp")) {
+        return Host::Copilot;
+    }
+    configured
+}
+
+/// The event. One dialect of Copilot names none: it is known by its fields.
+fn event(fields: &Map<String, Value>) -> Option<String> {
+    let named = text(fields, &["hook_event_name", "hookEventName", "eventName"]);
+    let guessed = || {
+        let has = |name: &str| fields.contains_key(name);
+        if has("toolResult") {
+            Some("postToolUse")
+        } else if has("toolName") {
+            Some("preToolUse")
+        } else if has("prompt") {
+            Some("userPromptSubmitted")
+        } else if has("error") {
+            Some("errorOccurred")
+        } else if has("source") {
+            Some("sessionStart")
+        } else if has("reason") {
+            Some("sessionEnd")
+        } else {
+            None
+        }
+    };
+    named.or_else(|| {
+        fields
+            .contains_key("sessionId")
+            .then(guessed)
+            .flatten()
+            .map(str::to_owned)
+    })
+}
+
+fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
+    match kind {
+        Kind::Start => Moment::Start,
+        Kind::End => Moment::End,
+        Kind::Prompt => Moment::Prompt {
+            id: text(fields, &["prompt_id", "turn_id", "generation_id"]),
+            text: text(fields, &["prompt"]).unwrap_or_default(),
+        },
+        Kind::Before => before(host, fields),
+        Kind::BeforeShell => of_tool("Shell", fields, fields),
+        Kind::BeforeMcp => of_tool(&mcp_name(fields), &input(fields), fields),
+        Kind::BeforeRead => of_tool("Read", fields, fields),
+        Kind::BeforeAgent => of_tool("Task", fields, fields),
+        Kind::After => {
+            let response = ["tool_response", "toolResult", "tool_output"];
+            let response = response.iter().find_map(|name| fields.get(*name));
+            let failed = response
+                .and_then(|it| it.get("error"))
+                .filter(|it| !it.is_null());
+            Moment::After {
+                reference: reference(fields),
+                result: match failed {
+                    Some(error) => Err(cut(error)),
+                    None => Ok(response.map(cut).unwrap_or_default()),
+                },
+            }
+        }
+        Kind::AfterFailure => {
+            let error = ["error", "error_message"];
+            let error = error.iter().find_map(|name| fields.get(*name));
+            Moment::After {
+                reference: reference(fields),
+                result: Err(error.map(cut).unwrap_or_default()),
+            }
+        }
+        Kind::Said => {
+            let said = ["last_assistant_message", "prompt_response", "text"];
+            text(fields, &said).map_or(Moment::Other, Moment::Said)
+        }
+        Kind::Failed => {
+            let error = fields.get("error").map(cut).unwrap_or_default();
+            let details = text(fields, &["error_details"]);
+            Moment::Failed {
+                kind: error.chars().take(100).collect(),
+                message: details.unwrap_or(error),
+            }
+        }
+    }
+}
+
+/// A tool is about to be used. A use without a tool's name is one that nobody can judge.
+fn before(host: Host, fields: &Map<String, Value>) -> Moment {
+    let name = text(fields, &["tool_name", "toolName"]);
+    let context = fields.get("mcp_context").and_then(Value::as_object);
+    let name = match (name, context) {
+        (_, Some(context)) if host == Host::Gemini => Some(mcp_name(context)),
+        (name, _) => name,
+    };
+    match name {
+        Some(name) => of_tool(&name, &input(fields), fields),
+        None => Moment::Before {
+            reference: reference(fields),
+            actions: Err("it names no tool".to_owned()),
+        },
+    }
+}
+
+fn of_tool(name: &str, input: &Map<String, Value>, fields: &Map<String, Value>) -> Moment {
+    let cwd = text(fields, &["cwd"]);
+    let subagent = text(fields, &["agent_id"]);
+    Moment::Before {
+        reference: reference(fields),
+        actions: actions(name, input, cwd.as_deref(), subagent.as_deref()),
+    }
+}
+
+/// The name of a tool of an MCP server, as most agents write it.
+fn mcp_name(fields: &Map<String, Value>) -> String {
+    let tool = text(fields, &["tool_name"]).unwrap_or_default();
+    match text(fields, &["server_name", "server"]) {
+        Some(server) => format!("mcp__{server}__{tool}"),
+        None => format!("MCP:{tool}"),
+    }
+}
+
+/// What a tool is told: an object, or one that is written in a text.
+fn input(fields: &Map<String, Value>) -> Map<String, Value> {
+    let input = ["tool_input", "toolArgs"];
+    match input.iter().find_map(|name| fields.get(*name)) {
+        Some(Value::Object(input)) => input.clone(),
+        Some(Value::String(text)) => match serde_json::from_str(text) {
+            Ok(Value::Object(input)) => input,
+            Ok(_) | Err(_) => Map::from_iter([("input".to_owned(), text.clone().into())]),
+        },
+        Some(Value::Null) | None => Map::new(),
+        Some(other) => Map::from_iter([("input".to_owned(), other.clone())]),
+    }
+}
+
+/// What the agent calls a use of a tool; where it has no name for it, the same use has the same one.
+fn reference(fields: &Map<String, Value>) -> String {
+    let named = text(
+        fields,
+        &["tool_use_id", "toolUseId", "tool_call_id", "toolCallId"],
+    );
+    named.unwrap_or_else(|| {
+        let tool = text(fields, &["tool_name", "toolName"]);
+        let digest = Digest::of(canonical(&(tool, input(fields)))).to_string();
+        digest.chars().take(32).collect()
+    })
+}
+
+fn text(fields: &Map<String, Value>, names: &[&str]) -> Option<String> {
+    let found = names.iter().find_map(|name| fields.get(*name)?.as_str());
+    found.filter(|it| !it.is_empty()).map(str::to_owned)
+}
+
+/// A value in words, and not too many.
+fn cut(value: &Value) -> String {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let mut end = text.len().min(MOST);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    text.get(..end).unwrap_or_default().to_owned()
+}
