@@ -153,6 +153,7 @@ impl App {
         };
         self.lay_out();
         requests.extend(self.keep_typed());
+        requests.extend(self.ask_rows());
         requests.into_iter().filter(|it| self.permits(it)).collect()
     }
 
@@ -173,6 +174,7 @@ impl App {
             | Request::LoadTrail { .. }
             | Request::Read(_)
             | Request::FindEvent(..)
+            | Request::LayOut(_)
             | Request::Verify
             | Request::Explain(..)
             | Request::Watch(_)
@@ -330,12 +332,13 @@ impl App {
         if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
             requests.extend(self.trace.reload());
         }
+        requests.extend(self.ask_rows());
         requests
     }
 
     /// What came of a request.
     pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
-        let requests = match message {
+        let mut requests = match message {
             Message::Decided(gate, reply) => self.on_reply(&gate, reply),
             Message::Trail(gate, Purpose::Glance, events) => {
                 self.queue.on_last(&gate, &events);
@@ -356,6 +359,10 @@ impl App {
             Message::ThreadEdited(edit, edited) => self.on_thread_edited(*edit, edited),
             Message::ThreadActed(thread, act, reply) => self.on_thread_acted(&thread, &act, &reply),
             Message::EventFound(session, found) => self.on_event_found(&session, found),
+            Message::LaidOut(laid) => {
+                self.on_laid_out(laid);
+                Vec::new()
+            }
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Read(told) => self.trace.on_told(told),
             Message::Explained(ticket, told) => self.on_explained(ticket, &told),
@@ -374,6 +381,7 @@ impl App {
             }
         };
         self.lay_out();
+        requests.extend(self.ask_rows());
         requests
     }
 

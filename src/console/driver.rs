@@ -240,6 +240,7 @@ impl Errands {
                 | Request::Glance(_)
                 | Request::Load(_)
                 | Request::Study(..)
+                | Request::LayOut(_)
                 | Request::Verify => self.send(request),
             }
         }
@@ -294,6 +295,10 @@ async fn answer(
         } => {
             let events = desk.events(session, from, limit).await;
             Some(Message::Trail(gate, purpose, events))
+        }
+        Request::LayOut(wanted) => {
+            let laid = tokio::task::spawn_blocking(move || wanted.run()).await;
+            laid.ok().map(Message::LaidOut)
         }
         Request::Verify => Some(Message::Verified(desk.verify().await)),
         Request::Explain(ticket, questions) => Some(atlas::explain(desk, ticket, questions).await),

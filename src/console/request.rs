@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::dialog::gate::{LaidOut, LayOut};
 use super::screen::atlas::{Glance, Looked};
 use super::screen::trace::{Ask, Told};
 use super::study::{Studied, Study};
@@ -51,6 +52,8 @@ pub(crate) enum Request {
     Read(Ask),
     /// Put a text where the terminal pastes from.
     Copy(String),
+    /// Break a long request into rows.
+    LayOut(LayOut),
     /// Check every chain.
     Verify,
     /// Explain these. Nothing comes of it.
@@ -174,6 +177,8 @@ pub(crate) enum Message {
     EventFound(SessionId, Result<Option<u64>, String>),
     /// Something for the screen of the record.
     Read(Told),
+    /// A long request in rows.
+    LaidOut(LaidOut),
     /// What every chain proves.
     Verified(Result<Report, String>),
     /// What was explained, one by one.

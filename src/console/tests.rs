@@ -16,6 +16,7 @@ mod ladder;
 mod linear;
 mod linear_rules;
 mod live;
+mod long;
 mod never;
 mod picture;
 mod queue;

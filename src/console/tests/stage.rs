@@ -134,9 +134,9 @@ impl Stage {
         requests
     }
 
-    pub(super) fn resize(&mut self, width: u16, height: u16) {
+    pub(super) fn resize(&mut self, width: u16, height: u16) -> Vec<Request> {
         self.terminal.backend_mut().resize(width, height);
-        self.event(&Event::Resize(width, height));
+        self.event(&Event::Resize(width, height))
     }
 
     pub(super) fn buffer(&self) -> &Buffer {
