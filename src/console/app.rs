@@ -175,7 +175,7 @@ impl App {
             | Request::Read(_)
             | Request::FindEvent(..)
             | Request::LayOut(_)
-            | Request::Verify
+            | Request::Verify(_)
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
@@ -458,7 +458,7 @@ impl App {
         let glance = self.atlases.glances_at();
         let next = glance.map_or(next, |it| it.max(now).min(next));
         let next = match self.tab {
-            Tab::Trace => self.trace.plays_at().map_or(next, |it| it.min(next)),
+            Tab::Trace => self.trace.changes_at(now).map_or(next, |it| it.min(next)),
             Tab::Queue | Tab::Threads | Tab::Atlas => next,
         };
         match self.layers.last() {

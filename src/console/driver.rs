@@ -241,7 +241,7 @@ impl Errands {
                 | Request::Load(_)
                 | Request::Study(..)
                 | Request::LayOut(_)
-                | Request::Verify => self.send(request),
+                | Request::Verify(_) => self.send(request),
             }
         }
         Ok(Flow::On)
@@ -300,7 +300,10 @@ async fn answer(
             let laid = tokio::task::spawn_blocking(move || wanted.run()).await;
             laid.ok().map(Message::LaidOut)
         }
-        Request::Verify => Some(Message::Verified(desk.verify().await)),
+        Request::Verify(progress) => {
+            let checked = desk.verify_watched(progress).await.transpose();
+            checked.map(Message::Verified)
+        }
         Request::Explain(ticket, questions) => Some(atlas::explain(desk, ticket, questions).await),
         Request::Watch(watch) => {
             desk.watch(watch).await;

@@ -111,7 +111,7 @@ impl Measured {
             | Request::Edit(_)
             | Request::Copy(_)
             | Request::Mouse(_)
-            | Request::Verify
+            | Request::Verify(_)
             | Request::LayOut(_)
             | Request::Explain(..)
             | Request::Watch(_)

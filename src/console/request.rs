@@ -14,7 +14,7 @@ use crate::engine::explain::{Account, Question};
 use crate::memento::Name;
 use crate::runtime::{Load, LoadRefused, RecordedSession, ThreadAct, Watch};
 use crate::trace::event::Event;
-use crate::trace::verify::Report;
+use crate::trace::verify::{Progress, Report};
 
 /// Something the screen wants done.
 #[derive(Clone, Debug, PartialEq)]
@@ -54,8 +54,8 @@ pub(crate) enum Request {
     Copy(String),
     /// Break a long request into rows.
     LayOut(LayOut),
-    /// Check every chain.
-    Verify,
+    /// Check every chain, until nobody wants it any more.
+    Verify(Progress),
     /// Explain these. Nothing comes of it.
     Explain(Ticket, Vec<Question>),
     /// Begin to watch evaluations, or stop.
@@ -179,7 +179,7 @@ pub(crate) enum Message {
     Read(Told),
     /// A long request in rows.
     LaidOut(LaidOut),
-    /// What every chain proves.
+    /// What every chain proves. Nothing comes of a check that was stopped.
     Verified(Result<Report, String>),
     /// What was explained, one by one.
     Explained(Ticket, Vec<Result<Box<Account>, String>>),
