@@ -84,7 +84,10 @@ fn a_check_tells_how_far_it_has_come_and_proves_nothing_when_it_is_stopped() {
         let progress = Progress::default();
         verify(&reader, Trust::nothing(), threads, &progress).unwrap();
         let (done, all) = progress.so_far().unwrap();
-        assert!(done == all && all > WORTH_SHARING, "threads share it: {all}");
+        assert!(
+            done == all && all > WORTH_SHARING,
+            "threads share it: {all}"
+        );
 
         progress.stop();
         let stopped = verify(&reader, Trust::nothing(), threads, &progress);
