@@ -2,11 +2,11 @@
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{AtlasFiles, Demo};
-use super::atlases::{files_in, load_all};
+use super::atlases::{files_in, files_of, load_all};
 use super::error::Failure;
 use super::exit;
 use super::run::trials;
@@ -14,7 +14,7 @@ use super::settings::{Manner, Settings};
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
-use crate::console::{self, Options, Trials};
+use crate::console::{self, Options, Shelf, Trials};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::simulated::Script;
 use crate::runtime::{Parts, Runtime};
@@ -33,17 +33,28 @@ const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failure> {
     let atlases = in_force(named)?;
     let folder = settings.data_dir()?;
-    run(settings, &folder, atlases, None)
+    let shelf = shelf(named.files.clone());
+    run(settings, &folder, (atlases, Some(shelf)), None)
 }
 
 /// The Atlases that are named, or those of the user's folder.
 pub(super) fn in_force(named: &AtlasFiles) -> Result<Vec<Atlas>, Failure> {
-    let files = if named.files.is_empty() {
-        files_in(&Settings::atlas_dir()?)?
+    load_all(&files_now(&named.files)?)
+}
+
+/// The files that Atlases are loaded from, as they are now.
+fn files_now(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if named.is_empty() {
+        files_in(&Settings::atlas_dir()?)
     } else {
-        named.files.clone()
-    };
-    load_all(&files)
+        files_of(named)
+    }
+}
+
+fn shelf(named: Vec<PathBuf>) -> Shelf {
+    Shelf(Arc::new(move || {
+        files_now(&named).map_err(|failure| failure.to_string())
+    }))
 }
 
 /// Opens the console on the demo's store, with simulated agents.
@@ -62,7 +73,8 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
         }
     };
     let folder = settings.demo_dir()?;
-    let code = run(settings, &folder, atlases, Some(script))?;
+    let shelf = demo.atlas.clone().map(|named| shelf(vec![named]));
+    let code = run(settings, &folder, (atlases, shelf), Some(script))?;
     let shown = folder.display();
     writeln!(
         io::stdout().lock(),
@@ -74,7 +86,7 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
 fn run(
     settings: &Settings,
     folder: &Path,
-    atlases: Vec<Atlas>,
+    (atlases, shelf): (Vec<Atlas>, Option<Shelf>),
     script: Option<Script>,
 ) -> Result<u8, Failure> {
     if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
@@ -113,6 +125,7 @@ fn run(
             mouse: config.mouse,
             clock: Arc::new(SystemClock),
             trials: Some(Trials(Arc::new(trials))),
+            shelf,
         };
         let shown = match settings.manner {
             Manner::Screen => console::run(runtime.desk(), options).await,

@@ -179,6 +179,7 @@ impl App {
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
+            | Request::List(_)
             | Request::Study(..)
             | Request::Notify(_)
             | Request::Copy(_)
@@ -368,6 +369,10 @@ impl App {
             Message::Explained(ticket, told) => self.on_explained(ticket, &told),
             Message::Glanced(states) => {
                 self.atlases.on_glanced(states, &self.snapshot);
+                Vec::new()
+            }
+            Message::Listed(listed) => {
+                self.atlases.on_listed(listed, &self.snapshot);
                 Vec::new()
             }
             Message::Loaded(loaded) => self.on_loaded(loaded),

@@ -116,6 +116,7 @@ impl Measured {
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
+            | Request::List(_)
             | Request::Load(_)
             | Request::Study(..)
             | Request::EditThread(_)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::dialog::gate::{LaidOut, LayOut};
-use super::screen::atlas::{Glance, Looked};
+use super::screen::atlas::{Glance, Listed, Listing, Looked};
 use super::screen::trace::{Ask, Told};
 use super::study::{Studied, Study};
 use crate::base::id::{EventId, GateId, SessionId};
@@ -62,6 +62,8 @@ pub(crate) enum Request {
     Watch(Watch),
     /// Look at the files of Atlases.
     Glance(Vec<Glance>),
+    /// Look at the folder of Atlases.
+    List(Listing),
     /// Have other Atlases come into force.
     Load(Load),
     /// Work something out about Atlases.
@@ -185,6 +187,8 @@ pub(crate) enum Message {
     Explained(Ticket, Vec<Result<Box<Account>, String>>),
     /// What files of Atlases have become.
     Glanced(Vec<Looked>),
+    /// What the folder of Atlases has become.
+    Listed(Listed),
     /// Whether other Atlases are in force.
     Loaded(Result<(), LoadRefused>),
     /// What was worked out about Atlases.

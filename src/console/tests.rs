@@ -25,6 +25,7 @@ mod rules;
 mod safety;
 mod safety_deciding;
 mod safety_keeping;
+mod shelf;
 mod stage;
 mod states;
 mod steward;
