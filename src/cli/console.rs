@@ -27,6 +27,8 @@ use crate::trace::note::{Signer, Verifier};
 const PAGE: usize = 1000;
 
 const EXAMPLE_ATLAS: &str = include_str!("../../assets/atlas/acme-support.yaml");
+/// Beside it: a gate that takes two operators, so that a newcomer sees one.
+const SECOND_ATLAS: &str = include_str!("../../assets/demo/treasury.yaml");
 const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
 /// Opens the console on the user's store.
@@ -61,7 +63,10 @@ fn shelf(named: Vec<PathBuf>) -> Shelf {
 pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
     let atlases = match &demo.atlas {
         Some(named) => load_all(std::slice::from_ref(named))?,
-        None => vec![load_str("acme-support.yaml", EXAMPLE_ATLAS)?.atlas],
+        None => vec![
+            load_str("acme-support.yaml", EXAMPLE_ATLAS)?.atlas,
+            load_str("treasury.yaml", SECOND_ATLAS)?.atlas,
+        ],
     };
     let script = match &demo.script {
         Some(file) => {

@@ -367,14 +367,8 @@ impl App {
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Read(told) => self.trace.on_told(told),
             Message::Explained(ticket, told) => self.on_explained(ticket, &told),
-            Message::Glanced(states) => {
-                self.atlases.on_glanced(states, &self.snapshot);
-                Vec::new()
-            }
-            Message::Listed(listed) => {
-                self.atlases.on_listed(listed, &self.snapshot);
-                Vec::new()
-            }
+            Message::Glanced(states) => self.on_glanced(states),
+            Message::Listed(listed) => self.on_listed(listed),
             Message::Loaded(loaded) => self.on_loaded(loaded),
             Message::Studied(ticket, told) => self.on_studied(ticket, &told),
             Message::FileEdited(edited) => self.on_file_edited(edited),

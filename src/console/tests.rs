@@ -17,6 +17,7 @@ mod linear;
 mod linear_rules;
 mod live;
 mod long;
+mod looks;
 mod never;
 mod picture;
 mod queue;
