@@ -73,10 +73,11 @@ impl App {
         let cells = usize::from(area.width);
         frame.render_widget(header(self, cells, now), parts.header);
         frame.render_widget(tabs(self, cells, now), parts.tabs);
-        for ((text, meaning), row) in self.banners().into_iter().zip(parts.banner.rows()) {
-            let text = format!(" ! {}", one_line(&text));
-            let text = fit(&text, cells, self.look);
-            frame.render_widget(Line::styled(text, self.look.style(meaning)), row);
+        for (banner, row) in self.banners().into_iter().zip(parts.banner.rows()) {
+            let text = format!(" ! {}", one_line(&banner.text));
+            let text = clip(&text, cells.saturating_sub(width(banner.way)), self.look);
+            let text = fit(&format!("{text}{}", banner.way), cells, self.look);
+            frame.render_widget(Line::styled(text, self.look.style(banner.meaning)), row);
         }
         let covered = self
             .layers

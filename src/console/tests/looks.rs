@@ -43,7 +43,12 @@ fn a_batch() {
     at_every_size("batch", &three(), |stage| open_batch(stage, 3));
     at_every_size("batch_review", &three(), |stage| {
         open_batch(stage, 3);
+        // Where there is one pane, the request is the other one.
+        stage.press(KeyCode::F(6));
+        stage.presses(KeyCode::PageDown, 20);
+        stage.press(KeyCode::F(6));
         review_batch(stage);
+        stage.shows("BATCH     3 requests");
     });
 }
 

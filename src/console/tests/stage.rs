@@ -104,7 +104,13 @@ impl Stage {
 
     /// Opens the selected request and waits until keys count.
     pub(super) fn open(&mut self) {
-        assert_eq!(decisions(self.press(KeyCode::Enter)), []);
+        let requests = self.press(KeyCode::Enter);
+        for request in &requests {
+            if let Request::LayOut(wanted) = request {
+                self.message(Message::LaidOut(wanted.clone().run()));
+            }
+        }
+        assert_eq!(decisions(requests), []);
         self.wait(ARMING);
     }
 

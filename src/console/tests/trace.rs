@@ -342,7 +342,7 @@ fn a_session_is_written_whole_and_never_over_another_file() {
     stage.shows("nothing was written: ");
     assert_eq!(std::fs::read(&path).unwrap(), before);
     archive.enter(&mut stage, 'E', "a.doc");
-    stage.shows(".jsonl .csv .html or .otlp");
+    stage.shows(".jsonl .csv .html .otlp or .golden");
     assert_eq!(
         std::fs::read_dir(folder.path()).unwrap().count(),
         4,

@@ -39,8 +39,10 @@ impl GateDialog {
         let unseen = || {
             let why = if self.context.is_laid_out() {
                 "request not fully seen (PgDn)"
-            } else {
+            } else if self.context.is_shown() {
                 "request still being laid out"
+            } else {
+                "request not seen yet (F6)"
             };
             (!self.context.is_seen()).then(|| why.to_owned())
         };

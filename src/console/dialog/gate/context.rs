@@ -215,6 +215,11 @@ impl Context {
         !self.starts.is_empty()
     }
 
+    /// Whether it has a place on screen, or had.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.cells > 0
+    }
+
     fn text(&self) -> &str {
         let text = self.written.get().filter(|_| self.is_laid_out());
         text.map_or("", |text| text.request.as_str())
