@@ -255,9 +255,9 @@ impl Errands {
     fn send(&self, request: Request) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
         let left = self.left.clone();
-        let (trials, shelf) = (self.trials.clone(), self.shelf.clone());
+        let beside = (self.trials.clone(), self.shelf.clone());
         tokio::spawn(async move {
-            if let Some(message) = answer(&desk, request, left, (trials, shelf)).await {
+            if let Some(message) = answer(&desk, request, left, beside).await {
                 // The console was left: nobody waits for it any more.
                 let _ = sender.send(message).await;
             }

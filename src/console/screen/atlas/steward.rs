@@ -7,6 +7,7 @@ use super::{Atlases, FileState, Pane, Sums};
 use crate::atlas::compare::{Comparison, Fate, How, fates};
 use crate::atlas::{Atlas, origin::Part};
 use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
 use crate::console::dialog::atlas::load::Strength;
@@ -122,21 +123,13 @@ impl Atlases {
             lines.extend(parts(&comparison));
             weaker.extend(comparison.weaker);
         }
-        let code = match fates.as_slice() {
-            [Fate::Changed(_, after), ..] => after.hash,
+        let code = if let [Fate::Changed(_, after), ..] = fates.as_slice() {
+            after.hash
+        } else {
             // What is left or comes is bound together by one digest.
-            [Fate::Comes(_) | Fate::Goes(_), ..] | [] => {
-                let all = hash_of(&atlases);
-                let sha: String = all.to_string().chars().take(SHORT_HASH).collect();
-                let count = match atlases.len() {
-                    1 => "1 Atlas".to_owned(),
-                    more => format!("{more} Atlases"),
-                };
-                let words = format!("{count} in force then  sha {sha}");
-                lines.push(PageLine::new(Meaning::Text, words));
-                lines.push(PageLine::new(Meaning::Text, ""));
-                all
-            }
+            let all = hash_of(&atlases);
+            lines.extend(together(&atlases, &all));
+            all
         };
         if !weaker.is_empty() {
             let head = "AGENTS MAY BE STOPPED LESS:";
@@ -279,6 +272,17 @@ fn one_heading(what: &str, atlas: &Atlas, meaning: Meaning) -> Vec<PageLine> {
         PageLine::new(Meaning::Text, format!("        sha {}", short(atlas))),
         PageLine::new(Meaning::Text, ""),
     ]
+}
+
+/// How many are in force then, and the digest that binds them together.
+fn together(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
+    let sha: String = all.to_string().chars().take(SHORT_HASH).collect();
+    let count = match atlases.len() {
+        1 => "1 Atlas".to_owned(),
+        more => format!("{more} Atlases"),
+    };
+    let words = format!("{count} in force then  sha {sha}");
+    [words.as_str(), ""].map(|text| PageLine::new(Meaning::Text, text))
 }
 
 /// The beginning of an Atlas' hash.

@@ -406,8 +406,11 @@ mod tests {
     fn unfolded(params: Value) -> Detail {
         let mut event = events("s-1", 0, 1).remove(0);
         event.payload = serde_json::Map::from_iter([("action_params".to_owned(), params)]);
-        let (link, own) = (Proof::Holds, Proof::Holds);
-        let whole = Whole { event, link, own };
+        let whole = Whole {
+            event,
+            own: Proof::Holds,
+            link: Proof::Holds,
+        };
         let mut detail = Detail::default();
         detail.set_cells(40);
         detail.open(&whole);
