@@ -56,6 +56,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// What plays the scenarios beside Atlas files, where something does.
     pub trials: Option<Trials>,
+    /// Where Atlases are loaded from, where that can change.
+    pub shelf: Option<Shelf>,
 }
 
 /// Plays the scenarios that lie beside Atlas files. It reads files and waits for them.
@@ -64,6 +66,19 @@ pub struct Trials(pub Arc<Play>);
 
 /// Plays what lies beside these files.
 pub type Play = dyn Fn(&[PathBuf]) -> Vec<Trial> + Send + Sync;
+
+/// Tells which files Atlases are loaded from, in their order, as it is now; or why nobody can say.
+#[derive(Clone)]
+pub struct Shelf(pub Arc<List>);
+
+/// Tells which files there are.
+pub type List = dyn Fn() -> Result<Vec<PathBuf>, String> + Send + Sync;
+
+impl std::fmt::Debug for Shelf {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shelf").finish_non_exhaustive()
+    }
+}
 
 impl std::fmt::Debug for Trials {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

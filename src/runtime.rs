@@ -313,6 +313,7 @@ fn loaded(atlas: &Atlas) -> AtlasLoaded {
         atlas_hash: atlas.hash.to_string(),
         checkpoints: atlas.checkpoints.len() as u64,
         replaces: None,
+        removes: Vec::new(),
         loaded_by: None,
     }
 }

@@ -10,6 +10,10 @@ use super::document::{CheckpointMode, DefaultDecision, PolicyKind, Respondent, U
 use super::origin::Part;
 use crate::base::pattern::Patterns;
 
+mod sets;
+
+pub use sets::{Fate, fates};
+
 /// How two Atlases differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Comparison {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::args::{AtlasFiles, Demo};
-use super::atlases::{files_in, load_all};
+use super::atlases::{files_in, files_of, load_all};
 use super::error::Failure;
 use super::exit;
 use super::run::trials;
@@ -14,7 +14,7 @@ use super::settings::{Manner, Settings, Whose};
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
-use crate::console::{self, Options, Trials};
+use crate::console::{self, Options, Shelf, Trials};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::hall::Hall;
 use crate::gateway::place as door;
@@ -30,6 +30,8 @@ use crate::trace::note::{Signer, Verifier};
 const PAGE: usize = 1000;
 
 const EXAMPLE_ATLAS: &str = include_str!("../../assets/atlas/acme-support.yaml");
+/// Beside it: a gate that takes two operators, so that a newcomer sees one.
+const SECOND_ATLAS: &str = include_str!("../../assets/demo/treasury.yaml");
 const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
 /// Opens the console on the user's store.
@@ -39,24 +41,38 @@ pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failur
         folder: settings.data_dir()?,
         socket: settings.socket(Whose::Console)?,
     };
-    run(settings, &place, atlases, None)
+    let shelf = shelf(named.files.clone());
+    run(settings, &place, (atlases, Some(shelf)), None)
 }
 
 /// The Atlases that are named, or those of the user's folder.
 pub(super) fn in_force(named: &AtlasFiles) -> Result<Vec<Atlas>, Failure> {
-    let files = if named.files.is_empty() {
-        files_in(&Settings::atlas_dir()?)?
+    load_all(&files_now(&named.files)?)
+}
+
+/// The files that Atlases are loaded from, as they are now.
+fn files_now(named: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    if named.is_empty() {
+        files_in(&Settings::atlas_dir()?)
     } else {
-        named.files.clone()
-    };
-    load_all(&files)
+        files_of(named)
+    }
+}
+
+fn shelf(named: Vec<PathBuf>) -> Shelf {
+    Shelf(Arc::new(move || {
+        files_now(&named).map_err(|failure| failure.to_string())
+    }))
 }
 
 /// Opens the console on the demo's store, with simulated agents.
 pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
     let atlases = match &demo.atlas {
         Some(named) => load_all(std::slice::from_ref(named))?,
-        None => vec![load_str("acme-support.yaml", EXAMPLE_ATLAS)?.atlas],
+        None => vec![
+            load_str("acme-support.yaml", EXAMPLE_ATLAS)?.atlas,
+            load_str("treasury.yaml", SECOND_ATLAS)?.atlas,
+        ],
     };
     let script = match &demo.script {
         Some(file) => {
@@ -71,7 +87,8 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
         folder: settings.demo_dir()?,
         socket: settings.socket(Whose::Demo)?,
     };
-    let code = run(settings, &place, atlases, Some(script))?;
+    let shelf = demo.atlas.clone().map(|named| shelf(vec![named]));
+    let code = run(settings, &place, (atlases, shelf), Some(script))?;
     let shown = place.folder.display();
     writeln!(
         io::stdout().lock(),
@@ -89,7 +106,7 @@ struct Place {
 fn run(
     settings: &Settings,
     Place { folder, socket }: &Place,
-    atlases: Vec<Atlas>,
+    (atlases, shelf): (Vec<Atlas>, Option<Shelf>),
     script: Option<Script>,
 ) -> Result<u8, Failure> {
     if !(io::stdout().is_terminal() && io::stdin().is_terminal()) {
@@ -130,6 +147,7 @@ fn run(
             mouse: config.mouse,
             clock: Arc::new(SystemClock),
             trials: Some(Trials(Arc::new(trials))),
+            shelf,
         };
         let shown = match settings.manner {
             Manner::Screen => console::run(runtime.desk(), options).await,

@@ -153,6 +153,7 @@ impl App {
         };
         self.lay_out();
         requests.extend(self.keep_typed());
+        requests.extend(self.ask_rows());
         requests.into_iter().filter(|it| self.permits(it)).collect()
     }
 
@@ -173,10 +174,12 @@ impl App {
             | Request::LoadTrail { .. }
             | Request::Read(_)
             | Request::FindEvent(..)
-            | Request::Verify
+            | Request::LayOut(_)
+            | Request::Verify(_)
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
+            | Request::List(_)
             | Request::Study(..)
             | Request::Notify(_)
             | Request::Copy(_)
@@ -330,12 +333,13 @@ impl App {
         if self.tab == Tab::Trace && before.chain.events != snapshot.chain.events {
             requests.extend(self.trace.reload());
         }
+        requests.extend(self.ask_rows());
         requests
     }
 
     /// What came of a request.
     pub(crate) fn on_message(&mut self, message: Message) -> Vec<Request> {
-        let requests = match message {
+        let mut requests = match message {
             Message::Decided(gate, reply) => self.on_reply(&gate, reply),
             Message::Trail(gate, Purpose::Glance, events) => {
                 self.queue.on_last(&gate, &events);
@@ -356,13 +360,15 @@ impl App {
             Message::ThreadEdited(edit, edited) => self.on_thread_edited(*edit, edited),
             Message::ThreadActed(thread, act, reply) => self.on_thread_acted(&thread, &act, &reply),
             Message::EventFound(session, found) => self.on_event_found(&session, found),
+            Message::LaidOut(laid) => {
+                self.on_laid_out(laid);
+                Vec::new()
+            }
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Read(told) => self.trace.on_told(told),
             Message::Explained(ticket, told) => self.on_explained(ticket, &told),
-            Message::Glanced(states) => {
-                self.atlases.on_glanced(states, &self.snapshot);
-                Vec::new()
-            }
+            Message::Glanced(states) => self.on_glanced(states),
+            Message::Listed(listed) => self.on_listed(listed),
             Message::Loaded(loaded) => self.on_loaded(loaded),
             Message::Studied(ticket, told) => self.on_studied(ticket, &told),
             Message::FileEdited(edited) => self.on_file_edited(edited),
@@ -374,6 +380,7 @@ impl App {
             }
         };
         self.lay_out();
+        requests.extend(self.ask_rows());
         requests
     }
 
@@ -450,7 +457,7 @@ impl App {
         let glance = self.atlases.glances_at();
         let next = glance.map_or(next, |it| it.max(now).min(next));
         let next = match self.tab {
-            Tab::Trace => self.trace.plays_at().map_or(next, |it| it.min(next)),
+            Tab::Trace => self.trace.changes_at(now).map_or(next, |it| it.min(next)),
             Tab::Queue | Tab::Threads | Tab::Atlas => next,
         };
         match self.layers.last() {

@@ -55,10 +55,17 @@ fn take(text: &str, cells: usize) -> (&str, &str) {
 /// `text` broken wherever a line is full. Nothing is dropped, not even a space: for what must be
 /// seen exactly as it is.
 pub(crate) fn break_exactly(text: &str, cells: usize) -> Vec<&str> {
+    let cells = cells.max(2);
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) && !text.is_empty() {
+        // One byte is one cell. Texts can be long, and most are like this.
+        let starts = (0..text.len()).step_by(cells);
+        let rows = starts.filter_map(|at| text.get(at..text.len().min(at + cells)));
+        return rows.collect();
+    }
     let mut rows = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let (row, after) = take(rest, cells.max(2));
+        let (row, after) = take(rest, cells);
         // A single character wider than the line must not stop the loop.
         let (row, after) = if row.is_empty() {
             (rest, "")

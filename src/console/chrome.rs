@@ -16,7 +16,7 @@ use super::thread::frozen_threads;
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;
-use crate::runtime::snapshot::{Access, ChainVerdict, StoreState};
+use crate::runtime::snapshot::{Access, ChainVerdict, Dropped, StoreState};
 
 /// Whether an area is too small to decide in.
 pub(crate) fn is_small(area: Rect) -> bool {
@@ -73,10 +73,11 @@ impl App {
         let cells = usize::from(area.width);
         frame.render_widget(header(self, cells, now), parts.header);
         frame.render_widget(tabs(self, cells, now), parts.tabs);
-        for ((text, meaning), row) in self.banners().into_iter().zip(parts.banner.rows()) {
-            let text = format!(" ! {}", one_line(&text));
-            let text = fit(&text, cells, self.look);
-            frame.render_widget(Line::styled(text, self.look.style(meaning)), row);
+        for (banner, row) in self.banners().into_iter().zip(parts.banner.rows()) {
+            let text = format!(" ! {}", one_line(&banner.text));
+            let text = clip(&text, cells.saturating_sub(width(banner.way)), self.look);
+            let text = fit(&format!("{text}{}", banner.way), cells, self.look);
+            frame.render_widget(Line::styled(text, self.look.style(banner.meaning)), row);
         }
         let covered = self
             .layers
@@ -153,6 +154,9 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     if app.queued > 0 {
         parts.push((format!("queued {}", app.queued), Meaning::Waiting));
     }
+    if let Some(dropped) = dropped_words(snapshot.dropped, cells) {
+        parts.push((dropped, Meaning::Warning));
+    }
     if cells < 80 {
         // The tabs say how many are held.
         parts.remove(1);
@@ -171,6 +175,26 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     spans.push(Span::styled(access, look.style(access_meaning)));
     spans.push(Span::raw(format!("  {clock} ")));
     Line::from(spans)
+}
+
+/// What reached nobody, if anything did; what it was, where there is room.
+fn dropped_words(dropped: Dropped, cells: usize) -> Option<String> {
+    let total = dropped.total();
+    let kinds = [
+        (dropped.advice, "advice"),
+        (dropped.hooks, "to hooks"),
+        (dropped.answers, "to agents"),
+    ];
+    let kinds = kinds.iter().filter(|(count, _)| *count > 0);
+    let kinds: Vec<_> = kinds
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    match cells {
+        _ if total == 0 => None,
+        0..80 => Some(format!("drop {total}")),
+        80..100 => Some(format!("dropped {total}")),
+        100.. => Some(format!("dropped {}", kinds.join(", "))),
+    }
 }
 
 /// The time. Without seconds while nothing counts down, because the screen then changes once a

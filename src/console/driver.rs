@@ -16,7 +16,7 @@ use super::layer::Repaint;
 use super::request::{Message, Mouse, Request};
 use super::terminal::Screen;
 use super::theme::{Colour, Look, Theme};
-use super::{ConsoleError, Options, Trials};
+use super::{ConsoleError, Options, Shelf, Trials};
 use crate::runtime::Desk;
 use crate::runtime::snapshot::Snapshot;
 
@@ -61,7 +61,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     let first = Arc::clone(&snapshots.borrow_and_update());
     let (mut screen, mut app, mut answer) = open(&options, first)?;
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
-    let errands = Errands::new(desk, sender, options.trials.clone());
+    let errands = Errands::new(desk, sender, &options);
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
     errands.run(app.begin(), &mut screen, outbox)?;
@@ -190,6 +190,7 @@ struct Errands {
     sender: mpsc::Sender<Message>,
     left: Left,
     trials: Option<Trials>,
+    shelf: Option<Shelf>,
 }
 
 impl Drop for Errands {
@@ -199,12 +200,13 @@ impl Drop for Errands {
 }
 
 impl Errands {
-    fn new(desk: Desk, sender: mpsc::Sender<Message>, trials: Option<Trials>) -> Self {
+    fn new(desk: Desk, sender: mpsc::Sender<Message>, options: &Options) -> Self {
         Self {
             desk,
             sender,
             left: Left::default(),
-            trials,
+            trials: options.trials.clone(),
+            shelf: options.shelf.clone(),
         }
     }
 
@@ -238,9 +240,11 @@ impl Errands {
                 | Request::Explain(..)
                 | Request::Watch(_)
                 | Request::Glance(_)
+                | Request::List(_)
                 | Request::Load(_)
                 | Request::Study(..)
-                | Request::Verify => self.send(request),
+                | Request::LayOut(_)
+                | Request::Verify(_) => self.send(request),
             }
         }
         Ok(Flow::On)
@@ -250,9 +254,10 @@ impl Errands {
     /// meanwhile loses only the answer: what was sent is carried out by the runtime.
     fn send(&self, request: Request) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
-        let (left, trials) = (self.left.clone(), self.trials.clone());
+        let left = self.left.clone();
+        let beside = (self.trials.clone(), self.shelf.clone());
         tokio::spawn(async move {
-            if let Some(message) = answer(&desk, request, left, trials).await {
+            if let Some(message) = answer(&desk, request, left, beside).await {
                 // The console was left: nobody waits for it any more.
                 let _ = sender.send(message).await;
             }
@@ -264,7 +269,7 @@ async fn answer(
     desk: &Desk,
     request: Request,
     left: Left,
-    trials: Option<Trials>,
+    (trials, shelf): (Option<Trials>, Option<Shelf>),
 ) -> Option<Message> {
     match request {
         Request::Decide(decide) => {
@@ -295,13 +300,21 @@ async fn answer(
             let events = desk.events(session, from, limit).await;
             Some(Message::Trail(gate, purpose, events))
         }
-        Request::Verify => Some(Message::Verified(desk.verify().await)),
+        Request::LayOut(wanted) => {
+            let laid = tokio::task::spawn_blocking(move || wanted.run()).await;
+            laid.ok().map(Message::LaidOut)
+        }
+        Request::Verify(progress) => {
+            let checked = desk.verify_watched(progress).await.transpose();
+            checked.map(Message::Verified)
+        }
         Request::Explain(ticket, questions) => Some(atlas::explain(desk, ticket, questions).await),
         Request::Watch(watch) => {
             desk.watch(watch).await;
             None
         }
         Request::Glance(glances) => atlas::glance(glances).await,
+        Request::List(listing) => atlas::list(listing, shelf?).await,
         Request::Load(load) => Some(Message::Loaded(desk.load(load).await)),
         Request::Study(ticket, wanted) => {
             let studied = study::study(desk, wanted, trials, left).await;

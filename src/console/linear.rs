@@ -89,9 +89,11 @@ pub(super) async fn drive(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), Conso
                     let done = desk.operate((*operate).clone()).await;
                     let _ = sender.send(Answer::Operated(*operate, done)).await;
                 })),
-                Deed::Verify => drop(tokio::spawn(async move {
-                    let report = desk.verify().await;
-                    let _ = sender.send(Answer::Verified(report)).await;
+                Deed::Verify(progress) => drop(tokio::spawn(async move {
+                    // Whoever stopped it was told so at once.
+                    if let Some(report) = desk.verify_watched(progress).await.transpose() {
+                        let _ = sender.send(Answer::Verified(report)).await;
+                    }
                 })),
             }
         }

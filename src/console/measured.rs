@@ -9,6 +9,7 @@ use ratatui::crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use ratatui::layout::Rect;
 
 use super::app::App;
+use super::dialog::gate::{LaidOut, LayOut};
 use super::driver::record::read;
 use super::layer::Repaint;
 use super::request::{Message, Request};
@@ -110,10 +111,12 @@ impl Measured {
             | Request::Edit(_)
             | Request::Copy(_)
             | Request::Mouse(_)
-            | Request::Verify
+            | Request::Verify(_)
+            | Request::LayOut(_)
             | Request::Explain(..)
             | Request::Watch(_)
             | Request::Glance(_)
+            | Request::List(_)
             | Request::Load(_)
             | Request::Study(..)
             | Request::EditThread(_)
@@ -135,6 +138,8 @@ pub struct MeasuredQueue {
     app: App,
     terminal: Terminal<TestBackend>,
     now: Timestamp,
+    wanted: Vec<LayOut>,
+    laid: Vec<LaidOut>,
 }
 
 impl MeasuredQueue {
@@ -144,7 +149,13 @@ impl MeasuredQueue {
         let area = Rect::new(0, 0, 120, 36);
         let terminal = Terminal::new(TestBackend::new(area.width, area.height)).ok()?;
         let app = App::new(Look::default(), snapshot, area);
-        Some(Self { app, terminal, now })
+        Some(Self {
+            app,
+            terminal,
+            now,
+            wanted: Vec::new(),
+            laid: Vec::new(),
+        })
     }
 
     /// Paints one frame.
@@ -159,7 +170,24 @@ impl MeasuredQueue {
     /// Presses a key.
     pub fn press(&mut self, code: KeyCode) {
         let key = KeyEvent::new(code, KeyModifiers::NONE);
-        self.app.on_event(&Event::Key(key), self.now);
+        let requests = self.app.on_event(&Event::Key(key), self.now);
+        for request in requests {
+            if let Request::LayOut(wanted) = request {
+                self.wanted.push(wanted);
+            }
+        }
+    }
+
+    /// Lays out what was asked for, as it is done beside the screen.
+    pub fn lay_out(&mut self) {
+        self.laid.extend(self.wanted.drain(..).map(LayOut::run));
+    }
+
+    /// Takes in what was laid out.
+    pub fn take_rows(&mut self) {
+        for laid in self.laid.drain(..) {
+            let _ = self.app.on_message(Message::LaidOut(laid));
+        }
     }
 
     /// Lets time pass.

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use super::screen::atlas::{Glance, Looked};
+use super::dialog::gate::{LaidOut, LayOut};
+use super::screen::atlas::{Glance, Listed, Listing, Looked};
 use super::screen::trace::{Ask, Told};
 use super::study::{Studied, Study};
 use crate::base::id::{EventId, GateId, SessionId};
@@ -13,7 +14,7 @@ use crate::engine::explain::{Account, Question};
 use crate::memento::Name;
 use crate::runtime::{Load, LoadRefused, RecordedSession, ThreadAct, Watch};
 use crate::trace::event::Event;
-use crate::trace::verify::Report;
+use crate::trace::verify::{Progress, Report};
 
 /// Something the screen wants done.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,14 +52,18 @@ pub(crate) enum Request {
     Read(Ask),
     /// Put a text where the terminal pastes from.
     Copy(String),
-    /// Check every chain.
-    Verify,
+    /// Break a long request into rows.
+    LayOut(LayOut),
+    /// Check every chain, until nobody wants it any more.
+    Verify(Progress),
     /// Explain these. Nothing comes of it.
     Explain(Ticket, Vec<Question>),
     /// Begin to watch evaluations, or stop.
     Watch(Watch),
     /// Look at the files of Atlases.
     Glance(Vec<Glance>),
+    /// Look at the folder of Atlases.
+    List(Listing),
     /// Have other Atlases come into force.
     Load(Load),
     /// Work something out about Atlases.
@@ -174,12 +179,16 @@ pub(crate) enum Message {
     EventFound(SessionId, Result<Option<u64>, String>),
     /// Something for the screen of the record.
     Read(Told),
-    /// What every chain proves.
+    /// A long request in rows.
+    LaidOut(LaidOut),
+    /// What every chain proves. Nothing comes of a check that was stopped.
     Verified(Result<Report, String>),
     /// What was explained, one by one.
     Explained(Ticket, Vec<Result<Box<Account>, String>>),
     /// What files of Atlases have become.
     Glanced(Vec<Looked>),
+    /// What the folder of Atlases has become.
+    Listed(Listed),
     /// Whether other Atlases are in force.
     Loaded(Result<(), LoadRefused>),
     /// What was worked out about Atlases.

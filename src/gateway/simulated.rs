@@ -233,7 +233,7 @@ mod tests {
     #[test]
     fn the_shipped_script_reads() {
         let script = Script::read(include_str!("../../assets/demo/agents.json")).unwrap();
-        assert_eq!(script.agents.len(), 4);
+        assert_eq!(script.agents.len(), 5);
     }
 
     #[test]

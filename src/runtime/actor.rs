@@ -12,7 +12,9 @@ use super::hooks::Hooks;
 use super::ledger::Ledger;
 use super::message::Message;
 use super::outside::Outside;
-use super::snapshot::{ChainState, ChainVerdict, Drafts, InForce, Seat, Snapshot, StoreState};
+use super::snapshot::{
+    ChainState, ChainVerdict, Drafts, Dropped, InForce, Seat, Snapshot, StoreState,
+};
 use super::threads::Threads;
 use super::watched::{Watch, Watching};
 use crate::base::clock::{Boxed, Clock, Timestamp};
@@ -21,7 +23,7 @@ use crate::engine::Engine;
 use crate::engine::command::{AskId, Command, Effect, Refused, Reply};
 use crate::engine::extension::{CallId, Returned};
 use crate::store::{Batch, StateRow, Store, StoreError};
-use crate::trace::event::Durability;
+use crate::trace::event::{Durability, Payload};
 use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
@@ -62,6 +64,7 @@ pub(super) struct Actor {
     watching: Watching,
     threads: Threads,
     in_force: InForce,
+    dropped: Dropped,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
@@ -114,6 +117,7 @@ impl Actor {
             watching: Watching::default(),
             threads: parts.threads,
             in_force: InForce::default(),
+            dropped: Dropped::default(),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
         actor.in_force = InForce {
@@ -265,6 +269,8 @@ impl Actor {
             match effect {
                 Effect::Record(draft) => {
                     durability = durability.max(draft.durability);
+                    let skipped = matches!(draft.payload, Payload::CheckpointSkipped(_));
+                    self.dropped.advice += u64::from(skipped);
                     let draft = self.hooks.before(draft);
                     batch.records.push(self.ledger.seal(&draft));
                 }
@@ -345,7 +351,9 @@ impl Actor {
                     self.snapshots.send_replace(picture);
                 }
                 self.tell(written.replies);
-                self.hooks.after(&written.records);
+                let missed = self.hooks.after(&written.records);
+                self.dropped.hooks += missed;
+                self.changed |= missed > 0;
                 self.sealing
                     .entered(written.entered, &self.store, &self.ledger);
                 self.show();
@@ -391,7 +399,9 @@ impl Actor {
         for (ask, reply) in replies {
             if let Some(waiting) = self.waiting.remove(&ask) {
                 // An asker that left does not hear it; the record has it.
-                let _ = waiting.send(reply);
+                let gone = waiting.send(reply).is_err();
+                self.dropped.answers += u64::from(gone);
+                self.changed |= gone;
             }
         }
     }
@@ -433,6 +443,7 @@ impl Actor {
                 in_force,
                 watched,
                 threads,
+                dropped: self.dropped,
                 ..picture
             });
         };
@@ -443,6 +454,7 @@ impl Actor {
             revision,
             chain,
             store: StoreState::Poisoned { what: what.clone() },
+            dropped: self.dropped,
             ..(*last).clone()
         })
     }

@@ -16,10 +16,10 @@ use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::memento::Name;
-use crate::store::Store;
+use crate::store::{Store, StoreError};
 use crate::trace::event::Event;
 use crate::trace::note::Verifier;
-use crate::trace::verify::{Report, Trust};
+use crate::trace::verify::{Progress, Report, Trust};
 
 /// The operator's way in: sees everything, and decides.
 #[derive(Clone)]
@@ -204,17 +204,28 @@ impl Desk {
         let _ = self.messages.send(Message::Watch(watch)).await;
     }
 
+    /// Checks every chain, for somebody who looks on and may stop it; nothing when it was stopped.
+    ///
+    /// # Errors
+    /// When the record cannot be read, in words.
+    pub async fn verify_watched(&self, progress: Progress) -> Result<Option<Report>, String> {
+        let trust = Trust::nothing().key(self.key.clone());
+        let checked = match self.store.verify_watched(trust, progress).await {
+            Err(StoreError::Stopped) => return Ok(None),
+            checked => checked.map_err(|error| error.to_string()),
+        };
+        // Without an actor there is no picture to show it in.
+        let _ = self.messages.send(Message::Checked(checked.clone())).await;
+        checked.map(Some)
+    }
+
     /// Checks every chain; the pictures show the result from then on.
     ///
     /// # Errors
     /// When the record cannot be read, in words.
     pub async fn verify(&self) -> Result<Report, String> {
-        let trust = Trust::nothing().key(self.key.clone());
-        let checked = self.store.verify(trust).await;
-        let checked = checked.map_err(|error| error.to_string());
-        // Without an actor there is no picture to show it in.
-        let _ = self.messages.send(Message::Checked(checked.clone())).await;
-        checked
+        let checked = self.verify_watched(Progress::default()).await?;
+        checked.ok_or_else(|| StoreError::Stopped.to_string())
     }
 }
 

@@ -95,15 +95,19 @@ impl Hooks {
         }
     }
 
-    /// Events are on disk. When hooks cannot keep up, they miss some: the record has them all.
-    pub(super) fn after(&self, records: &[Record]) {
-        let Some(told) = &self.told else { return };
+    /// Events are on disk. When hooks cannot keep up, they miss some: the record has them all. Says how
+    /// many they missed.
+    pub(super) fn after(&self, records: &[Record]) -> u64 {
+        let Some(told) = &self.told else { return 0 };
+        let mut missed = 0;
         // INVARIANT: what was sealed here reads back.
         for event in records.iter().filter_map(|record| record.event().ok()) {
             if told.try_send(event).is_err() {
                 tracing::warn!("event hooks are too slow and missed an event");
+                missed += 1;
             }
         }
+        missed
     }
 }
 
@@ -117,5 +121,46 @@ async fn tell(hooks: Vec<Hooked>, mut heard: mpsc::Receiver<Event>) {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::clock::Timestamp;
+    use crate::base::id::SessionId;
+    use crate::trace::chain::Chain;
+    use crate::trace::event::Durability;
+
+    struct Silent;
+
+    impl EventHook for Silent {}
+
+    fn records(count: usize) -> Vec<Record> {
+        let session: SessionId = "s-1".parse().unwrap();
+        let mut chain = Chain::new(session.clone());
+        let fields = serde_json::json!({
+            "original_error_id": "x", "recovery_method": "r", "success": true,
+        });
+        let fields = fields.as_object().cloned().unwrap();
+        let draft = Draft {
+            session_id: session,
+            event_id: "e".parse().unwrap(),
+            trace_id: "t".parse().unwrap(),
+            span_id: "p".parse().unwrap(),
+            parent_span_id: None,
+            timestamp: Timestamp::from_micros(0),
+            payload: Payload::read("error_recovered", fields).unwrap(),
+            durability: Durability::Sync,
+        };
+        (0..count).map(|_| chain.seal(&draft)).collect()
+    }
+
+    #[tokio::test]
+    async fn events_that_hooks_are_too_slow_for_are_counted() {
+        let all = Pattern::new("*");
+        let hooks = Hooks::new(vec![(all, Arc::new(Silent))], EventTypes::default());
+        assert_eq!(hooks.after(&records(HOOK_QUEUE)), 0);
+        assert_eq!(hooks.after(&records(3)), 3, "nobody has heard one yet");
     }
 }

@@ -44,9 +44,9 @@ pub enum LoadRefused {
     /// Two of them have the same identifier: nobody could say which of them decided.
     #[error("two Atlases have the identifier `{0}`")]
     SameAtlas(String),
-    /// One would be dropped, or one more be there: that takes a restart.
-    #[error("an Atlas can take the place of another here; to drop or add one, restart cra")]
-    Number,
+    /// None would be left: nothing would be asked of anybody any more.
+    #[error("no Atlas would be left")]
+    Nothing,
     /// It cannot be recorded, so it does not happen.
     #[error("nothing can be recorded: {0}")]
     Unavailable(String),
@@ -62,8 +62,8 @@ impl Load {
         if hash_of(&self.atlases) == in_force {
             return Some(LoadRefused::Same);
         }
-        if self.atlases.len() != engine.atlases().len() {
-            return Some(LoadRefused::Number);
+        if self.atlases.is_empty() {
+            return Some(LoadRefused::Nothing);
         }
         named_twice(&self.atlases).map(|id| LoadRefused::SameAtlas(id.to_owned()))
     }

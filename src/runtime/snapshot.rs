@@ -56,6 +56,8 @@ pub struct Snapshot {
     pub chain: ChainState,
     /// The state of the store.
     pub store: StoreState,
+    /// What reached nobody.
+    pub dropped: Dropped,
 }
 
 impl Snapshot {
@@ -78,6 +80,7 @@ impl Snapshot {
             acts: Acts::default(),
             chain: ChainState::default(),
             store: StoreState::Ready,
+            dropped: Dropped::default(),
         }
     }
 
@@ -112,7 +115,27 @@ impl Snapshot {
             },
             chain,
             store: StoreState::Ready,
+            dropped: Dropped::default(),
         }
+    }
+}
+
+/// What reached nobody since the runtime started. No gate is ever among it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Dropped {
+    /// Advice that a budget of an Atlas left out; the record names each.
+    pub advice: u64,
+    /// Events that hooks were too slow to hear of; the record has them all.
+    pub hooks: u64,
+    /// Answers whose asker had gone; what was decided is on record.
+    pub answers: u64,
+}
+
+impl Dropped {
+    /// All of it.
+    #[must_use]
+    pub fn total(self) -> u64 {
+        self.advice + self.hooks + self.answers
     }
 }
 

@@ -43,6 +43,9 @@ pub enum StoreError {
         /// What is wrong.
         what: String,
     },
+    /// Nobody wanted to know any more.
+    #[error("the check was stopped: nothing was proven")]
+    Stopped,
     /// A write failed; nothing more is taken.
     #[error("the store no longer takes records: {what}")]
     Poisoned {
@@ -70,6 +73,7 @@ impl StoreError {
             Self::Damaged { .. } => {
                 "nothing was changed; keep the file, restore a backup beside it, and name its folder with --data-dir"
             }
+            Self::Stopped => "check again, and wait for it",
             Self::Poisoned { .. } => {
                 "check the disk (space, permissions, errors), then start cra again: what was acknowledged is kept"
             }

@@ -14,7 +14,7 @@ use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::record::Record;
-use crate::trace::verify::{Head, Report, Trust};
+use crate::trace::verify::{Head, Progress, Report, Trust};
 
 mod medium;
 mod migrate;
@@ -157,8 +157,18 @@ impl Store for SqliteStore {
     }
 
     fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+        self.verify_watched(trust, Progress::default())
+    }
+
+    fn verify_watched(
+        &self,
+        trust: Trust,
+        progress: Progress,
+    ) -> Boxed<'_, Result<Report, StoreError>> {
         let path = self.path.clone();
-        Box::pin(async move { blocking(move || Reader::open(&path)?.verify(trust)).await })
+        Box::pin(async move {
+            blocking(move || Reader::open(&path)?.verify_watched(trust, &progress)).await
+        })
     }
 }
 

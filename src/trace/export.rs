@@ -1,5 +1,5 @@
 //! The record as a file for others: CSV for spreadsheets, HTML for people without this program, OTLP for
-//! tools that draw traces. JSON Lines, which alone can be verified, is [`super::jsonl`].
+//! tools that draw traces, golden traces for regression tests. JSON Lines, which alone can be verified, is [`super::jsonl`].
 //!
 //! Everything is written as it is read; of a session that is being drawn only its span tree is kept.
 
@@ -12,6 +12,7 @@ use super::verify::Checked;
 use crate::base::id::SessionId;
 
 pub mod csv;
+pub mod golden;
 pub mod html;
 pub mod otlp;
 #[cfg(test)]
@@ -45,6 +46,8 @@ pub enum Format {
     Html,
     /// For tools that draw traces.
     Otlp,
+    /// What was decided, without what differs from run to run: for regression tests.
+    Golden,
 }
 
 impl Format {
@@ -56,6 +59,7 @@ impl Format {
             "csv" => Some(Self::Csv),
             "html" | "htm" => Some(Self::Html),
             "otlp" | "json" => Some(Self::Otlp),
+            "golden" => Some(Self::Golden),
             _ => None,
         }
     }
@@ -68,6 +72,7 @@ impl Format {
             Self::Csv => "csv",
             Self::Html => "html",
             Self::Otlp => "otlp",
+            Self::Golden => "golden",
         }
     }
 }
@@ -93,6 +98,10 @@ pub fn write<S: Source>(
         }
         Format::Html => html::write(source, report, sessions, out),
         Format::Otlp => otlp::write(source, sessions, out),
+        Format::Golden => {
+            let mut golden = golden::Golden::default();
+            each_event(source, sessions, |event| golden.event(out, event))
+        }
     }
 }
 

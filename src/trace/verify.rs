@@ -18,11 +18,13 @@ use super::record::SESSION_ENDED;
 
 mod chain;
 mod log;
+mod progress;
 mod pruned;
 mod trust;
 mod verdict;
 
 pub use log::{Ended, LogVerifier};
+pub use progress::Progress;
 pub use pruned::Remains;
 pub use trust::Trust;
 pub use verdict::{Checked, Head, LogChecked, Proven, Report, Verdict};

@@ -2,14 +2,18 @@
 
 use std::fs;
 use std::sync::Arc;
+use std::time::Duration;
 
-use cra_core::atlas::load_str;
-use cra_core::engine::command::{ClaimWish, Claiming, Operate, Reply};
+use cra_core::atlas::{load_file, load_str};
+use cra_core::engine::command::{ClaimWish, Claiming, Operate, Reply, Ruling};
+use cra_core::engine::held::Held;
+use cra_core::runtime::snapshot::Snapshot;
 use cra_core::store::Store;
-use serde_json::json;
+use cra_core::store::memory::MemoryStore;
+use serde_json::{Value, json};
 
 use super::cli::Desk;
-use super::support::{Bench, clock, request, root};
+use super::support::{Bench, clock, decide, good_answers, request, root};
 
 /// Two sessions that wait to begin, and one that wants something dangerous, with a hostile name in it.
 async fn waiting(store: Arc<dyn Store>) {
@@ -262,4 +266,79 @@ fn the_schema_is_json_that_an_editor_can_use() {
             .contains("json-schema.org")
     );
     assert!(schema["properties"]["checkpoints"].is_object());
+}
+
+/// The golden trace of a session in which a deletion is asked for and refused, or passed.
+fn golden(session: &'static str, earlier: usize, ruling: fn(&Held) -> Ruling) -> String {
+    let desk = Desk::of(move |store| async move {
+        let time = clock();
+        time.advance(Duration::from_secs(97 * earlier as u64));
+        let bench = Bench::start(store, time).await;
+        for other in 0..earlier {
+            bench.begin(&format!("other-{other}")).await;
+        }
+        bench.begin(session).await;
+        let held = |snapshot: &Snapshot| {
+            let mut held = snapshot.held.iter();
+            held.find(|it| it.session.as_str() == session).cloned()
+        };
+        let first = bench.until(|s| held(s).is_some()).await;
+        let first = held(&first).unwrap();
+        bench
+            .runtime
+            .desk()
+            .decide(decide(&first, ruling(&first)))
+            .await;
+        bench.runtime.stop().await;
+    });
+    let told = desk.run(&["trace", "export", session, "--format", "golden"]);
+    told.succeeds();
+    told.out
+}
+
+#[test]
+fn a_golden_trace_is_the_same_bytes_for_the_same_decisions_and_no_others() {
+    let pass = |held: &Held| Ruling::Pass {
+        answers: good_answers(held),
+    };
+    let deny = |_: &Held| Ruling::Deny {
+        reason: "not today".to_owned(),
+    };
+    let once = golden("s-1", 0, pass);
+    let again = golden("another-session", 3, pass);
+    assert_eq!(once, again);
+    assert_ne!(once, golden("s-1", 0, deny));
+    assert!(
+        once.lines().count() > 3 && once.contains("span-2"),
+        "{once}"
+    );
+    for varying in ["another", "c-1", "2026-", "\"hash\""] {
+        assert!(!again.contains(varying), "{varying} in {again}");
+    }
+}
+
+#[tokio::test]
+async fn the_demonstration_has_a_gate_that_takes_two_operators() {
+    let folder = root().join("assets");
+    let load = |name: &str| load_file(folder.join(name)).unwrap().atlas;
+    let atlases = vec![load("atlas/acme-support.yaml"), load("demo/treasury.yaml")];
+    let bench = Bench::under(atlases, Arc::new(MemoryStore::default()), clock()).await;
+    bench.begin("s-1").await;
+    let onboarding = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.pass(&onboarding).await;
+    bench.until(|s| s.held.is_empty()).await;
+    let text = fs::read_to_string(folder.join("demo/agents.json")).unwrap();
+    let script: Value = serde_json::from_str(&text).unwrap();
+    let agents = script["agents"].as_array().unwrap().iter();
+    let steps = agents.flat_map(|agent| agent["steps"].as_array().unwrap());
+    let mut payouts = steps.filter(|step| step["action"] == json!("payout.release"));
+    let params = payouts.next().unwrap()["params"].clone();
+    let agents = bench.runtime.agents();
+    let payout = request("s-1", "payout.release", params);
+    let asked = tokio::spawn(async move { agents.request_action(payout).await });
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    assert!(!held.approvers().is_one());
+    let reply = bench.pass(&held).await;
+    assert!(matches!(reply, Reply::Approved(_)), "{reply:?}");
+    assert!(!asked.is_finished(), "one operator is not enough");
 }

@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use cra_core::atlas::load_str;
 use cra_core::base::id::SessionId;
+use cra_core::engine::command::{Input, InputSource};
 use cra_core::runtime::extension::{EventHook, Registry};
+use cra_core::runtime::snapshot::Dropped;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::event::Event;
 use cra_core::trace::verify::Trust;
+use futures_util::FutureExt as _;
 use serde_json::{Map, Value, json};
 
 use super::support::{Bench, clock, request};
@@ -75,4 +78,38 @@ async fn a_hook_changes_details_before_they_are_sealed_and_hears_what_is_on_disk
         tokio::task::yield_now().await;
     }
     assert_eq!(heard(), wanted);
+}
+
+const BUDGET: &str = "atlas_version: '1.0'\natlas_id: test\nversion: '1'\nname: Test\n\
+default_decision: allow\n\
+checkpoint_config: {budget: {max_checkpoints_per_input: 1}}\n\
+checkpoints:\n\
+  - {checkpoint_id: one, trigger: {type: keyword, patterns: [x]}, priority: 2}\n\
+  - {checkpoint_id: two, trigger: {type: keyword, patterns: [x]}, priority: 1}\n";
+
+#[tokio::test]
+async fn what_reaches_nobody_is_counted() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let atlas = load_str("test.yaml", BUDGET).unwrap().atlas;
+    let bench = Bench::under(vec![atlas], store, clock()).await;
+    bench.begin("s-1").await;
+    let agents = bench.runtime.agents();
+    let input = |text: &str| Input {
+        session: "s-1".parse().unwrap(),
+        text: text.to_owned(),
+        source: InputSource::User,
+    };
+    agents.input(input("y")).await.unwrap();
+    assert_eq!(bench.snapshot().dropped, Dropped::default());
+    agents.input(input("x")).await.unwrap();
+    let advice = Dropped {
+        advice: 1,
+        ..Dropped::default()
+    };
+    bench.until(|it| it.dropped == advice).await;
+
+    // Whoever asks and goes at once does not hear what came of it.
+    let gone = agents.input(input("y")).now_or_never();
+    assert_eq!(gone, None);
+    bench.until(|it| it.dropped.answers == 1).await;
 }

@@ -91,11 +91,11 @@ async fn what_was_not_seen_or_cannot_be_told_apart_is_not_loaded() {
     let twice: Vec<_> = stricter().iter().cloned().chain(acme()).collect();
     assert_eq!(
         desk.load(load(twice.into())).await,
-        Err(LoadRefused::Number)
+        Err(LoadRefused::SameAtlas("com.acme.support".to_owned()))
     );
     assert_eq!(
         desk.load(load(Arc::new([]))).await,
-        Err(LoadRefused::Number)
+        Err(LoadRefused::Nothing)
     );
     assert_eq!(loads(&memory).await.len(), 1, "that of the start");
     assert_eq!(bench.snapshot().in_force.hash, Some(hash_of(&acme())));
@@ -156,4 +156,65 @@ async fn a_console_that_only_looks_loads_nothing() {
     let runtime = Runtime::start(read_only).await.unwrap();
     let refused = runtime.desk().load(load(stricter())).await;
     assert_eq!(refused, Err(LoadRefused::ReadOnly));
+}
+
+const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\nname: More\n\
+    actions: [{action_id: report.send, name: Send, risk_tier: low}]\n\
+    checkpoints:\n  - checkpoint_id: reports\n    mode: blocking\n    \
+    trigger: {type: action_pre, patterns: [report.send]}\n    \
+    questions: [{question_id: ack, question: Seen?, response_type: acknowledgment}]\n";
+
+fn with_more() -> Arc<[Atlas]> {
+    let more = load_str("more.yaml", MORE).unwrap().atlas;
+    acme().into_iter().chain([more]).collect()
+}
+
+// covers B2
+#[tokio::test]
+async fn an_atlas_comes_and_goes_without_a_restart_and_what_is_held_stays_held() {
+    let memory = MemoryStore::default();
+    let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
+    let desk = bench.runtime.desk();
+    desk.load(load(with_more())).await.unwrap();
+    let entries = loads(&memory).await;
+    assert_eq!(entries.len(), 2, "what was in force is not told again");
+    let newest = &entries.last().unwrap().payload;
+    assert_eq!(newest["atlas_id"], json!("com.acme.more"));
+    assert_eq!(
+        (newest.get("replaces"), newest.get("removes")),
+        (None, None)
+    );
+    let text = memory.atlas(with_more()[1].hash.to_string()).await.unwrap();
+    assert_eq!(text.unwrap().text, MORE);
+
+    bench.begin("s-1").await;
+    let gate = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    assert!(matches!(bench.pass(&gate).await, Reply::Decided(_)));
+    let agents = bench.runtime.agents();
+    let report = || request("s-1", "report.send", json!({}));
+    let asked = tokio::spawn(async move { agents.request_action(report()).await });
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    assert_eq!(held.gates[0].origin.id(), "reports");
+
+    // The Atlas that holds it goes away: it stays held, under the rules that it was held by.
+    let gone = instead_of(hash_of(&with_more()), acme().into());
+    desk.load(gone).await.unwrap();
+    let picture = bench.until(|s| s.atlases.len() == 1).await;
+    assert_eq!(picture.held, [Arc::clone(&held)]);
+    assert!(!asked.is_finished());
+    let reply = bench.pass(&held).await;
+    assert_eq!(reply, Reply::Refused(Refused::AtlasChanged));
+    let entries = loads(&memory).await;
+    let newest = &entries.last().unwrap().payload;
+    assert_eq!(newest["removes"], json!([with_more()[1].hash.to_string()]));
+    assert_eq!(newest["atlas_id"], json!("com.acme.support"));
+
+    // It comes back, and what it held can be passed.
+    let back = picture.in_force.before.clone().unwrap();
+    desk.load(instead_of(hash_of(&acme()), back)).await.unwrap();
+    bench.until(|s| s.atlases.len() == 2).await;
+    assert!(matches!(bench.pass(&held).await, Reply::Decided(_)));
+    asked.await.unwrap().unwrap();
+    bench.runtime.stop().await;
+    assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
 }

@@ -196,6 +196,8 @@ pub(in crate::cli) enum Format {
     Html,
     /// Spans for tools that draw traces: OpenTelemetry's OTLP as JSON
     Otlp,
+    /// What was decided, a line each, without ids, times and hashes: the same bytes for the same decisions
+    Golden,
 }
 
 impl From<Format> for crate::trace::export::Format {
@@ -205,6 +207,7 @@ impl From<Format> for crate::trace::export::Format {
             Format::Csv => Self::Csv,
             Format::Html => Self::Html,
             Format::Otlp => Self::Otlp,
+            Format::Golden => Self::Golden,
         }
     }
 }

@@ -82,7 +82,7 @@ fn write_as(format: Format, part: &Part<'_>, out: &mut dyn Write) -> Result<(), 
         (format, _) => {
             let facts = match format {
                 Format::Html => facts(record)?,
-                Format::Jsonl | Format::Csv | Format::Otlp => Vec::new(),
+                Format::Jsonl | Format::Csv | Format::Otlp | Format::Golden => Vec::new(),
             };
             let report = Report {
                 made_at: SystemClock.now(),

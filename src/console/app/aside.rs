@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::App;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
-use crate::console::dialog::gate::{After, Draft, GateDialog, Pass};
+use crate::console::dialog::gate::{After, Draft, GateDialog, LaidOut, Pass};
 use crate::console::layer::Layer;
 use crate::console::request::Request;
 use crate::console::theme::{Meaning, of_outcome};
@@ -59,6 +59,19 @@ impl App {
             | Layer::Atlas(_) => None,
         });
         open.chain(self.aside.dialog.as_deref_mut())
+    }
+
+    /// Has long requests laid out beside the screen, so that no key waits for them.
+    pub(super) fn ask_rows(&mut self) -> Vec<Request> {
+        let wanted = self.dialogs().filter_map(GateDialog::wants_rows);
+        wanted.map(Request::LayOut).collect()
+    }
+
+    /// A long request was laid out.
+    pub(super) fn on_laid_out(&mut self, mut laid: LaidOut) {
+        for dialog in self.dialogs() {
+            dialog.on_laid_out(&mut laid);
+        }
     }
 
     /// Puts the topmost dialog aside. One that waits for the disk takes no key, and so never is.

@@ -8,6 +8,23 @@ use crate::engine::command::RecordFault;
 use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
 use crate::trace::verify::Report;
 
+/// What every screen says over its whole width.
+#[derive(Debug)]
+pub(in crate::console) struct Banner {
+    /// What is the matter. It is cut where there is little room.
+    pub(in crate::console) text: String,
+    /// What comes of it and the way out. It never is.
+    pub(in crate::console) way: &'static str,
+    pub(in crate::console) meaning: Meaning,
+}
+
+impl Banner {
+    fn new(text: &str, way: &'static str, meaning: Meaning) -> Self {
+        let text = text.to_owned();
+        Self { text, way, meaning }
+    }
+}
+
 impl App {
     /// Tells open dialogs what stands around them.
     pub(super) fn tell_around(&mut self) {
@@ -46,21 +63,17 @@ impl App {
     }
 
     /// What every screen says over its whole width, the worst first.
-    pub(in crate::console) fn banners(&self) -> Vec<(String, Meaning)> {
+    pub(in crate::console) fn banners(&self) -> Vec<Banner> {
         let mut banners = Vec::new();
         if let Some(trouble) = self.trouble() {
-            let text = match &trouble {
-                Trouble::Store(text) => text.clone(),
+            let (text, way) = match &trouble {
+                Trouble::Store(text) => (text, ""),
                 Trouble::Chain(fault) if self.is_known(&trouble) => {
-                    let text = &fault.what;
-                    format!("{text} (acknowledged: deciding is possible)")
+                    (&fault.what, " (acknowledged: deciding is possible)")
                 }
-                Trouble::Chain(fault) => {
-                    let text = &fault.what;
-                    format!("{text}. Deciding is disabled: :ack-broken-chain")
-                }
+                Trouble::Chain(fault) => (&fault.what, ". Deciding is disabled: :ack-broken-chain"),
             };
-            banners.push((text, Meaning::Banner));
+            banners.push(Banner::new(text, way, Meaning::Banner));
         }
         if let [others @ .., last] = self.snapshot.acts.overruled.as_slice() {
             let (last, by) = (&last.gate, one_line(&last.by));
@@ -68,9 +81,8 @@ impl App {
                 0 => String::new(),
                 count => format!(" and {count} more"),
             };
-            let text =
-                format!("OVERRIDE {last}{more}: a denial was overruled by {by}. :ack-override");
-            banners.push((text, Meaning::Banner));
+            let text = format!("OVERRIDE {last}{more}: a denial was overruled by {by}");
+            banners.push(Banner::new(&text, ". :ack-override", Meaning::Banner));
         }
         // The record goes on and is sealed. Only the copy that proves it to others is missing; what is worse
         // is said alone.
@@ -78,7 +90,7 @@ impl App {
             (banners.is_empty(), &self.snapshot.chain.head.elsewhere)
         {
             let text = format!("HEAD NOT KEPT ELSEWHERE: {what}");
-            banners.push((text, Meaning::Warning));
+            banners.push(Banner::new(&text, "", Meaning::Warning));
         }
         banners
     }

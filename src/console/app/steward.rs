@@ -8,6 +8,7 @@ use crate::console::dialog::atlas::page::PageDialog;
 use crate::console::keymap::StewardKey;
 use crate::console::layer::Layer;
 use crate::console::request::{Request, Ticket};
+use crate::console::screen::atlas::{Listed, Looked};
 use crate::console::study::Studied;
 use crate::console::theme::Meaning;
 use crate::runtime::LoadRefused;
@@ -91,6 +92,18 @@ impl App {
         let dialog = AtlasDialog::Page(dialog);
         self.layers.push(Layer::Atlas(Box::new(dialog)));
         vec![Request::Study(ticket, study)]
+    }
+
+    /// The files of the Atlases were looked at.
+    pub(super) fn on_glanced(&mut self, looked: Vec<Looked>) -> Vec<Request> {
+        self.atlases.on_glanced(looked, &self.snapshot);
+        Vec::new()
+    }
+
+    /// Their folder was looked at.
+    pub(super) fn on_listed(&mut self, listed: Listed) -> Vec<Request> {
+        self.atlases.on_listed(listed, &self.snapshot);
+        Vec::new()
     }
 
     /// Something was worked out.

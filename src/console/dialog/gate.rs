@@ -55,7 +55,7 @@ mod step;
 pub(super) mod text;
 mod view;
 
-pub(crate) use self::context::{hidden_words, request_text};
+pub(crate) use self::context::{LaidOut, LayOut, hidden_words, request_text};
 pub(crate) use self::form::Form as Draft;
 pub(crate) use self::pace::Pass;
 pub(crate) use self::records::{HASHED, records_of};
@@ -197,6 +197,21 @@ impl GateDialog {
         self.height = usize::from(inner.height);
         if inner.width > 0 {
             self.context.reflow(usize::from(inner.width), look);
+        }
+    }
+
+    /// What of the request has to be laid out beside the screen.
+    pub(crate) fn wants_rows(&mut self) -> Option<LayOut> {
+        self.context.wants(&self.held.id)
+    }
+
+    /// The request was laid out.
+    pub(crate) fn on_laid_out(&mut self, laid: &mut LaidOut) {
+        let waited = !self.context.is_laid_out();
+        self.context.on_laid_out(laid);
+        if waited && self.context.is_laid_out() {
+            // It may say that there is nothing to look through yet.
+            self.notice = None;
         }
     }
 

@@ -3,13 +3,14 @@
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::atlas::LoadError;
 use crate::atlas::load::load_if_changed;
+use crate::console::Shelf;
 use crate::console::request::{Message, Ticket};
-use crate::console::screen::atlas::{FileState, Glance, Looked, Newer, Stamp};
+use crate::console::screen::atlas::{FileState, Glance, Listed, Listing, Looked, Newer, Stamp};
 use crate::engine::explain::Question;
 use crate::runtime::Desk;
 
@@ -42,6 +43,40 @@ pub(in crate::console) fn look(glance: &Glance) -> Looked {
         stamp,
         against: Arc::clone(&glance.text),
         state,
+    }
+}
+
+/// Looks at the folder of Atlases on a thread that may wait; nothing when that thread was lost.
+pub(super) async fn list(listing: Listing, shelf: Shelf) -> Option<Message> {
+    let look = move || look_at_folder(&listing, (shelf.0)());
+    let listed = tokio::task::spawn_blocking(look).await.ok()?;
+    Some(Message::Listed(listed))
+}
+
+/// What a folder has become. Only files that nothing was loaded from are looked at, and read when they
+/// are not as they were the last time.
+pub(in crate::console) fn look_at_folder(
+    listing: &Listing,
+    files: Result<Vec<PathBuf>, String>,
+) -> Listed {
+    let found = files.iter().flatten();
+    let added = found.filter(|file| !listing.known.contains(file));
+    let added = added.map(|file| {
+        let before = listing.added.iter().find(|(path, _)| path == file);
+        let looked = look(&Glance {
+            atlas: 0,
+            file: file.clone(),
+            // No file that says nothing is an Atlas: it is read as one that says something else.
+            text: Arc::from(""),
+            stamp: before.and_then(|(_, stamp)| *stamp),
+        });
+        (file.clone(), looked.stamp, looked.state)
+    });
+    let added = added.collect();
+    Listed {
+        files,
+        added,
+        against: listing.against,
     }
 }
 

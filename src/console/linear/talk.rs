@@ -15,9 +15,10 @@ use crate::console::screen::queue::find;
 use crate::engine::command::{Decide, Operate, RecordFault, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
-use crate::trace::verify::Report;
+use crate::trace::verify::{Progress, Report};
 
 mod acts;
+mod checks;
 mod commands;
 
 /// What is to be done outside of the conversation.
@@ -28,7 +29,7 @@ pub(in crate::console) enum Deed {
     /// Do something by which nothing passes.
     Operate(Box<Operate>),
     /// Check every chain.
-    Verify,
+    Verify(Progress),
     /// Leave.
     Leave,
 }
@@ -47,6 +48,8 @@ pub(in crate::console) struct Talk {
     /// When the word that decides is asked for. What was typed before was not meant for it.
     arms_at: Option<Timestamp>,
     found: Option<RecordFault>,
+    /// The check that is on its way.
+    checking: Option<Progress>,
     out: String,
 }
 
@@ -69,6 +72,7 @@ impl Talk {
             several: None,
             arms_at: None,
             found: None,
+            checking: None,
             out: String::new(),
         };
         talk.say("CRA console, line by line. Type help to hear what can be typed.");
@@ -392,6 +396,7 @@ impl Talk {
 
     /// What a check found.
     pub(in crate::console) fn on_verified(&mut self, report: &Result<Report, String>) -> Vec<Deed> {
+        self.checking = None;
         self.found = unsound(report);
         let told = match (&self.found, report) {
             (Some(fault), _) => one_line(&fault.what),

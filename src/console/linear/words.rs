@@ -21,7 +21,8 @@ operator ann  somebody else takes the chair; the name is recorded, and nothing p
 ack-override  you know that a denial was overruled
 ack-broken-chain  you know that the record is broken: deciding is possible again
 recent        tells what was decided lately
-verify        checks the record
+verify        checks the record, or tells how far that has come
+stop          stops the check
 help          tells this
 quit          leaves; what is held stays held
 While something is asked: /back leaves it undecided, /again tells the question again, and << begins an

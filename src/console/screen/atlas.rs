@@ -24,6 +24,7 @@ use crate::runtime::Watch;
 use crate::runtime::snapshot::{Evaluated, Snapshot};
 
 mod files;
+mod folder;
 mod item;
 mod problems;
 mod session;
@@ -32,6 +33,7 @@ mod tree;
 mod view;
 
 pub(crate) use files::{FileState, Glance, Looked, Newer, Stamp};
+pub(crate) use folder::{Listed, Listing};
 pub(crate) use view::draw;
 
 /// The view state of the Atlases.

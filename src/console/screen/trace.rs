@@ -6,6 +6,7 @@
 //! decides, and nothing but `y` reaches the clipboard.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::layout::Rect;
@@ -20,7 +21,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::runtime::RecordedSession;
 use crate::trace::outline::Fold;
-use crate::trace::verify::{Checked, LogChecked, Report};
+use crate::trace::verify::{Checked, LogChecked, Progress, Report};
 
 mod ask;
 mod click;
@@ -38,6 +39,9 @@ mod why;
 pub(crate) use ask::{Ask, Found, Proof, Query, Row, Told, Whole};
 pub(crate) use view::draw;
 pub(crate) use why::AS_HELD;
+
+/// How often a check that goes on is looked at.
+const LOOKED_AT: Duration = Duration::from_millis(200);
 
 /// The view state of the record.
 #[derive(Debug, Default)]
@@ -82,15 +86,13 @@ enum Listing {
 }
 
 /// Whether the chains are being checked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 enum Verifying {
     /// They are not.
     #[default]
     Idle,
-    /// They are.
-    Running,
-    /// They are, and nobody waits for it.
-    Unwatched,
+    /// They are, that far.
+    Running(Progress),
 }
 
 /// Which pane has the keys.
@@ -240,12 +242,17 @@ impl Trace {
         self.prompt.is_some()
     }
 
-    /// When the next step of a session that is played is due.
-    pub(crate) fn plays_at(&self) -> Option<Timestamp> {
-        match self.opened.as_ref()?.play {
+    /// When something changes by itself: a session that is played, a check that goes on.
+    pub(crate) fn changes_at(&self, now: Timestamp) -> Option<Timestamp> {
+        let played = self.opened.as_ref().and_then(|opened| match opened.play {
             Play::Playing(due) => Some(due),
             Play::Paused => None,
-        }
+        });
+        let checked = match self.verifying {
+            Verifying::Running(_) => Some(now.plus(LOOKED_AT)),
+            Verifying::Idle => None,
+        };
+        played.into_iter().chain(checked).min()
     }
 
     /// Time passed.
@@ -406,10 +413,10 @@ impl Trace {
         if self.comparing.take().is_some() {
             return;
         }
-        if self.verifying == Verifying::Running {
-            self.verifying = Verifying::Unwatched;
-            let words = "the check goes on in the background; its verdict shows when it is done";
-            self.said = Some((Meaning::Hint, words.to_owned()));
+        if let Verifying::Running(progress) = std::mem::take(&mut self.verifying) {
+            progress.stop();
+            let words = "the check was stopped: nothing was proven";
+            self.said = Some((Meaning::Warning, words.to_owned()));
             return;
         }
         if self.pane == Pane::Compared {
@@ -442,13 +449,11 @@ impl Trace {
     fn verify(&mut self) -> Vec<Request> {
         match self.verifying {
             Verifying::Idle => {
-                self.verifying = Verifying::Running;
-                vec![Request::Verify]
+                let progress = Progress::default();
+                self.verifying = Verifying::Running(progress.clone());
+                vec![Request::Verify(progress)]
             }
-            Verifying::Running | Verifying::Unwatched => {
-                self.verifying = Verifying::Running;
-                Vec::new()
-            }
+            Verifying::Running(_) => Vec::new(),
         }
     }
 

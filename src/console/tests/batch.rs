@@ -22,12 +22,12 @@ fn update(id: &str) -> Held {
     held(id, "ticket.update", RiskTier::Medium, 10, 600)
 }
 
-fn three() -> Snapshot {
+pub(super) fn three() -> Snapshot {
     snapshot([update("c-1"), update("c-2"), update("c-3")])
 }
 
 /// Marks every row and opens the batch.
-fn open_batch(stage: &mut Stage, rows: usize) {
+pub(super) fn open_batch(stage: &mut Stage, rows: usize) {
     stage.press(KeyCode::Home);
     for _ in 0..rows {
         stage.press(KeyCode::Char(' '));
@@ -38,7 +38,7 @@ fn open_batch(stage: &mut Stage, rows: usize) {
 }
 
 /// Answers yes and goes to the review.
-fn review_batch(stage: &mut Stage) {
+pub(super) fn review_batch(stage: &mut Stage) {
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::PageDown, 4);
     stage.presses(KeyCode::Tab, 3);

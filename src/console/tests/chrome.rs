@@ -6,7 +6,7 @@ use ratatui::crossterm::event::KeyCode;
 use super::fixture::{busy, idle};
 use super::stage::Stage;
 use crate::console::request::Request;
-use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
+use crate::runtime::snapshot::{ChainVerdict, Dropped, Elsewhere, Snapshot, StoreState};
 
 #[test]
 fn help() {
@@ -121,6 +121,30 @@ fn a_head_that_is_not_kept_elsewhere_is_a_warning_and_bars_nothing() {
     stage.hides("HEAD NOT KEPT");
     stage.snapshot(busy());
     stage.hides("HEAD NOT KEPT");
+}
+
+#[test]
+fn the_header_admits_what_reached_nobody() {
+    let dropped = Dropped {
+        advice: 3,
+        hooks: 0,
+        answers: 1,
+    };
+    for (size, words) in [
+        ((120, 36), "dropped 3 advice, 1 to agents "),
+        ((80, 24), "dropped 4 "),
+        ((60, 18), "drop 4 "),
+    ] {
+        let mut stage = Stage::new(busy(), size);
+        stage.hides("drop");
+        stage.snapshot(Snapshot { dropped, ..busy() });
+        stage.shows(words);
+        stage.shows("14:02:31Z");
+        for tab in ['2', '3', '4'] {
+            stage.press(KeyCode::Char(tab));
+            stage.shows(words);
+        }
+    }
 }
 
 #[test]

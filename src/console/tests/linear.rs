@@ -11,6 +11,7 @@ use crate::console::linear::talk::{Deed, Talk};
 use crate::engine::command::{Outcome, Refused, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
+use crate::trace::verify::Progress;
 
 /// A conversation in which a second passes before every line.
 pub(super) struct Listener {
@@ -84,7 +85,32 @@ fn what_is_held_is_told_at_once_the_riskiest_first() {
     listener.hears(&["pass c-9"], &["c-9 is not held"]);
     listener.hears(&["deny"], &["Name a request"]);
     assert_eq!(listener.types(&["quit"]).1, [Deed::Leave]);
-    assert_eq!(listener.types(&["verify"]).1, [Deed::Verify]);
+}
+
+/// Has the record checked; tells how far that has come.
+fn begin_check(listener: &mut Listener) -> Progress {
+    match listener.types(&["verify"]).1.pop() {
+        Some(Deed::Verify(progress)) => progress,
+        other => panic!("no check: {other:?}"),
+    }
+}
+
+#[test]
+fn a_check_tells_how_far_it_has_come_and_is_stopped_by_a_word() {
+    let mut listener = Listener::new(busy());
+    listener.hears(&["stop"], &["Nothing is being checked."]);
+    let progress = begin_check(&mut listener);
+    progress.begin(50);
+    progress.add(6);
+    listener.hears(
+        &["verify"],
+        &["The record is being checked: 12 %, 6 of 50 records."],
+    );
+    assert!(!progress.is_stopped());
+    let told = ["The check was stopped: nothing was proven."];
+    listener.hears(&["stop"], &told);
+    assert!(progress.is_stopped());
+    assert!(!begin_check(&mut listener).is_stopped());
 }
 
 #[test]

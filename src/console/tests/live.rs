@@ -193,7 +193,10 @@ impl Live {
                         Some(Message::EventFound(session, found))
                     }
                     Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
-                    Request::Verify => Some(Message::Verified(desk.verify().await)),
+                    Request::Verify(progress) => {
+                        let checked = desk.verify_watched(progress).await.transpose();
+                        checked.map(Message::Verified)
+                    }
                     _ => None,
                 }
             });

@@ -104,7 +104,13 @@ impl Stage {
 
     /// Opens the selected request and waits until keys count.
     pub(super) fn open(&mut self) {
-        assert_eq!(decisions(self.press(KeyCode::Enter)), []);
+        let requests = self.press(KeyCode::Enter);
+        for request in &requests {
+            if let Request::LayOut(wanted) = request {
+                self.message(Message::LaidOut(wanted.clone().run()));
+            }
+        }
+        assert_eq!(decisions(requests), []);
         self.wait(ARMING);
     }
 
@@ -134,9 +140,9 @@ impl Stage {
         requests
     }
 
-    pub(super) fn resize(&mut self, width: u16, height: u16) {
+    pub(super) fn resize(&mut self, width: u16, height: u16) -> Vec<Request> {
         self.terminal.backend_mut().resize(width, height);
-        self.event(&Event::Resize(width, height));
+        self.event(&Event::Resize(width, height))
     }
 
     pub(super) fn buffer(&self) -> &Buffer {

@@ -23,7 +23,8 @@ impl Actor {
         let is_new = |atlas: &&Atlas| before.iter().all(|old| old.hash != atlas.hash);
         let mut new: Vec<&Atlas> = all.clone().filter(is_new).collect();
         if new.is_empty() {
-            // Only their order is another: it decides between equals, so it is recorded.
+            // Only their order is another, which decides between equals, or fewer are left: the record
+            // says which are in force.
             new.extend(all);
         }
         let now = self.clock.now();
@@ -31,10 +32,15 @@ impl Actor {
             atlases: new.iter().map(|atlas| atlas_text(atlas)).collect(),
             ..Batch::default()
         };
+        let is_gone = |old: &&Atlas| load.atlases.iter().all(|it| it.id != old.id);
+        let gone = before.iter().filter(is_gone);
+        let mut removes: Vec<String> = gone.map(|old| old.hash.to_string()).collect();
         for atlas in &new {
             let replaced = before.iter().find(|old| old.id == atlas.id);
             let payload = AtlasLoaded {
                 replaces: replaced.map(|old| old.hash.to_string()),
+                // Told once, with the first.
+                removes: std::mem::take(&mut removes),
                 loaded_by: Some(load.by.clone()),
                 ..loaded(atlas)
             };

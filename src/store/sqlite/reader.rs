@@ -14,7 +14,7 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
-use crate::trace::verify::{Head, Report, Trust};
+use crate::trace::verify::{Head, Progress, Report, Trust};
 
 /// A connection that cannot write.
 #[derive(Debug)]
@@ -256,7 +256,17 @@ impl Reader {
     /// # Errors
     /// When the file itself cannot be read.
     pub fn verify_on(&self, trust: Trust, threads: NonZeroUsize) -> Result<Report, StoreError> {
-        super::verify::verify(self, trust, threads.get())
+        super::verify::verify(self, trust, threads.get(), &Progress::default())
+    }
+
+    /// The same, for somebody who looks on and may stop it.
+    ///
+    /// # Errors
+    /// When the file itself cannot be read, and when the check was stopped.
+    pub fn verify_watched(&self, trust: Trust, progress: &Progress) -> Result<Report, StoreError> {
+        let cores = std::thread::available_parallelism();
+        let cores = cores.unwrap_or(NonZeroUsize::MIN);
+        super::verify::verify(self, trust, cores.get(), progress)
     }
 
     fn one<T>(

@@ -21,7 +21,7 @@ use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
 use crate::trace::note::Note;
 use crate::trace::verify::{
-    self, Ended, Extended, Head, Link, LogVerifier, Owner, Report, Said, Stretch, Trust,
+    self, Ended, Extended, Head, Link, LogVerifier, Owner, Progress, Report, Said, Stretch, Trust,
 };
 
 /// Events that are taken at a time. Tests have few.
@@ -34,21 +34,31 @@ const AHEAD: usize = 4;
 const WORTH_SHARING: u64 = 4 * PIECE;
 
 /// Checks the whole record.
-pub(super) fn verify(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, StoreError> {
+pub(super) fn verify(
+    reader: &Reader,
+    trust: Trust,
+    threads: usize,
+    progress: &Progress,
+) -> Result<Report, StoreError> {
     // One moment of the file: between reading what was acknowledged and the events a console may go
     // on writing, and what it wrote would look like events that nobody acknowledged.
     let moment = reader.connection.unchecked_transaction();
     let _moment = moment.map_err(|error| damaged(&error))?;
-    let report = on_threads(reader, trust.clone(), threads)?;
+    let report = on_threads(reader, trust.clone(), threads, progress)?;
     if report.is_sound() || threads == 1 {
         return Ok(report);
     }
     // Other connections may have seen a later moment. The word that counts is about one moment.
-    on_threads(reader, trust, 1)
+    on_threads(reader, trust, 1, progress)
 }
 
 /// Checks the whole record on this many threads.
-fn on_threads(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, StoreError> {
+fn on_threads(
+    reader: &Reader,
+    trust: Trust,
+    threads: usize,
+    progress: &Progress,
+) -> Result<Report, StoreError> {
     let log = reader.log()?.log;
     let mut faults = Vec::new();
     let mut seals = Vec::new();
@@ -61,7 +71,7 @@ fn on_threads(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, S
         }
     }
     let mut verifier = LogVerifier::new(trust.of_log(log).signed(seals));
-    let rows = Rows::of(reader, &mut verifier)?;
+    let rows = Rows::of(reader, &mut verifier, progress.clone())?;
     if rows.outside {
         faults.push("there are events outside of the order of writing".to_owned());
     }
@@ -70,7 +80,11 @@ fn on_threads(reader: &Reader, trust: Trust, threads: usize) -> Result<Report, S
     } else {
         alone(reader, &rows, &mut verifier)?
     };
-    if rows.marks_in_index(reader)? != marks || !rows.are_found(reader)? {
+    // What stopped half-way looks like a record with gaps.
+    rows.unless_stopped()?;
+    let found = rows.marks_in_index(reader)?;
+    rows.unless_stopped()?;
+    if found != marks || !rows.are_found(reader)? {
         faults.push("the index does not lead to the events that are there".to_owned());
     }
     for listed in &rows.listed {
@@ -109,6 +123,7 @@ struct Rows {
     listed: Vec<Listed>,
     /// Makes marks that nobody can foresee.
     marks: [u64; 3],
+    progress: Progress,
 }
 
 /// A session as events name it.
@@ -119,7 +134,11 @@ struct Known {
 }
 
 impl Rows {
-    fn of(reader: &Reader, verifier: &mut LogVerifier) -> Result<Self, StoreError> {
+    fn of(
+        reader: &Reader,
+        verifier: &mut LogVerifier,
+        progress: Progress,
+    ) -> Result<Self, StoreError> {
         let query = "SELECT number, session_id, count, hash, agent, started_at, last_at, ended
                      FROM sessions ORDER BY number";
         let mut sessions = Vec::new();
@@ -158,14 +177,24 @@ impl Rows {
             Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?))
         })?;
         let (first, last) = ends.first().copied().unwrap_or((0, -1));
+        let end = u64::try_from(last).map_or(0, |last| last + 1);
+        progress.begin(end);
         Ok(Self {
-            end: u64::try_from(last).map_or(0, |last| last + 1),
+            end,
             outside: first < 0,
             sessions,
             odd,
             listed,
             marks: [(); 3].map(|()| RandomState::new().hash_one(0)),
+            progress,
         })
+    }
+
+    fn unless_stopped(&self) -> Result<(), StoreError> {
+        if self.progress.is_stopped() {
+            return Err(StoreError::Stopped);
+        }
+        Ok(())
     }
 
     /// A number for a row and its place, to be added up. Whoever looks for events of a session finds
@@ -187,7 +216,7 @@ impl Rows {
             let mut statement = reader.connection.prepare_cached(query)?;
             let mut rows = statement.query([])?;
             let mut marks: u64 = 0;
-            while let Some(row) = rows.next()? {
+            while let Some(row) = rows.next()?.filter(|_| !self.progress.is_stopped()) {
                 marks = marks.wrapping_add(self.mark(row));
             }
             Ok(marks)
@@ -246,6 +275,7 @@ impl Rows {
             (Err(what), _) => bad(what),
             (Ok(_), Err(_)) => bad("is listed under another sequence"),
         }
+        self.progress.add(length);
         position.saturating_add(length.max(1))
     }
 }
@@ -304,16 +334,17 @@ fn position(row: &Row<'_>) -> Option<u64> {
 const PIECE_QUERY: &str = "SELECT position, session, sequence, records, hashes FROM events
                            WHERE position >= ?1 AND position < ?2 ORDER BY position";
 
-/// Goes over the rows that begin in a piece.
+/// Goes over the rows that begin in a piece, as long as anybody wants it.
 fn each_row(
     reader: &Reader,
+    progress: &Progress,
     piece: std::ops::Range<u64>,
     mut take: impl FnMut(&Row<'_>),
 ) -> rusqlite::Result<()> {
     let mut statement = reader.connection.prepare_cached(PIECE_QUERY)?;
     let ends = params![piece.start.cast_signed(), piece.end.cast_signed()];
     let mut rows = statement.query(ends)?;
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next()?.filter(|_| !progress.is_stopped()) {
         take(row);
     }
     Ok(())
@@ -323,7 +354,7 @@ fn each_row(
 fn alone(reader: &Reader, rows: &Rows, verifier: &mut LogVerifier) -> Result<u64, StoreError> {
     let mut expected = 0;
     let mut marks: u64 = 0;
-    let read = each_row(reader, 0..rows.end, |row| {
+    let read = each_row(reader, &rows.progress, 0..rows.end, |row| {
         marks = marks.wrapping_add(rows.mark(row));
         expected = rows.check(row, expected, |done| done.hand_to(verifier));
     });
@@ -380,7 +411,7 @@ fn shared(
             scope.spawn(move || {
                 loop {
                     let piece = next.fetch_add(1, Ordering::Relaxed);
-                    if piece >= pieces {
+                    if piece >= pieces || rows.progress.is_stopped() {
                         return;
                     }
                     let work = work(&reader, rows, piece);
@@ -417,7 +448,7 @@ fn work(reader: &Reader, rows: &Rows, piece: u64) -> rusqlite::Result<Work> {
         marks: 0,
         span: None,
     };
-    each_row(reader, start..end, |row| {
+    each_row(reader, &rows.progress, start..end, |row| {
         work.marks = work.marks.wrapping_add(rows.mark(row));
         let here = position(row).unwrap_or(start);
         let (first, expected) = work.span.unwrap_or((here, here));

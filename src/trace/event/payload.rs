@@ -442,6 +442,9 @@ payloads! {
         /// Digest of the text of the one that it took the place of, while agents were at work.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         replaces: Option<String>,
+        /// Digests of the texts of those that went away with it.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        removes: Vec<String>,
         /// Who wanted that.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         loaded_by: Option<String>,

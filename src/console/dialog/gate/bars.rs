@@ -37,8 +37,14 @@ impl GateDialog {
             (!asked).then(|| format!("use :override {}", self.held.id))
         };
         let unseen = || {
-            let why = "request not fully seen (PgDn)".to_owned();
-            (!self.context.is_seen()).then_some(why)
+            let why = if self.context.is_laid_out() {
+                "request not fully seen (PgDn)"
+            } else if self.context.is_shown() {
+                "request still being laid out"
+            } else {
+                "request not seen yet (F6)"
+            };
+            (!self.context.is_seen()).then(|| why.to_owned())
         };
         // The engine says who can never approve it, and in the same words.
         let person = || bars(&self.held, &self.around.operator).map(|why| why.to_string());

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use similar::{ChangeTag, TextDiff};
 
 use super::GateDialog;
-use super::context::{Context, describe};
+use super::context::{Context, describe, is_longer};
 use super::form::Form;
 use super::step::{Arming, Pane, Step};
 use crate::console::screen::queue;
@@ -154,10 +154,20 @@ impl GateDialog {
 
 /// How two requests differ, line by line, with a little around each difference.
 fn differences(before: &Held, now: &Held) -> Vec<(Side, String)> {
+    let too_long = || {
+        let text = "too long to compare line by line: read it anew, all of it".to_owned();
+        vec![(Side::Now, text)]
+    };
+    // Writing a long one out takes longer than a frame, too.
+    if [before, now]
+        .iter()
+        .any(|it| is_longer(it, MOST_COMPARED_BYTES))
+    {
+        return too_long();
+    }
     let (before, now) = (describe(before), describe(now));
     if before.len().max(now.len()) > MOST_COMPARED_BYTES {
-        let text = "too long to compare line by line: read it anew, all of it".to_owned();
-        return vec![(Side::Now, text)];
+        return too_long();
     }
     let diff = TextDiff::from_lines(&before, &now);
     let mut lines = Vec::new();

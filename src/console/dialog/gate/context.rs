@@ -3,19 +3,19 @@
 //! Contract: nothing is cut, hidden or reordered. A row counts as seen only when it was painted,
 //! and only from the top on without a gap, so that jumping to the end does not count as reading.
 //!
-//! A request can be megabytes long. It is broken into rows once for a width, a row is a place in the
-//! text, and only the rows on screen are looked at again.
+//! A request can be megabytes long. It is broken into rows once for a width, beside the screen where it
+//! is long, and has none until then: nothing of it counts as seen. A row is a place in the text, and only
+//! the rows on screen are looked at again.
 
-use std::fmt::Write as _;
 use std::sync::Arc;
-
-use memchr::memchr_iter;
 
 use self::find::Finder;
 use self::remarks::{Body, Remark};
+use self::written::{Written, starts};
 use super::markdown;
+use crate::base::id::GateId;
 use crate::base::text::one_line;
-use crate::console::cells::{break_exactly, wrap};
+use crate::console::cells::wrap;
 use crate::console::theme::{Look, Meaning};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::SessionSummary;
@@ -25,10 +25,13 @@ use crate::trace::tell;
 mod find;
 mod remarks;
 mod request;
+mod written;
 
 pub(super) use self::find::{Found, Search};
 pub(super) use self::request::describe;
 pub(crate) use self::request::{hidden_words, request_text};
+pub(super) use self::written::is_longer;
+pub(crate) use self::written::{LaidOut, LayOut};
 
 /// What stands above what is said of the conversation.
 const THREAD: &str = "THREAD";
@@ -37,21 +40,23 @@ const THREAD: &str = "THREAD";
 #[derive(Debug)]
 pub(crate) struct Context {
     /// The request, made safe to show.
-    request: String,
+    written: Arc<Written>,
     /// What is said about it.
     remarks: Vec<Remark>,
-    /// How many characters were written out.
-    hidden: usize,
-    /// Where each row of the request begins, for the width they were made for.
+    /// Where each row of the request begins, for the width they were made for; none until it is laid out.
     starts: Vec<usize>,
     /// The rows of what is said about it, for the same width.
     said: Vec<markdown::Row>,
-    /// The width the rows were made for.
+    /// The width the rows are made for.
     cells: usize,
+    /// The width that they were last asked for beside the screen.
+    asked: usize,
     /// The first row on screen.
     top: usize,
     /// Rows of the request that were on screen, from the first on.
     seen: usize,
+    /// Bytes of the request that had been on screen when it was last broken into rows.
+    read: usize,
     /// What is looked for in the request.
     finder: Finder,
 }
@@ -78,43 +83,31 @@ pub(crate) enum Part {
 
 impl Context {
     /// The context of a held request.
-    pub(crate) fn new(held: &Held, session: Option<&SessionSummary>) -> Self {
-        let (request, hidden) = request::request_text(held);
-        Self::of(request, hidden, remarks::remarks(held, session))
+    pub(crate) fn new(held: &Arc<Held>, session: Option<&SessionSummary>) -> Self {
+        let written = Written::one(Arc::clone(held));
+        Self::of(written, remarks::remarks(held, session))
     }
 
     /// The context of several requests that ask the same.
     pub(crate) fn of_all(all: &[Arc<Held>]) -> Self {
-        let mut text = String::new();
-        let mut hidden = 0;
-        for held in all {
-            if !text.is_empty() {
-                text.push_str("\n\n");
-            }
-            let (request, more) = request::request_text(held);
-            let who = format!("{}/{}", one_line(&held.agent), held.session);
-            let hash = held.request_hash.short(4);
-            // Writing to a String cannot fail.
-            let _ = write!(text, "{}  {who}  hash {hash}\n{request}", held.id);
-            hidden += more;
-        }
         let remarks = all.first().map(|held| remarks::remarks(held, None));
         let mut remarks = remarks.unwrap_or_default();
         // Who asks differs, and stands above each request.
         remarks.retain(|remark| remark.heading != "WHO");
-        Self::of(text, hidden, remarks)
+        Self::of(Written::each(all), remarks)
     }
 
-    fn of(request: String, hidden: usize, remarks: Vec<Remark>) -> Self {
+    fn of(written: Written, remarks: Vec<Remark>) -> Self {
         Self {
-            request,
+            written: Arc::new(written),
             remarks,
-            hidden,
             starts: Vec::new(),
             said: Vec::new(),
             cells: 0,
+            asked: 0,
             top: 0,
             seen: 0,
+            read: 0,
             finder: Finder::default(),
         }
     }
@@ -175,13 +168,61 @@ impl Context {
             }
             return;
         }
-        let seen = self.seen_bytes();
+        if self.is_laid_out() {
+            self.read = self.read_bytes();
+        }
         self.cells = cells;
-        self.starts = starts(&self.request, cells);
         self.said = self.say(cells, look);
-        self.seen = self.starts.partition_point(|start| *start < seen);
+        if self.written.is_long() {
+            self.starts.clear();
+            self.seen = 0;
+        } else {
+            let starts = starts(&self.written.write_out().request, cells);
+            self.take(starts);
+        }
+    }
+
+    fn take(&mut self, starts: Vec<usize>) {
+        self.starts = starts;
+        self.seen = self.starts.partition_point(|start| *start < self.read);
         // Back to what is unseen, so that nothing is skipped.
         self.top = self.top.min(self.seen);
+    }
+
+    /// What has to be laid out beside the screen, once for a width.
+    pub(crate) fn wants(&mut self, gate: &GateId) -> Option<LayOut> {
+        if self.is_laid_out() || self.cells == self.asked {
+            return None;
+        }
+        self.asked = self.cells;
+        Some(LayOut {
+            gate: gate.clone(),
+            written: Arc::clone(&self.written),
+            cells: self.cells,
+        })
+    }
+
+    /// Takes in what was laid out, unless it is of another request or for another width.
+    pub(crate) fn on_laid_out(&mut self, laid: &mut LaidOut) {
+        let wanted = Arc::ptr_eq(&laid.written, &self.written) && laid.cells == self.cells;
+        if wanted && !self.is_laid_out() {
+            self.take(std::mem::take(&mut laid.starts));
+        }
+    }
+
+    /// Whether there are rows of the request.
+    pub(crate) fn is_laid_out(&self) -> bool {
+        !self.starts.is_empty()
+    }
+
+    /// Whether it has a place on screen, or had.
+    pub(crate) fn is_shown(&self) -> bool {
+        self.cells > 0
+    }
+
+    fn text(&self) -> &str {
+        let text = self.written.get().filter(|_| self.is_laid_out());
+        text.map_or("", |text| text.request.as_str())
     }
 
     fn say(&self, cells: usize, look: Look) -> Vec<markdown::Row> {
@@ -210,20 +251,31 @@ impl Context {
 
     /// Scrolls so that `height` rows stay filled.
     pub(crate) fn scroll(&mut self, rows: isize, height: usize) {
+        if !self.is_laid_out() {
+            return;
+        }
         let most = self.rows().saturating_sub(height);
         self.top = self.top.saturating_add_signed(rows).min(most);
     }
 
     /// To the first row, or to the last.
     pub(crate) fn jump(&mut self, end: End, height: usize) {
+        if !self.is_laid_out() {
+            return;
+        }
         self.top = match end {
             End::First => 0,
             End::Last => self.rows().saturating_sub(height),
         };
     }
 
+    /// Rows in all. What is said about a request is not shown without it.
     fn rows(&self) -> usize {
-        self.starts.len() + self.said.len()
+        if self.is_laid_out() {
+            self.starts.len() + self.said.len()
+        } else {
+            0
+        }
     }
 
     /// The rows on screen.
@@ -238,8 +290,9 @@ impl Context {
             return Some(Shown::Said(said));
         };
         let end = self.starts.get(at + 1).copied();
-        let text = self.request.get(start..end.unwrap_or(self.request.len()))?;
-        let first = self.request.find('\n').unwrap_or(self.request.len());
+        let request = self.text();
+        let text = request.get(start..end.unwrap_or(request.len()))?;
+        let first = request.find('\n').unwrap_or(request.len());
         let part = if !self.begins_line(start) {
             Part::Continued
         } else if start <= first {
@@ -251,7 +304,7 @@ impl Context {
     }
 
     fn begins_line(&self, start: usize) -> bool {
-        start == 0 || self.request.as_bytes().get(start - 1) == Some(&b'\n')
+        start == 0 || self.text().as_bytes().get(start - 1) == Some(&b'\n')
     }
 
     /// How much of the request was on screen, in hundredths.
@@ -262,12 +315,12 @@ impl Context {
 
     /// Whether the whole request was on screen.
     pub(crate) fn is_seen(&self) -> bool {
-        !self.starts.is_empty() && self.seen >= self.starts.len()
+        self.is_laid_out() && self.seen >= self.starts.len()
     }
 
     /// How many hidden characters were written out.
     pub(crate) fn hidden(&self) -> usize {
-        self.hidden
+        self.written.get().map_or(0, |text| text.hidden)
     }
 
     /// Whether rows lie below a window of `height` rows.
@@ -276,7 +329,7 @@ impl Context {
     }
 
     /// Bytes of the lines whose every row was seen.
-    fn seen_bytes(&self) -> usize {
+    fn read_bytes(&self) -> usize {
         let rows = self.starts.iter().take(self.seen + 1).rev();
         match self.starts.get(self.seen) {
             Some(_) => {
@@ -284,7 +337,7 @@ impl Context {
                 begins.next().unwrap_or(0)
             }
             None if self.starts.is_empty() => 0,
-            None => self.request.len(),
+            None => self.text().len(),
         }
     }
 }
@@ -298,38 +351,13 @@ pub(crate) enum End {
     Last,
 }
 
-/// Where each row of a text begins, in rows of so many cells.
-fn starts(text: &str, cells: usize) -> Vec<usize> {
-    // Two cells are kept for the mark of a continued line.
-    let room = cells.saturating_sub(2).max(2);
-    let mut starts = Vec::new();
-    let mut line_start = 0;
-    let ends = memchr_iter(b'\n', text.as_bytes()).chain(std::iter::once(text.len()));
-    for end in ends {
-        let line = text.get(line_start..end).unwrap_or_default();
-        if line.is_ascii() {
-            // One byte is one cell: nothing is left in it that is not shown as itself.
-            starts.push(line_start);
-            starts.extend((room..line.len()).step_by(room).map(|at| line_start + at));
-        } else {
-            let mut start = line_start;
-            for piece in break_exactly(line, room) {
-                starts.push(start);
-                start += piece.len();
-            }
-        }
-        line_start = end + 1;
-    }
-    starts
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn context(lines: usize) -> Context {
         let lines: Vec<String> = (0..lines).map(|line| format!("{line:_<30}")).collect();
-        Context::of(lines.join("\n"), 0, Vec::new())
+        Context::of(Written::text(lines.join("\n")), Vec::new())
     }
 
     fn reflow(context: &mut Context, cells: usize) {
@@ -378,7 +406,7 @@ mod tests {
             "日本語日本語\nabcdefgh\né\u{301}x",
             "abcdefghij",
         ] {
-            let mut context = Context::of(text.to_owned(), 0, Vec::new());
+            let mut context = Context::of(Written::text(text.to_owned()), Vec::new());
             reflow(&mut context, 6);
             let mut joined = String::new();
             for shown in context.window(usize::from(u16::MAX)) {

@@ -167,6 +167,7 @@ impl GateDialog {
                     Some("nothing to look for yet: / asks".to_owned())
                 }
             },
+            Found::Unready => Some("request still being laid out".to_owned()),
             Found::Around => Some("around the end of the request".to_owned()),
             Found::Nowhere => {
                 let query = self.context.query();

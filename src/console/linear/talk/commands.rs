@@ -26,10 +26,8 @@ impl Talk {
             "list" => self.list(now),
             "recent" => self.recent(),
             "quit" => return vec![Deed::Leave],
-            "verify" => {
-                self.say("The record is being checked.");
-                return vec![Deed::Verify];
-            }
+            "verify" => return self.check(),
+            "stop" => self.stop_checking(),
             "show" => {
                 if let Some(held) = self.find(gate) {
                     for line in words::whole(&held, &self.snapshot, now) {

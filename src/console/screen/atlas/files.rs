@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::Atlases;
+use super::folder::Folder;
 use crate::atlas::{Atlas, Diagnostic};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -21,6 +22,8 @@ pub(super) struct Files {
     pub(super) states: BTreeMap<usize, FileState>,
     stamps: BTreeMap<usize, Stamp>,
     glancing: Glancing,
+    /// What else lies where they are, or no longer does.
+    pub(super) folder: Folder,
     /// The Atlases they were held against.
     against: Option<Digest>,
 }
@@ -129,6 +132,7 @@ impl Files {
         self.against = snapshot.in_force.hash;
         self.states.clear();
         self.stamps.clear();
+        self.folder = Folder::default();
         if self.glancing != Glancing::Never {
             self.glancing = Glancing::Next(Timestamp::from_micros(0));
         }
@@ -154,7 +158,7 @@ impl Files {
             return Vec::new();
         }
         self.glancing = Glancing::Now(now);
-        vec![Request::Glance(glances)]
+        vec![Request::Glance(glances), self.folder.list(snapshot)]
     }
 
     /// When the text of a file was changed.

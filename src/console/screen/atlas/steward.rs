@@ -4,15 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::{Atlases, FileState, Pane, Sums};
-use crate::atlas::compare::{Comparison, How, compare};
+use crate::atlas::compare::{Comparison, Fate, How, fates};
 use crate::atlas::{Atlas, origin::Part};
 use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
 use crate::console::dialog::atlas::load::Strength;
 use crate::console::keymap::StewardKey;
 use crate::console::study::{PageLine, Study, Sum};
 use crate::console::theme::Meaning;
+use crate::engine::reload::hash_of;
 use crate::runtime::Load;
 use crate::runtime::snapshot::{Access, Snapshot};
 
@@ -42,7 +44,11 @@ impl Atlases {
             StewardKey::Edit | StewardKey::Test => {
                 snapshot.loaded.iter().any(|it| it.origin.file.is_some())
             }
-            StewardKey::Rehearse | StewardKey::Differ => self.files.newer().next().is_some(),
+            StewardKey::Rehearse => self.wanted(snapshot).is_ok(),
+            StewardKey::Differ => {
+                let mut added = self.files.folder.newer();
+                self.files.newer().next().is_some() || added.next().is_some()
+            }
         }
     }
 
@@ -50,7 +56,15 @@ impl Atlases {
     fn wanted(&self, snapshot: &Snapshot) -> Result<Arc<[Atlas]>, String> {
         let mut atlases: Vec<Atlas> = snapshot.loaded.to_vec();
         let mut newer = 0;
+        let change = self.files.folder.change(snapshot);
+        if let Some(bar) = change.as_ref().and_then(|it| it.bar.clone()) {
+            return Err(bar);
+        }
+        let is_gone = |at: &usize| change.as_ref().is_some_and(|it| it.gone.contains(at));
         for (at, state) in &self.files.states {
+            if is_gone(at) {
+                continue;
+            }
             let found = match state {
                 FileState::Same | FileState::AsBefore => continue,
                 FileState::Unreadable(_) => return Err("a file cannot be read".to_owned()),
@@ -64,10 +78,14 @@ impl Atlases {
                 newer += 1;
             }
         }
-        if newer == 0 {
+        if newer == 0 && change.is_none() {
             return Err(SAME.to_owned());
         }
-        Ok(atlases.into())
+        let arranged = self.files.folder.arranged(atlases);
+        if arranged.is_empty() {
+            return Err("no Atlas would be left".to_owned());
+        }
+        Ok(arranged.into())
     }
 
     /// What loading the files would change, or why they cannot be loaded.
@@ -87,17 +105,32 @@ impl Atlases {
 
     fn proposal(&self, atlases: Arc<[Atlas]>, snapshot: &Snapshot) -> Result<Proposal, String> {
         let instead_of = snapshot.in_force.hash.ok_or("no Atlas is loaded")?;
-        let pairs = snapshot.loaded.iter().zip(atlases.iter()).enumerate();
-        let changed: Vec<_> = pairs.filter(|(_, (a, b))| a.hash != b.hash).collect();
+        let fates = fates(&snapshot.loaded, &atlases);
         let mut lines = Vec::new();
         let mut weaker = Vec::new();
-        for (at, (before, after)) in &changed {
-            let file = self.files.changed_at(*at);
-            let comparison = compare(before, after);
-            lines.extend(heading((before, after), file, snapshot));
+        for fate in &fates {
+            lines.extend(match fate {
+                Fate::Changed(before, after) => {
+                    let mut loaded = snapshot.loaded.iter();
+                    let at = loaded.position(|it| it.id == before.id);
+                    let file = at.and_then(|at| self.files.changed_at(at));
+                    heading((before, after), file, snapshot)
+                }
+                Fate::Comes(atlas) => one_heading("comes in", atlas, Meaning::Passed),
+                Fate::Goes(atlas) => one_heading("goes away", atlas, Meaning::Denied),
+            });
+            let comparison = fate.comparison();
             lines.extend(parts(&comparison));
             weaker.extend(comparison.weaker);
         }
+        let code = if let [Fate::Changed(_, after), ..] = fates.as_slice() {
+            after.hash
+        } else {
+            // What is left or comes is bound together by one digest.
+            let all = hash_of(&atlases);
+            lines.extend(together(&atlases, &all));
+            all
+        };
         if !weaker.is_empty() {
             let head = "AGENTS MAY BE STOPPED LESS:";
             lines.push(PageLine::new(Meaning::Banner, head));
@@ -106,9 +139,6 @@ impl Atlases {
             lines.push(PageLine::new(Meaning::Text, ""));
         }
         lines.extend(consequences(snapshot));
-        let code = changed
-            .first()
-            .map(|(_, (_, after))| after.hash.to_string());
         Ok(Proposal {
             load: Load {
                 atlases,
@@ -121,7 +151,7 @@ impl Atlases {
             } else {
                 Strength::Weaker
             },
-            code: code.unwrap_or_default(),
+            code: code.to_string(),
         })
     }
 
@@ -135,7 +165,10 @@ impl Atlases {
                     let texts = (Arc::clone(&live.text), Arc::clone(&newer.text));
                     Some((live.id.clone(), texts.0, texts.1))
                 });
-                let pairs: Vec<_> = pairs.collect();
+                let added = self.files.folder.newer();
+                let added =
+                    added.map(|(name, newer)| (name, Arc::from(""), Arc::clone(&newer.text)));
+                let pairs: Vec<_> = pairs.chain(added).collect();
                 Some(Study::Differ(pairs.clone()))
                     .filter(|_| !pairs.is_empty())
                     .ok_or_else(same)
@@ -229,6 +262,27 @@ fn heading(
         ),
         PageLine::new(Meaning::Text, ""),
     ]
+}
+
+/// An Atlas that comes or goes.
+fn one_heading(what: &str, atlas: &Atlas, meaning: Meaning) -> Vec<PageLine> {
+    let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
+    vec![
+        PageLine::new(meaning, format!("{id}  {version} {what}")),
+        PageLine::new(Meaning::Text, format!("        sha {}", short(atlas))),
+        PageLine::new(Meaning::Text, ""),
+    ]
+}
+
+/// How many are in force then, and the digest that binds them together.
+fn together(atlases: &[Atlas], all: &Digest) -> [PageLine; 2] {
+    let sha: String = all.to_string().chars().take(SHORT_HASH).collect();
+    let count = match atlases.len() {
+        1 => "1 Atlas".to_owned(),
+        more => format!("{more} Atlases"),
+    };
+    let words = format!("{count} in force then  sha {sha}");
+    [words.as_str(), ""].map(|text| PageLine::new(Meaning::Text, text))
 }
 
 /// The beginning of an Atlas' hash.

@@ -230,7 +230,8 @@ impl Trace {
         let path = PathBuf::from(text);
         let ending = path.extension().and_then(|ending| ending.to_str());
         let format = ending.and_then(Format::of_ending).ok_or_else(|| {
-            "the name of the file says how it is written: .jsonl .csv .html or .otlp".to_owned()
+            "the name of the file says how it is written: .jsonl .csv .html .otlp or .golden"
+                .to_owned()
         })?;
         let session = self.chosen().ok_or("there is no session to write")?.clone();
         let words = format!("writing {} of {session}...", format.name());

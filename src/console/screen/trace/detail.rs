@@ -151,7 +151,7 @@ impl Detail {
                 "{} not shown: y copies, E exports",
                 counted(page.left_out, "value")
             );
-            page.push(0, "", &words, None, ".payload", None);
+            page.say(0, &words, ".payload");
         }
         self.escaped = page.escaped;
         self.lines = page.lines;
@@ -217,7 +217,7 @@ impl Page<'_> {
         path: &str,
         pointer: Option<&str>,
     ) {
-        if self.lines.len() >= MOST_LINES {
+        if self.is_full() {
             self.left_out += 1;
             return;
         }
@@ -229,6 +229,24 @@ impl Page<'_> {
             proof: None,
             path: path.to_owned(),
             pointer: pointer.map(str::to_owned),
+        });
+    }
+
+    /// Whether there is room for no more.
+    fn is_full(&self) -> bool {
+        self.lines.len() >= MOST_LINES
+    }
+
+    /// Something that has to be said, however much there is already.
+    fn say(&mut self, depth: usize, words: &str, path: &str) {
+        self.lines.push(Line {
+            depth,
+            label: String::new(),
+            value: words.to_owned(),
+            fold: None,
+            proof: None,
+            path: path.to_owned(),
+            pointer: None,
         });
     }
 
@@ -283,6 +301,11 @@ impl Page<'_> {
                 let words = format!("[{}]", counted(items.len(), "item"));
                 if self.branch(place, &words) == Fold::Open {
                     for (at, item) in items.iter().enumerate() {
+                        if self.is_full() {
+                            // They are counted, and not made for nothing.
+                            self.left_out += items.len() - at;
+                            break;
+                        }
                         self.value(item, &place.item(at));
                     }
                 }
@@ -290,7 +313,11 @@ impl Page<'_> {
             Value::Object(fields) => {
                 let words = format!("{{{}}}", counted(fields.len(), "key"));
                 if self.branch(place, &words) == Fold::Open {
-                    for (name, field) in fields {
+                    for (at, (name, field)) in fields.iter().enumerate() {
+                        if self.is_full() {
+                            self.left_out += fields.len() - at;
+                            break;
+                        }
                         let place =
                             Place::named(place.depth + 1, name, &place.path, &place.pointer);
                         self.value(field, &place);
@@ -341,7 +368,7 @@ impl Page<'_> {
         }
         if !rest.is_empty() {
             let words = format!("{} more bytes: y copies, E exports", rest.len());
-            self.push(place.depth + 1, "", &words, None, &place.path, None);
+            self.say(place.depth + 1, &words, &place.path);
         }
     }
 }
@@ -366,5 +393,53 @@ impl Place {
             path: format!("{}[{at}]", self.path),
             pointer: format!("{}/{at}", self.pointer),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::console::tests::fixture::events;
+
+    fn unfolded(params: Value) -> Detail {
+        let mut event = events("s-1", 0, 1).remove(0);
+        event.payload = serde_json::Map::from_iter([("action_params".to_owned(), params)]);
+        let whole = Whole {
+            event,
+            own: Proof::Holds,
+            link: Proof::Holds,
+        };
+        let mut detail = Detail::default();
+        detail.set_cells(40);
+        detail.open(&whole);
+        for path in [".payload.action_params", ".payload.action_params.text"] {
+            let at = detail.lines.iter().position(|line| line.path == path);
+            detail.at = at.unwrap_or(detail.at);
+            detail.fold(&whole, Fold::Open);
+        }
+        detail
+    }
+
+    fn last(detail: &Detail) -> &str {
+        &detail.lines().last().unwrap().value
+    }
+
+    #[test]
+    fn what_is_not_laid_out_of_a_long_list_is_said() {
+        let items: Vec<_> = (0..20_000).map(|at| json!(at)).collect();
+        let detail = unfolded(json!(items));
+        assert_eq!(detail.lines().len(), MOST_LINES + 1);
+        // Ten lines of the envelope and the one of the list stand before it.
+        assert_eq!(last(&detail), "15011 values not shown: y copies, E exports");
+    }
+
+    #[test]
+    fn what_is_not_laid_out_of_a_long_text_is_said() {
+        let detail = unfolded(json!({ "text": "all work ".repeat(20_000) }));
+        let rest = 20_000 * 9 - MOST_TEXT;
+        let words = format!("{rest} more bytes: y copies, E exports");
+        assert_eq!(last(&detail), words);
     }
 }

@@ -12,6 +12,7 @@ use crate::console::cells::{clip, coordinate, counted, width, wrap_within};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::runtime::snapshot::Snapshot;
+use crate::trace::verify::Progress;
 
 pub(super) mod click;
 mod compared;
@@ -349,8 +350,13 @@ fn apart(parts: &[String], look: Look) -> String {
 
 /// Whether a check is on its way.
 fn is_verifying(trace: &Trace) -> bool {
-    match trace.verifying {
-        Verifying::Running => true,
-        Verifying::Idle | Verifying::Unwatched => false,
+    verifying(trace).is_some()
+}
+
+/// How far a check has come that is on its way.
+fn verifying(trace: &Trace) -> Option<&Progress> {
+    match &trace.verifying {
+        Verifying::Running(progress) => Some(progress),
+        Verifying::Idle => None,
     }
 }

@@ -72,7 +72,44 @@ fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
 
 fn report(folder: &Path, threads: usize) -> Report {
     let reader = Reader::open(&folder.join(FILE_NAME)).unwrap();
-    on_threads(&reader, Trust::nothing(), threads).unwrap()
+    on_threads(&reader, Trust::nothing(), threads, &Progress::default()).unwrap()
+}
+
+#[test]
+fn a_check_tells_how_far_it_has_come_and_proves_nothing_when_it_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    store(folder.path(), |_, _| {});
+    let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
+    for threads in [1, 3] {
+        let progress = Progress::default();
+        verify(&reader, Trust::nothing(), threads, &progress).unwrap();
+        let (done, all) = progress.so_far().unwrap();
+        assert!(
+            done == all && all > WORTH_SHARING,
+            "threads share it: {all}"
+        );
+
+        progress.stop();
+        let stopped = verify(&reader, Trust::nothing(), threads, &progress);
+        assert_eq!(stopped, Err(StoreError::Stopped));
+        assert_eq!(progress.percent(), Some(0), "nothing was read any more");
+    }
+}
+
+#[test]
+fn a_check_ends_at_the_row_at_which_it_is_stopped() {
+    let folder = tempfile::tempdir().unwrap();
+    store(folder.path(), |_, _| {});
+    let reader = Reader::open(&folder.path().join(FILE_NAME)).unwrap();
+    let progress = Progress::default();
+    let mut rows = 0;
+    let read = each_row(&reader, &progress, 0..u64::from(u32::MAX), |_| {
+        rows += 1;
+        if rows == 5 {
+            progress.stop();
+        }
+    });
+    assert_eq!((read, rows), (Ok(()), 5));
 }
 
 #[test]

@@ -44,6 +44,8 @@ pub(crate) enum Found {
     Around,
     /// It is nowhere in the request.
     Nowhere,
+    /// The request is not laid out yet.
+    Unready,
 }
 
 impl Context {
@@ -72,7 +74,10 @@ impl Context {
         let Some(pattern) = self.finder.pattern.clone() else {
             return Found::Nothing;
         };
-        let text = &self.request;
+        if !self.is_laid_out() {
+            return Found::Unready;
+        }
+        let text = self.text();
         let top = self.starts.get(self.top).copied().unwrap_or(text.len());
         let place = self.finder.place.as_ref();
         let ahead = match search {
@@ -106,7 +111,7 @@ impl Context {
         let Some(pattern) = &self.finder.pattern else {
             return Vec::new();
         };
-        let text = self.request.get(bytes.clone()).unwrap_or_default();
+        let text = self.text().get(bytes.clone()).unwrap_or_default();
         let here = pattern.find_iter(text);
         let mut places: Vec<_> = here
             .map(|hit| bytes.start + hit.start()..bytes.start + hit.end())
@@ -123,12 +128,13 @@ impl Context {
 
 #[cfg(test)]
 mod tests {
+    use super::super::written::Written;
     use super::*;
     use crate::console::theme::Look;
 
     fn context() -> Context {
         let lines: Vec<String> = (0..200).map(|line| format!("Line {line} of it")).collect();
-        let mut context = Context::of(lines.join("\n"), 0, Vec::new());
+        let mut context = Context::of(Written::text(lines.join("\n")), Vec::new());
         context.reflow(40, Look::default());
         context
     }

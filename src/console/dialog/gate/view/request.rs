@@ -9,7 +9,7 @@ use super::super::GateDialog;
 use super::super::context::{Part, Shown, hidden_words};
 use super::super::step::Pane;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, width};
+use crate::console::cells::{clip, width, wrap};
 use crate::console::json;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 
@@ -51,7 +51,13 @@ impl GateDialog {
                 Line::from(spans.collect::<Vec<_>>())
             }
         });
-        frame.render_widget(Paragraph::new(rows.collect::<Vec<_>>()).block(block), area);
+        let mut rows = rows.collect::<Vec<_>>();
+        if !self.context.is_laid_out() {
+            let words = "A long request: it is being laid out, all of it.";
+            let words = wrap(words, usize::from(inner.width)).into_iter();
+            rows.extend(words.map(|row| Line::styled(row, look.style(Meaning::Dim))));
+        }
+        frame.render_widget(Paragraph::new(rows).block(block), area);
     }
 
     /// What is looked for, while it is typed and while there is something.

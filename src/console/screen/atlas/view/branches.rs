@@ -56,7 +56,7 @@ fn tree_row(
     let (left, right, meaning) = match (row.part, row.item) {
         (None, _) => {
             let name = format!("{fold}{} {}", one_line(&atlas.id), one_line(&atlas.version));
-            let (state, meaning) = atlas_mark(atlases, row.atlas, atlas);
+            let (state, meaning) = atlas_mark(atlases, snapshot, row.atlas);
             (name, state, meaning)
         }
         (Some(part), None) => {
@@ -83,14 +83,19 @@ fn tree_row(
 }
 
 /// What is known of an Atlas' file, in a word.
-fn atlas_mark(atlases: &Atlases, at: usize, atlas: &Atlas) -> (String, Meaning) {
+fn atlas_mark(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meaning) {
+    if atlases.files.folder.is_gone(at, snapshot) {
+        return ("FILE GONE".to_owned(), Meaning::Warning);
+    }
+    let warnings = snapshot.loaded.get(at);
+    let warnings = warnings.map_or(0, |atlas| atlas.origin.warnings.len());
     match atlases.files.states.get(&at) {
         Some(FileState::Newer(newer)) if newer.loads() => {
             ("FILE NEWER".to_owned(), Meaning::Warning)
         }
         Some(FileState::Newer(_)) => ("KEPT OLD".to_owned(), Meaning::Error),
         Some(FileState::Unreadable(_)) => ("FILE UNREADABLE".to_owned(), Meaning::Error),
-        Some(FileState::Same | FileState::AsBefore) | None => match atlas.origin.warnings.len() {
+        Some(FileState::Same | FileState::AsBefore) | None => match warnings {
             0 => ("ok".to_owned(), Meaning::Passed),
             many => (counted(many, "warning"), Meaning::Warning),
         },

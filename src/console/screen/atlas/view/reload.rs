@@ -47,7 +47,7 @@ pub(super) fn draw(
 /// The same in one line, where there is something to say.
 pub(super) fn brief(atlases: &Atlases, snapshot: &Snapshot) -> Option<(String, Meaning)> {
     let (at, atlas) = told_about(atlases, snapshot)?;
-    let (words, meaning) = state(atlases.files.states.get(&at));
+    let (words, meaning) = state_of(atlases, snapshot, at);
     let behind = behind(snapshot);
     if meaning == Meaning::Passed && behind == 0 {
         return None;
@@ -67,7 +67,16 @@ pub(super) fn differs(
         .files
         .newer()
         .map(|(at, newer)| (!newer.loads(), at));
-    let (faulty, at) = newest.max()?;
+    let Some((faulty, at)) = newest.max() else {
+        // Only the folder differs.
+        let (_, meaning) = atlases.files.folder.change(snapshot)?.words();
+        let words = if cells >= 80 {
+            "files != live"
+        } else {
+            "!= live"
+        };
+        return Some((words.to_owned(), meaning));
+    };
     let version = snapshot.loaded.get(at).map(|it| one_line(&it.version));
     let meaning = if faulty {
         Meaning::Error
@@ -106,9 +115,8 @@ fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Me
     let since = since.map_or(String::new(), |at| format!("  since {at}"));
     let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
     let live = format!("{id} {version}  sha {}{since}", short(atlas));
-    let found = atlases.files.states.get(&at);
     let (words, meaning) = match atlas.origin.file {
-        Some(_) => state(found),
+        Some(_) => state_of(atlases, snapshot, at),
         None => (
             "it comes with the program: there is no file".to_owned(),
             Meaning::Dim,
@@ -116,7 +124,7 @@ fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Me
     };
     let mut rows = vec![
         ("LIVE", live, Meaning::Text),
-        ("FILE", file(atlases, at, atlas), Meaning::Text),
+        ("FILE", file(atlases, snapshot, at, atlas), Meaning::Text),
         ("STATE", words, meaning),
     ];
     rows.extend(
@@ -143,7 +151,8 @@ fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Me
     rows
 }
 
-fn file(atlases: &Atlases, at: usize, atlas: &Atlas) -> String {
+fn file(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> String {
+    let gone = atlases.files.folder.is_gone(at, snapshot);
     let Some(file) = &atlas.origin.file else {
         return "none".to_owned();
     };
@@ -155,9 +164,20 @@ fn file(atlases: &Atlases, at: usize, atlas: &Atlas) -> String {
             format!("{name} changed {written}, not loaded")
         }
         (Some(FileState::Newer(_)), None) => format!("{name} changed, not loaded"),
+        (Some(FileState::Unreadable(_)), _) if gone => format!("{name} is gone"),
         (Some(FileState::Unreadable(_)), _) => format!("{name} cannot be read"),
         (Some(FileState::Same | FileState::AsBefore), _) => format!("{name} as loaded"),
         (None, _) => format!("{name} not looked at yet"),
+    }
+}
+
+/// What the file of an Atlas is, or else what its folder is, beside what is in force.
+fn state_of(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meaning) {
+    let change = atlases.files.folder.change(snapshot);
+    let own = state(atlases.files.states.get(&at));
+    match change {
+        Some(change) if own.1 == Meaning::Passed || change.gone.contains(&at) => change.words(),
+        Some(_) | None => own,
     }
 }
 

@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::super::{Listing, Pane, Trace};
 use super::time::lasting;
-use super::{centred, chosen, is_verifying, verdict};
+use super::{centred, chosen, verdict, verifying};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, coordinate, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
@@ -103,13 +103,13 @@ fn empty(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
 
 /// What was found about the log over all sessions, and what went wrong.
 fn log_lines(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
-    let (words, meaning) = match (&trace.problem, &trace.log) {
-        (Some(problem), _) => (format!("! {}", one_line(problem)), Meaning::Error),
-        (None, _) if is_verifying(trace) => (
-            "VERIFYING every chain and the log over them... Esc stops waiting".to_owned(),
+    let (words, meaning) = match (&trace.problem, verifying(trace), &trace.log) {
+        (Some(problem), ..) => (format!("! {}", one_line(problem)), Meaning::Error),
+        (None, Some(progress), _) => (
+            format!("{}. Esc stops it.", verdict::so_far(progress)),
             Meaning::Waiting,
         ),
-        (None, Some(log)) => {
+        (None, None, Some(log)) => {
             let meaning = if log.verdict.is_sound() {
                 Meaning::Passed
             } else {
@@ -127,7 +127,7 @@ fn log_lines(trace: &Trace, cells: usize, look: Look) -> Vec<Line<'static>> {
                 meaning,
             )
         }
-        (None, None) => ("v verifies every chain".to_owned(), Meaning::Dim),
+        (None, None, None) => ("v verifies every chain".to_owned(), Meaning::Dim),
     };
     let words = crate::console::cells::wrap_within(&words, cells, 3, look).into_iter();
     let mut lines = vec![Line::default()];

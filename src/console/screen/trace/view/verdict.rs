@@ -7,13 +7,13 @@ use ratatui::widgets::Paragraph;
 
 use super::super::Trace;
 use super::super::opened::Opened;
-use super::{Shape, is_verifying};
+use super::{Shape, is_verifying, verifying};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, counted, width, wrap_within};
+use crate::console::cells::{clip, width, wrap_within};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::runtime::snapshot::{Elsewhere, Snapshot};
-use crate::trace::verify::{Checked, Verdict};
+use crate::trace::verify::{Checked, Progress, Verdict};
 
 /// What is proven of one event, as a letter: witnessed, sealed, neither, or wrong.
 pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (char, Meaning) {
@@ -75,13 +75,9 @@ fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
             Meaning::Error,
         );
     }
-    if is_verifying(trace) {
-        let events: u64 = trace.sessions.iter().map(|it| it.events).sum();
-        let events = counted(usize::try_from(events).unwrap_or(usize::MAX), "event");
-        let sessions = counted(trace.sessions.len(), "session");
-        let found = format!("VERIFYING {events} of {sessions}...");
-        let words = "Every hash is worked out anew. Esc stops waiting for it.";
-        return (found, words.to_owned(), Meaning::Waiting);
+    if let Some(progress) = verifying(trace) {
+        let words = "Every hash is worked out anew. Esc stops it.";
+        return (so_far(progress), words.to_owned(), Meaning::Waiting);
     }
     let Some(checked) = trace.checked.get(opened.id()) else {
         let words = "v reads every event again and works out every hash.";
@@ -102,6 +98,16 @@ fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
         said,
         meaning,
     )
+}
+
+/// `VERIFYING 42 %, 420 of 1000 records`.
+pub(super) fn so_far(progress: &Progress) -> String {
+    match (progress.percent(), progress.so_far()) {
+        (Some(percent), Some((done, all))) => {
+            format!("VERIFYING {percent} %, {done} of {all} records")
+        }
+        (..) => "VERIFYING every record".to_owned(),
+    }
 }
 
 fn means(checked: &Checked) -> (Meaning, String) {

@@ -1,0 +1,221 @@
+//! A request as a text that is safe to show, and where its rows begin.
+//!
+//! Contract: a short one is written out and broken into rows where it is needed. A long one takes many
+//! frames: [`LayOut`] is carried out beside the screen, and until it comes back there is no row of it.
+
+use std::fmt::Write as _;
+use std::sync::{Arc, OnceLock};
+
+use memchr::memchr_iter;
+use serde_json::Value;
+
+use super::request::request_text;
+use crate::base::id::GateId;
+use crate::base::text::one_line;
+use crate::console::cells::break_exactly;
+use crate::engine::held::{Held, Subject};
+
+/// Longest request that is laid out while a key waits: it takes about a millisecond.
+const AT_ONCE_BYTES: usize = 64 * 1024;
+
+/// One request, or several below each other, as text. It is written out once, by whoever needs it first.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Written {
+    source: Source,
+    text: OnceLock<Text>,
+}
+
+#[derive(Debug, PartialEq)]
+enum Source {
+    One(Arc<Held>),
+    /// Each with who asks above it.
+    Each(Vec<Arc<Held>>),
+    #[cfg(test)]
+    Text,
+}
+
+/// The text.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    /// Safe to show.
+    pub(super) request: String,
+    /// How many characters were written out.
+    pub(super) hidden: usize,
+}
+
+/// A long request that is to be laid out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LayOut {
+    /// Whose dialog wants it.
+    pub(crate) gate: GateId,
+    pub(super) written: Arc<Written>,
+    pub(super) cells: usize,
+}
+
+/// A long request that was laid out.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LaidOut {
+    /// Whose dialog wants it.
+    pub(crate) gate: GateId,
+    pub(super) written: Arc<Written>,
+    pub(super) cells: usize,
+    pub(super) starts: Vec<usize>,
+}
+
+impl LayOut {
+    /// Does it. This takes time.
+    pub(crate) fn run(self) -> LaidOut {
+        let starts = starts(&self.written.write_out().request, self.cells);
+        LaidOut {
+            gate: self.gate,
+            written: self.written,
+            cells: self.cells,
+            starts,
+        }
+    }
+}
+
+impl Written {
+    pub(super) fn one(held: Arc<Held>) -> Self {
+        Self::from(Source::One(held))
+    }
+
+    pub(super) fn each(all: &[Arc<Held>]) -> Self {
+        Self::from(Source::Each(all.to_vec()))
+    }
+
+    #[cfg(test)]
+    pub(super) fn text(request: String) -> Self {
+        let hidden = 0;
+        Self {
+            source: Source::Text,
+            text: OnceLock::from(Text { request, hidden }),
+        }
+    }
+
+    fn from(source: Source) -> Self {
+        let text = OnceLock::new();
+        Self { source, text }
+    }
+
+    /// Whether it takes so long that no key may wait for it.
+    pub(super) fn is_long(&self) -> bool {
+        match (&self.source, self.text.get()) {
+            (_, Some(text)) => text.request.len() > AT_ONCE_BYTES,
+            (Source::One(held), None) => is_longer(held, AT_ONCE_BYTES),
+            (Source::Each(all), None) => {
+                let most = AT_ONCE_BYTES / all.len().max(1);
+                all.iter().any(|held| is_longer(held, most))
+            }
+            #[cfg(test)]
+            (Source::Text, None) => false,
+        }
+    }
+
+    /// The text, where it was written out by now.
+    pub(super) fn get(&self) -> Option<&Text> {
+        self.text.get()
+    }
+
+    /// The text.
+    pub(super) fn write_out(&self) -> &Text {
+        self.text.get_or_init(|| match &self.source {
+            Source::One(held) => {
+                let (request, hidden) = request_text(held);
+                Text { request, hidden }
+            }
+            Source::Each(all) => write_each(all),
+            #[cfg(test)]
+            Source::Text => Text {
+                request: String::new(),
+                hidden: 0,
+            },
+        })
+    }
+}
+
+fn write_each(all: &[Arc<Held>]) -> Text {
+    let mut text = String::new();
+    let mut hidden = 0;
+    for held in all {
+        if !text.is_empty() {
+            text.push_str("\n\n");
+        }
+        let (request, more) = request_text(held);
+        let who = format!("{}/{}", one_line(&held.agent), held.session);
+        let hash = held.request_hash.short(4);
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{}  {who}  hash {hash}\n{request}", held.id);
+        hidden += more;
+    }
+    let request = text;
+    Text { request, hidden }
+}
+
+/// Whether a request is longer than so many bytes as text, about. It looks no further than that.
+pub(crate) fn is_longer(held: &Held, most: usize) -> bool {
+    let value = match &held.subject {
+        Subject::SessionStart => return false,
+        Subject::Moment(moment) => &moment.data,
+        Subject::Action(call) => &call.params,
+    };
+    let mut left = Some(most);
+    spend(value, 1, &mut left);
+    left.is_none()
+}
+
+/// Takes what a value needs on the page from what is left; nothing is left once it does not fit.
+fn spend(value: &Value, depth: usize, left: &mut Option<usize>) {
+    let mut pay = |bytes: usize| {
+        // Each value has a line of its own, indented.
+        *left = left.and_then(|it| it.checked_sub(bytes + 2 * depth + 4));
+    };
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => pay(4),
+        Value::String(text) => pay(text.len()),
+        Value::Array(items) => {
+            pay(0);
+            for item in items {
+                if left.is_none() {
+                    return;
+                }
+                spend(item, depth + 1, left);
+            }
+        }
+        Value::Object(fields) => {
+            pay(0);
+            for (name, field) in fields {
+                *left = left.and_then(|it| it.checked_sub(name.len()));
+                if left.is_none() {
+                    return;
+                }
+                spend(field, depth + 1, left);
+            }
+        }
+    }
+}
+
+/// Where each row of a text begins, in rows of so many cells.
+pub(super) fn starts(text: &str, cells: usize) -> Vec<usize> {
+    // Two cells are kept for the mark of a continued line.
+    let room = cells.saturating_sub(2).max(2);
+    let mut starts = Vec::new();
+    let mut line_start = 0;
+    let ends = memchr_iter(b'\n', text.as_bytes()).chain(std::iter::once(text.len()));
+    for end in ends {
+        let line = text.get(line_start..end).unwrap_or_default();
+        if line.is_ascii() {
+            // One byte is one cell: nothing is left in it that is not shown as itself.
+            starts.push(line_start);
+            starts.extend((room..line.len()).step_by(room).map(|at| line_start + at));
+        } else {
+            let mut start = line_start;
+            for piece in break_exactly(line, room) {
+                starts.push(start);
+                start += piece.len();
+            }
+        }
+        line_start = end + 1;
+    }
+    starts
+}

@@ -1,0 +1,35 @@
+//! Checking the record: begun, asked after, stopped.
+
+use super::{Deed, Talk};
+use crate::trace::verify::Progress;
+
+impl Talk {
+    /// Begins to check the record, or tells how far that has come.
+    pub(super) fn check(&mut self) -> Vec<Deed> {
+        if let Some(progress) = &self.checking {
+            let told = match (progress.percent(), progress.so_far()) {
+                (Some(percent), Some((done, all))) => {
+                    format!("The record is being checked: {percent} %, {done} of {all} records.")
+                }
+                (..) => "The record is being checked.".to_owned(),
+            };
+            self.say(&told);
+            return Vec::new();
+        }
+        self.say("The record is being checked. Type verify to hear how far, stop to stop it.");
+        let progress = Progress::default();
+        self.checking = Some(progress.clone());
+        vec![Deed::Verify(progress)]
+    }
+
+    /// Stops a check that is on its way.
+    pub(super) fn stop_checking(&mut self) {
+        match self.checking.take() {
+            Some(progress) => {
+                progress.stop();
+                self.say("The check was stopped: nothing was proven.");
+            }
+            None => self.say("Nothing is being checked."),
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! How the screens look at three sizes in states that are rare: on light ground, with a batch, the palette,
+//! read-only, and with a broken chain.
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+
+use super::batch::{open_batch, review_batch, three};
+use super::fixture::busy;
+use super::stage::Stage;
+use super::steward::in_force;
+use crate::base::digest::Digest;
+use crate::console::theme::{Ground, Look};
+use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
+
+const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
+
+fn at_every_size(name: &str, snapshot: &Snapshot, act: impl Fn(&mut Stage)) {
+    for size in SIZES {
+        let mut stage = Stage::new(snapshot.clone(), size);
+        act(&mut stage);
+        assert_snapshot!(format!("{name}_{}x{}", size.0, size.1), stage.text());
+    }
+}
+
+/// Colours matter here: with their names.
+#[test]
+fn light_ground() {
+    for size in SIZES {
+        let look = Look {
+            ground: Ground::Light,
+            ..Look::default()
+        };
+        let mut stage = Stage::with_look(busy(), size, look);
+        let name = format!("light_{}x{}", size.0, size.1);
+        assert_snapshot!(format!("{name}_queue"), stage.picture());
+        stage.open_gate("c-121");
+        assert_snapshot!(format!("{name}_dialog"), stage.picture());
+    }
+}
+
+#[test]
+fn a_batch() {
+    at_every_size("batch", &three(), |stage| open_batch(stage, 3));
+    at_every_size("batch_review", &three(), |stage| {
+        open_batch(stage, 3);
+        // Where there is one pane, the request is the other one.
+        stage.press(KeyCode::F(6));
+        stage.presses(KeyCode::PageDown, 20);
+        stage.press(KeyCode::F(6));
+        review_batch(stage);
+        stage.shows("BATCH     3 requests");
+    });
+}
+
+#[test]
+fn the_palette() {
+    at_every_size("palette", &busy(), |stage| {
+        stage.press(KeyCode::Char(':'));
+    });
+    at_every_size("palette_typed", &busy(), |stage| {
+        stage.press(KeyCode::Char(':'));
+        stage.type_text("cl");
+    });
+}
+
+#[test]
+fn read_only() {
+    let mut picture = in_force(busy());
+    picture.access = Access::ReadOnly;
+    at_every_size("read_only_queue", &picture, |_| {});
+    at_every_size("read_only_dialog", &picture, |stage| {
+        stage.open_gate("c-121");
+    });
+    at_every_size("read_only_atlas", &picture, |stage| {
+        stage.press(KeyCode::Char('4'));
+    });
+}
+
+#[test]
+fn a_broken_chain() {
+    let mut picture = in_force(busy());
+    picture.chain.verdict = ChainVerdict::Broken {
+        session: "s-09".parse().unwrap(),
+        what: "BROKEN at 3: the hash differs".to_owned(),
+        mark: Digest::of("fault"),
+    };
+    at_every_size("broken_queue", &picture, |_| {});
+    at_every_size("broken_dialog", &picture, |stage| {
+        stage.open_gate("c-121");
+    });
+    at_every_size("broken_atlas", &picture, |stage| {
+        stage.press(KeyCode::Char('4'));
+    });
+}

@@ -1,0 +1,235 @@
+//! The folder of the Atlases: a file that comes, a file that goes, and what is asked before either counts.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ratatui::crossterm::event::KeyCode;
+use tempfile::TempDir;
+
+use super::fixture::busy;
+use super::stage::Stage;
+use super::steward::{SIZES, in_force};
+use super::studied::WORDS;
+use crate::atlas::load_file;
+use crate::base::digest::Digest;
+use crate::base::limits::{ARMING, FILE_LOOK};
+use crate::console::driver::atlas::{look, look_at_folder};
+use crate::console::request::{Message, Request};
+use crate::console::screen::atlas::Listing;
+use crate::engine::reload::hash_of;
+use crate::runtime::Load;
+use crate::runtime::snapshot::Snapshot;
+
+const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\nname: More\n\
+    actions: [{action_id: report.send, name: Send, risk_tier: low}]\n\
+    checkpoints:\n  - checkpoint_id: reports\n    mode: blocking\n    \
+    trigger: {type: action_pre, patterns: [report.send]}\n";
+
+/// A console whose two Atlases lie in a folder.
+struct Shelved {
+    folder: TempDir,
+    stage: Stage,
+}
+
+impl Shelved {
+    fn new(base: Snapshot, size: (u16, u16)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut snapshot = in_force(base);
+        let loaded = snapshot.loaded.iter().map(|atlas| {
+            let name = Path::new(&atlas.origin.name).file_name().unwrap();
+            let file = folder.path().join(name);
+            fs::write(&file, &*atlas.text).unwrap();
+            load_file(&file).unwrap().atlas
+        });
+        let mut loaded: Vec<_> = loaded.collect();
+        loaded.sort_by_key(|atlas| atlas.origin.file.clone());
+        snapshot.loaded = loaded.into();
+        snapshot.in_force.hash = Some(hash_of(&snapshot.loaded));
+        for held in &mut snapshot.held {
+            Arc::make_mut(held).atlas_hash = hash_of(&snapshot.loaded);
+        }
+        let mut stage = Stage::new(snapshot, size);
+        let requests = stage.press(KeyCode::Char('4'));
+        let mut shelved = Self { folder, stage };
+        shelved.answer(requests);
+        shelved
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        let files = fs::read_dir(self.folder.path()).unwrap();
+        let mut files: Vec<_> = files.map(|it| it.unwrap().path()).collect();
+        files.sort();
+        files
+    }
+
+    /// Lets the console look at its files, as the driver does.
+    fn look(&mut self) {
+        self.stage.now = self.stage.now.plus(FILE_LOOK);
+        let requests = self.stage.app.on_tick(self.stage.now);
+        assert_ne!(requests, [], "it is time to look");
+        self.answer(requests);
+    }
+
+    fn answer(&mut self, requests: Vec<Request>) {
+        for request in requests {
+            match request {
+                Request::Glance(glances) => {
+                    let looked = glances.iter().map(look).collect();
+                    self.stage.message(Message::Glanced(looked));
+                }
+                Request::List(listing) => {
+                    let listed = look_at_folder(&listing, Ok(self.files()));
+                    self.stage.message(Message::Listed(listed));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Opens the question whether to load, and reads it to its end.
+    fn ask(&mut self) {
+        assert_eq!(self.stage.press(KeyCode::Char('L')), []);
+        self.stage.wait(ARMING);
+        self.stage.presses(KeyCode::PageDown, 5);
+    }
+
+    /// Types what is asked for, and presses.
+    fn load(&mut self, code: &str) -> Vec<Load> {
+        self.stage.press(KeyCode::Tab);
+        self.stage.type_text(code);
+        self.stage.press(KeyCode::Tab);
+        let load = |request| match request {
+            Request::Load(load) => Some(load),
+            _ => None,
+        };
+        let requests = self.stage.press(KeyCode::Enter);
+        requests.into_iter().filter_map(load).collect()
+    }
+}
+
+fn ids(load: &Load) -> Vec<&str> {
+    load.atlases.iter().map(|it| it.id.as_str()).collect()
+}
+
+#[test]
+fn a_file_that_comes_is_offered_and_taken_only_by_its_hash() {
+    for (_, size) in SIZES {
+        let mut shelved = Shelved::new(busy(), size);
+        shelved.stage.hides("FILE NEWER");
+        fs::write(shelved.file("between.yaml"), MORE).unwrap();
+        shelved.look();
+        shelved.stage.shows("FILE NEWER: between.yaml is new");
+        shelved.ask();
+        shelved.stage.shows("`com.acme.more` comes in");
+        assert_eq!(shelved.load("0000"), [], "another hash was typed");
+    }
+    let mut shelved = Shelved::new(busy(), (120, 36));
+    let before = shelved.stage.app.snapshot.loaded.clone();
+    fs::write(shelved.file("between.yaml"), MORE).unwrap();
+    shelved.look();
+    shelved.ask();
+    shelved.stage.shows("AGENTS MAY BE STOPPED LESS");
+    shelved.stage.shows("com.acme.more  1 comes in");
+    shelved
+        .stage
+        .shows("checkpoints: 1 added, 0 removed, 0 changed");
+    shelved.stage.shows("3 Atlases in force then");
+    let more = load_file(shelved.file("between.yaml")).unwrap().atlas;
+    let wanted = [before[0].clone(), more, before[1].clone()];
+    let wanted: String = hash_of(&wanted).to_string().chars().take(4).collect();
+    let loads = shelved.load(&wanted);
+    // In the order of the files, as after a restart.
+    let [load] = loads.as_slice() else {
+        panic!("{loads:?}")
+    };
+    assert_eq!(ids(load), [&before[0].id, "com.acme.more", &before[1].id]);
+    assert_eq!(load.instead_of, hash_of(&before));
+}
+
+#[test]
+fn a_file_that_goes_says_what_goes_with_it_and_what_is_held_stays() {
+    let mut shelved = Shelved::new(busy(), (120, 36));
+    fs::remove_file(shelved.file("payments.yaml")).unwrap();
+    shelved.look();
+    shelved.stage.shows("FILE NEWER: 1 file is gone");
+    shelved.ask();
+    shelved.stage.shows("goes away");
+    shelved
+        .stage
+        .shows("none of its checkpoints and policies stops anybody any");
+    shelved
+        .stage
+        .shows("5 held requests stay under the Atlas they were judged under");
+    let left = shelved.stage.app.snapshot.loaded[..1].to_vec();
+    let code: String = hash_of(&left).to_string().chars().take(4).collect();
+    let loads = shelved.load(&code);
+    assert_eq!(loads.len(), 1);
+    assert_eq!(ids(&loads[0]), [left[0].id.as_str()]);
+}
+
+#[test]
+fn a_file_with_errors_keeps_everything_as_it_is() {
+    let mut shelved = Shelved::new(busy(), (120, 36));
+    fs::write(shelved.file("broken.yaml"), "atlas_version: 7").unwrap();
+    shelved.look();
+    shelved.stage.shows("KEPT OLD: errors in broken.yaml");
+    assert_eq!(shelved.stage.press(KeyCode::Char('L')), []);
+    assert_eq!(shelved.stage.app.layers.len(), 0);
+    // Looked at again without being read again, it is still so.
+    shelved.look();
+    shelved.stage.shows("KEPT OLD: errors in broken.yaml");
+    fs::remove_file(shelved.file("broken.yaml")).unwrap();
+    shelved.look();
+    shelved.stage.hides("KEPT OLD");
+    shelved.stage.hides("FILE NEWER");
+}
+
+#[test]
+fn no_file_is_left_and_nothing_is_let_go_of() {
+    let mut shelved = Shelved::new(busy(), (120, 36));
+    for file in shelved.files() {
+        fs::remove_file(file).unwrap();
+    }
+    shelved.look();
+    assert_eq!(shelved.stage.press(KeyCode::Char('L')), []);
+    shelved.stage.shows("no Atlas would be left");
+    assert_eq!(shelved.stage.app.layers.len(), 0);
+}
+
+#[test]
+fn a_change_and_an_addition_are_taken_together() {
+    let mut shelved = Shelved::new(busy(), (120, 36));
+    let stricter = WORDS.replace("gt: 1000", "gt: 10");
+    fs::write(shelved.file("payments.yaml"), stricter).unwrap();
+    fs::write(shelved.file("zz.yaml"), MORE).unwrap();
+    shelved.look();
+    shelved.stage.press(KeyCode::Char('L'));
+    shelved.stage.wait(ARMING);
+    shelved.stage.presses(KeyCode::PageDown, 5);
+    let changed = load_file(shelved.file("payments.yaml")).unwrap().atlas.hash;
+    let changed: String = changed.to_string().chars().take(4).collect();
+    let loads = shelved.load(&changed);
+    assert_eq!(loads.len(), 1);
+    assert_eq!(ids(&loads[0]).len(), 3);
+    let mut texts = loads[0].atlases.iter().map(|it| &it.text);
+    assert!(texts.any(|text| text.contains("gt: 10") && !text.contains("gt: 1000")));
+}
+
+#[test]
+fn what_was_listed_beside_other_atlases_is_not_taken() {
+    let mut shelved = Shelved::new(busy(), (120, 36));
+    fs::write(shelved.file("zz.yaml"), MORE).unwrap();
+    let listing = Listing {
+        known: Vec::new(),
+        added: Vec::new(),
+        against: Some(Digest::of("others")),
+    };
+    let listed = look_at_folder(&listing, Ok(shelved.files()));
+    shelved.stage.message(Message::Listed(listed));
+    shelved.stage.hides("FILE NEWER");
+}

@@ -1,0 +1,167 @@
+//! A golden trace: what was decided, without what differs from run to run.
+//!
+//! Identifiers, hashes and times are replaced by what they were the first of: `session-1`, `span-2`,
+//! `gate-1`, `id-3`, `hash-1`, `time`. So two sessions in which the same was asked and decided are the same
+//! bytes, and a regression test of an Atlas is a comparison of two files. It proves nothing: what can be
+//! verified is JSON Lines.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde_json::{Map, Value, json};
+
+use crate::base::canon::canonical;
+use crate::base::clock::TimestampText;
+use crate::trace::event::{Event, canonical_type};
+
+/// Details that say how long something took.
+const MEASURED: &str = "duration_ms";
+
+/// Details that say what it ran on.
+const RAN_ON: [&str; 2] = ["wrapper_version", "platform"];
+
+/// The names that were given so far.
+#[derive(Debug, Default)]
+pub struct Golden {
+    names: BTreeMap<String, String>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl Golden {
+    /// Writes one event as a line.
+    ///
+    /// # Errors
+    /// When the writer takes no more.
+    pub fn event(&mut self, out: &mut impl fmt::Write, event: &Event) -> fmt::Result {
+        let session = self.name("session", event.session_id.as_str());
+        let span = self.name("span", event.span_id.as_str());
+        let parent = event.parent_span_id.as_ref();
+        let parent = parent.map(|parent| self.name("span", parent.as_str()));
+        let operation = self.name("trace", event.trace_id.as_str());
+        let details = event.payload.iter();
+        let details = details.map(|(name, value)| (name.clone(), self.value(name, value)));
+        let details: Map<String, Value> = details.collect();
+        let line = json!({
+            "session": session,
+            "sequence": event.sequence,
+            "type": canonical_type(&event.event_type),
+            "trace": operation,
+            "span": span,
+            "parent": parent,
+            "details": details,
+        });
+        writeln!(out, "{}", canonical(&line))
+    }
+
+    fn value(&mut self, name: &str, value: &Value) -> Value {
+        match value {
+            Value::Number(_) if name == MEASURED => json!(0),
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(_) if RAN_ON.contains(&name) => json!(name),
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Array(items) => items.iter().map(|item| self.value(name, item)).collect(),
+            Value::Object(fields) => {
+                let fields = fields.iter();
+                let fields = fields.map(|(name, value)| (name.clone(), self.value(name, value)));
+                Value::Object(fields.collect())
+            }
+        }
+    }
+
+    /// A text with every word in it replaced that differs from run to run.
+    fn text(&mut self, text: &str) -> String {
+        let mut out = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(begin) = rest.find(is_part) {
+            let (before, word) = rest.split_at(begin);
+            let end = word.find(|c| !is_part(c)).unwrap_or(word.len());
+            let (word, after) = word.split_at(end);
+            // A sentence may end behind it.
+            let bare = word.trim_end_matches(['.', ':', '-']);
+            out.push_str(before);
+            match self.replacement(bare) {
+                Some(name) => {
+                    out.push_str(&name);
+                    out.push_str(word.strip_prefix(bare).unwrap_or_default());
+                }
+                None => out.push_str(word),
+            }
+            rest = after;
+        }
+        out.push_str(rest);
+        out
+    }
+
+    fn replacement(&mut self, word: &str) -> Option<String> {
+        if let Some(name) = self.names.get(word) {
+            return Some(name.clone());
+        }
+        if TimestampText::read(word).is_some() {
+            return Some("time".to_owned());
+        }
+        let kind = kind(word)?;
+        Some(self.name(kind, word))
+    }
+
+    fn name(&mut self, kind: &'static str, id: &str) -> String {
+        if let Some(name) = self.names.get(id) {
+            return name.clone();
+        }
+        let count = self.counts.entry(kind).or_default();
+        *count += 1;
+        let name = format!("{kind}-{count}");
+        self.names.insert(id.to_owned(), name.clone());
+        name
+    }
+}
+
+/// What identifiers and times are made of.
+fn is_part(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | ':' | '.' | '_')
+}
+
+/// What a word is by its looks, where it is something that differs from run to run.
+fn kind(word: &str) -> Option<&'static str> {
+    let hex = |part: &str| part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if word.len() == 64 && hex(word) {
+        return Some("hash");
+    }
+    let groups: Vec<&str> = word.split('-').collect();
+    let lengths: Vec<usize> = groups.iter().map(|group| group.len()).collect();
+    if lengths == [8, 4, 4, 4, 12] && groups.iter().all(|group| hex(group)) {
+        return Some("id");
+    }
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match groups.as_slice() {
+        ["c", number] if digits(number) => Some("gate"),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_differ_from_run_to_run_are_replaced_and_others_stay() {
+        let mut golden = Golden::default();
+        let hash = "a1".repeat(32);
+        let text = format!(
+            "c-12 was denied, see c-12. Not c-x, not 12; {hash} at 2026-01-01T00:00:00.000000Z \
+             under 123e4567-e89b-12d3-a456-426614174000: c-13"
+        );
+        assert_eq!(
+            golden.text(&text),
+            "gate-1 was denied, see gate-1. Not c-x, not 12; hash-1 at time under id-1: gate-2"
+        );
+        assert_eq!(golden.text("日本 c-13"), "日本 gate-2", "as before");
+    }
+
+    #[test]
+    fn only_what_was_measured_is_no_number() {
+        let mut golden = Golden::default();
+        let value = json!({"duration_ms": 812, "priority": 900, "list": [1, "c-1"]});
+        let wanted = json!({"duration_ms": 0, "priority": 900, "list": [1, "gate-1"]});
+        assert_eq!(golden.value("", &value), wanted);
+    }
+}
