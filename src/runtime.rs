@@ -43,6 +43,7 @@ mod reading;
 #[cfg(test)]
 pub(crate) mod rehearsal;
 pub mod snapshot;
+pub mod snapshot_file;
 mod threads;
 pub mod upkeep;
 mod watched;

@@ -8,8 +8,8 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
-use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
+use crate::runtime::snapshot_file::SnapshotFileError;
 use crate::runtime::upkeep::UpkeepError;
 use crate::store::StoreError;
 use crate::store::key::KeyError;
@@ -74,12 +74,12 @@ pub(super) enum Failure {
     Script(PathBuf, serde_json::Error),
     #[error("`{}` is there already", .0.display())]
     Exists(PathBuf),
-    #[error("`{}` cannot be reconstructed from: {}", .0.display(), .1)]
-    Snapshot(PathBuf, SnapshotError),
+    #[error(transparent)]
+    SnapshotFile(#[from] SnapshotFileError),
     #[error("the file names no artifact `{0}`: {known}", known = names(.1))]
     NoArtifact(String, Vec<String>),
-    #[error("an artifact is kept beside its snapshot file, and `{}` is elsewhere", .0.display())]
-    ArtifactPath(PathBuf),
+    #[error("the store has lost the text of the Atlas `{0}`, which says what is left out")]
+    AtlasGone(String),
     #[error("no request `{0}` is held")]
     NoGate(String),
     #[error(transparent)]
@@ -197,9 +197,9 @@ impl Failure {
             | Self::Write(..)
             | Self::Script(..)
             | Self::Exists(_)
-            | Self::Snapshot(..)
+            | Self::SnapshotFile(_)
             | Self::NoArtifact(..)
-            | Self::ArtifactPath(_)
+            | Self::AtlasGone(_)
             | Self::NoGate(_)
             | Self::Thread(_)
             | Self::Kept(_)
@@ -252,12 +252,11 @@ impl Failure {
             Self::Exists(_) => Some("nothing was changed; name another file"),
             Self::NoGate(_) => Some("cra queue lists what is held"),
             Self::Thread(failure) => failure.help(),
-            Self::Snapshot(_, error) => Some(error.help()),
+            Self::SnapshotFile(error) => error.help(),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
-            Self::ArtifactPath(_) => {
-                Some("nothing was read; open it yourself if you trust the file")
+            Self::AtlasGone(_) | Self::Kept(_) => {
+                Some("cra trace verify says whether the record holds")
             }
-            Self::Kept(_) => Some("cra trace verify says whether the record holds"),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {

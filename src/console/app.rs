@@ -37,6 +37,7 @@ mod mouse;
 mod operate;
 mod queue;
 pub(super) mod record;
+mod snapshot;
 mod steward;
 mod threads;
 
@@ -139,7 +140,8 @@ impl App {
                     match self.tab {
                         Tab::Queue => self.queue.paste(text),
                         Tab::Trace => self.trace.on_paste(text),
-                        Tab::Threads | Tab::Atlas => {}
+                        Tab::Threads => self.threads.paste(text, &self.snapshot),
+                        Tab::Atlas => {}
                     }
                     Vec::new()
                 }
@@ -172,6 +174,7 @@ impl App {
             Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Read(_)
+            | Request::Snapshot(..)
             | Request::FindEvent(..)
             | Request::Verify
             | Request::Explain(..)
@@ -199,8 +202,7 @@ impl App {
                 Handled::Ignored => {}
             }
         } else if self.is_typing(global) {
-            self.queue.type_key(key);
-            return self.ask_last();
+            return self.type_key(key);
         }
         // A line in which something is typed takes every key but those that mean the same everywhere.
         let everywhere = matches!(
@@ -293,7 +295,8 @@ impl App {
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)
-                | Layer::Atlas(_),
+                | Layer::Atlas(_)
+                | Layer::Snapshot(_),
             ) => true,
             None if self.tab == Tab::Atlas => {
                 return self.atlases.act(Action::Back, &self.snapshot, now);
@@ -355,6 +358,7 @@ impl App {
             Message::Edited(gate, edited) => self.on_edited(&gate, edited),
             Message::ThreadEdited(edit, edited) => self.on_thread_edited(*edit, edited),
             Message::ThreadActed(thread, act, reply) => self.on_thread_acted(&thread, &act, &reply),
+            Message::Snapshot(ticket, told) => self.on_snapshot_told(ticket, told),
             Message::EventFound(session, found) => self.on_event_found(&session, found),
             Message::Sessions(sessions) => self.trace.on_sessions(sessions),
             Message::Read(told) => self.trace.on_told(told),
@@ -420,7 +424,8 @@ impl App {
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)
-                | Layer::Atlas(_),
+                | Layer::Atlas(_)
+                | Layer::Snapshot(_),
             )
             | None => Repaint::No,
         }
@@ -462,7 +467,8 @@ impl App {
                 | Layer::Confirm(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
-                | Layer::WhatIf(_),
+                | Layer::WhatIf(_)
+                | Layer::Snapshot(_),
             )
             | None => next,
         }

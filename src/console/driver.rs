@@ -25,6 +25,7 @@ mod editor;
 mod ground;
 mod outbox;
 pub(super) mod record;
+pub(super) mod snapshot;
 pub(super) mod study;
 
 /// Results that may wait for the app. A full queue makes the task that brings one wait.
@@ -231,6 +232,7 @@ impl Errands {
                 Request::Decide(_)
                 | Request::Operate(_)
                 | Request::ActOnThread(..)
+                | Request::Snapshot(..)
                 | Request::FindEvent(..)
                 | Request::LoadSessions
                 | Request::Read(_)
@@ -278,6 +280,10 @@ async fn answer(
         Request::ActOnThread(thread, act) => {
             let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
             Some(Message::ThreadActed(thread, act, reply))
+        }
+        Request::Snapshot(ticket, ask) => {
+            let told = snapshot::answer(desk, ask, left).await;
+            Some(Message::Snapshot(ticket, told))
         }
         Request::FindEvent(session, event) => {
             let found = record::find(desk, session.clone(), event, left).await;

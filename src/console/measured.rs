@@ -119,6 +119,7 @@ impl Measured {
             | Request::EditThread(_)
             | Request::ActOnThread(..)
             | Request::FindEvent(..)
+            | Request::Snapshot(..)
             | Request::EditFile(..)
             | Request::Notify(_)
             | Request::Redraw

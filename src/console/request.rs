@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+use super::dialog::snapshot::{SnapshotAsk, SnapshotTold};
 use super::screen::atlas::{Glance, Looked};
 use super::screen::trace::{Ask, Told};
 use super::study::{Studied, Study};
@@ -45,6 +46,8 @@ pub(crate) enum Request {
     EditThread(Box<ThreadEdit>),
     /// Do something to a conversation. Nothing passes by it.
     ActOnThread(Name, ThreadAct),
+    /// Do something with a snapshot file.
+    Snapshot(Ticket, SnapshotAsk),
     /// Look for an event of a session.
     FindEvent(SessionId, EventId),
     /// Read something for the screen of the record.
@@ -170,6 +173,8 @@ pub(crate) enum Message {
     ThreadEdited(Box<ThreadEdit>, Result<String, String>),
     /// What became of what an operator did to a conversation.
     ThreadActed(Name, ThreadAct, Result<(), Refused>),
+    /// What became of it.
+    Snapshot(Ticket, SnapshotTold),
     /// The number of an event that was looked for, if its session has it.
     EventFound(SessionId, Result<Option<u64>, String>),
     /// Something for the screen of the record.

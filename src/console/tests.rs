@@ -24,6 +24,7 @@ mod rules;
 mod safety;
 mod safety_deciding;
 mod safety_keeping;
+mod snapshot;
 mod stage;
 mod states;
 mod steward;

@@ -297,7 +297,7 @@ fn a_session_is_written_as_a_snapshot_file_that_leaves_nothing_unclear() {
 #[test]
 fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
     let text = "atlas_version: \"1.0\"\natlas_id: t\nname: T\nversion: \"1\"\n\
-        trace_config: {redact: [{params: [pin]}]}\n\
+        trace_config: {redact: [{params: [pin]}, {actions: [a.other], values: ['card-[0-9]+']}]}\n\
         actions:\n- {action_id: a.run, name: A, risk_tier: high}\n\
         policies:\n- {policy_id: ask, type: requires_approval, actions: [a.run], reason: r}\n";
     let atlas = load_str("t.yaml", text).unwrap().atlas;
@@ -317,12 +317,33 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
         bench
             .until(|it| it.held.iter().any(|held| held.id.as_str() == "c-2"))
             .await;
+        // A memento is no record, and yet nothing of it gets out that a record would leave out.
+        let mut turns = json!([turn(1, 0.2), must(2)]);
+        for list in ["active", "parked", "decisions", "next"] {
+            turns[0]["proposed"][list] = json!([format!("{list} of card-4711")]);
+            turns[1]["proposed"][list] = turns[0]["proposed"][list].clone();
+        }
+        turns[0]["proposed"]["arc"] = json!("refund card-4711");
+        turns[1]["signals"][0]["summary"] = json!("keep card-4712");
+        let turns = turns.to_string();
+        let agents = bench.runtime.agents();
+        for take in cra_core::runtime::TakeTurn::read_all(turns.as_bytes()).unwrap() {
+            agents.turn(take).await.unwrap();
+        }
         bench.runtime.stop().await;
     });
     let written = desk.run(&["snapshot", "s-1"]);
     written.succeeds();
     assert!(written.out.contains("a.run"), "{}", written.out);
     assert!(!written.out.contains("sesame"), "{}", written.out);
+    assert!(!written.out.contains("card-"), "{}", written.out);
+    let file = written.json();
+    let pivot = json!({"from": "refund [redacted]", "to": "arc 2", "insight": "keep [redacted]"});
+    assert_eq!(file["intellectual_journey"]["key_pivots"][0], pivot);
+    assert_eq!(
+        file["user_profile"]["goals"]["key_needs"][0],
+        "active of [redacted]"
+    );
 }
 
 // covers D16, D19

@@ -3,8 +3,8 @@
 use std::fs;
 
 use cra_core::reconstruct::{
-    Account, AccountDecision, GLOSSARY, LOAD_ARTIFACTS_FOR, NEVER_LOAD_ARTIFACTS_FOR,
-    PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, SnapshotError, UPDATED, written,
+    Account, AccountDecision, AccountHeld, GLOSSARY, LOAD_ARTIFACTS_FOR, NEVER_LOAD_ARTIFACTS_FOR,
+    PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, SnapshotError, UPDATED, Waits, written,
 };
 use serde_json::{Value, json};
 
@@ -514,7 +514,11 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
     account.decisions = vec![text("keep 4398")];
     account.next = vec![text("dry run")];
     account.parked = vec![text("report format")];
-    account.held = vec![(text("c-121"), text("ticket.delete"), vec![text("why now?")])];
+    account.held = vec![AccountHeld {
+        gate: text("c-121"),
+        waits: Waits::Action(text("ticket.delete")),
+        asked: vec![text("why now?")],
+    }];
     account.decided = vec![AccountDecision {
         gate: text("c-117"),
         action: text("user.ban"),
@@ -531,6 +535,31 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
         "2. Dry run",
     ] {
         assert!(whole.contains(part), "`{part}` in {whole}");
+    }
+    for (waits, asked, what) in [
+        (
+            Waits::Start,
+            "May triage-bot begin?",
+            "the start of the session",
+        ),
+        (
+            Waits::Session(text("input")),
+            "May triage-bot go on (input)?",
+            "the session (input)",
+        ),
+    ] {
+        account.held[0].waits = waits;
+        let whole = told(&account);
+        assert!(
+            whole.contains(&format!("CRITICAL QUESTION: {asked}")),
+            "{whole}"
+        );
+        assert!(
+            whole.contains(&format!("C-121 waits for an operator: {what}")),
+            "{whole}"
+        );
+        let next = &written(&account)["next_steps"][0]["purpose"];
+        assert_eq!(*next, format!("{what} is held there"));
     }
     account.ended = true;
     account.held.clear();

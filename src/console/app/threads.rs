@@ -36,8 +36,22 @@ impl App {
             ThreadKey::Edit => return self.edit_thread(),
             ThreadKey::Drift => self.ask_drift(),
             ThreadKey::Legend => self.show_legend(),
+            ThreadKey::OpenSnapshot => return self.open_snapshot(""),
+            ThreadKey::WriteSnapshot => self.write_snapshot(),
+            ThreadKey::Search => self.threads.ask_search(),
+            ThreadKey::NextMatch => self.find_thread(Motion::Down),
+            ThreadKey::PreviousMatch => self.find_thread(Motion::Up),
         }
         Vec::new()
+    }
+
+    fn find_thread(&mut self, way: Motion) {
+        if !self.threads.find_next(way, &self.snapshot) {
+            self.say(
+                Meaning::Hint,
+                "no thread matches; / looks for one".to_owned(),
+            );
+        }
     }
 
     /// What keys do in every list.

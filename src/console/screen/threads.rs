@@ -15,6 +15,7 @@ use crate::runtime::snapshot::{Access, Snapshot};
 
 pub(crate) mod edit;
 mod legend;
+mod search;
 mod view;
 
 pub(crate) use self::legend::lines as legend;
@@ -34,6 +35,7 @@ pub(crate) struct Threads {
     turn: Option<(Timestamp, Name)>,
     /// What was typed and not taken, with why.
     typed: BTreeMap<Name, Typed>,
+    search: search::Search,
     area: Rect,
 }
 
@@ -205,7 +207,7 @@ impl Threads {
     pub(crate) fn back(&mut self) {
         if self.showing == Showing::Proposed {
             self.turn_difference();
-        } else {
+        } else if !self.stop_search() {
             self.pane = Pane::List;
         }
     }
@@ -234,7 +236,8 @@ impl Threads {
     /// Whether an action has anything to act on.
     pub(crate) fn can(&self, action: Action, snapshot: &Snapshot) -> bool {
         let Some(thread) = self.chosen(snapshot) else {
-            return action == Action::Thread(ThreadKey::Legend);
+            let always = [ThreadKey::Legend, ThreadKey::OpenSnapshot];
+            return always.into_iter().any(|key| action == Action::Thread(key));
         };
         let Action::Thread(key) = action else {
             return true;
@@ -246,7 +249,13 @@ impl Threads {
             ThreadKey::Copy => thread.latest.is_some(),
             ThreadKey::Edit => writes && thread.latest.is_some(),
             ThreadKey::Drift => writes,
-            ThreadKey::History | ThreadKey::InTrace | ThreadKey::Legend => true,
+            ThreadKey::NextMatch | ThreadKey::PreviousMatch => !self.searched().is_empty(),
+            ThreadKey::History
+            | ThreadKey::InTrace
+            | ThreadKey::Legend
+            | ThreadKey::OpenSnapshot
+            | ThreadKey::WriteSnapshot
+            | ThreadKey::Search => true,
         }
     }
 

@@ -1,7 +1,7 @@
 //! The screen of the conversations, and what other screens say of them.
 
 use insta::assert_snapshot;
-use ratatui::crossterm::event::KeyCode;
+use ratatui::crossterm::event::{Event, KeyCode};
 use ratatui::style::{Color, Modifier};
 use serde_json::{Value, json};
 
@@ -268,6 +268,51 @@ fn keys_lead_from_thread_to_thread_and_to_the_record() {
     let asked = key(&mut stage, 't');
     assert_eq!(stage.app.tab, Tab::Trace);
     assert_eq!(asked, [Request::LoadSessions]);
+}
+
+#[test]
+fn a_thread_is_found_by_any_of_its_texts_and_nothing_else_is_pressed_meanwhile() {
+    for size in SIZES {
+        let mut stage = shown(two(), size);
+        key(&mut stage, '/');
+        assert_eq!(stage.type_text("INVOIC"), []);
+        stage.shows("search> INVOIC");
+        stage.shows("1 of 2 match");
+        stage.shows("answer questions about invoices");
+        assert_snapshot!(sized("threads_search", size), stage.text());
+        stage.press(KeyCode::Esc);
+        stage.hides("search>");
+        stage.shows("dedupe ACME tickets");
+        // What is held back, a session, and a name are texts of it too.
+        for text in ["190 duplicates", "s-12", "t-31"] {
+            key(&mut stage, '>');
+            stage.shows("answer questions about invoices");
+            key(&mut stage, '/');
+            stage.type_text(text);
+            stage.press(KeyCode::Enter);
+            stage.hides("search>");
+            stage.shows("dedupe ACME tickets");
+        }
+    }
+    let mut stage = shown(two(), WIDE);
+    assert_eq!(key(&mut stage, 'n'), []);
+    stage.shows("no thread matches; / looks for one");
+    key(&mut stage, '/');
+    // Both have it: on to the other one, around the end, and back.
+    stage.event(&Event::Paste("t-\u{202e}\nx".to_owned()));
+    stage.shows("2 of 2 match");
+    stage.press(KeyCode::Enter);
+    stage.shows("/t- ");
+    for (pressed, wanted) in [('n', "> t-29"), ('n', "> t-31"), ('N', "> t-29")] {
+        key(&mut stage, pressed);
+        stage.shows(wanted);
+    }
+    stage.press(KeyCode::Esc);
+    stage.hides("/t- ");
+    key(&mut stage, '/');
+    stage.type_text("nowhere");
+    stage.shows("0 of 2 match");
+    stage.shows("> t-29");
 }
 
 #[test]
