@@ -80,6 +80,8 @@ pub(super) enum Failure {
     NoArtifact(String, Vec<String>),
     #[error("the store has lost the text of the Atlas `{0}`, which says what is left out")]
     AtlasGone(String),
+    #[error("`{0}` writes to the record, and --read-only says to only look")]
+    ReadOnly(&'static str),
     #[error("no request `{0}` is held")]
     NoGate(String),
     #[error(transparent)]
@@ -175,6 +177,7 @@ impl Failure {
             | Self::Key(..)
             | Self::NoKey
             | Self::NoHead
+            | Self::ReadOnly(_)
             | Self::Head(..) => exit::USAGE,
             Self::EmptyExport(_) | Self::Unsound(..) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
@@ -251,6 +254,7 @@ impl Failure {
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
             Self::Exists(_) => Some("nothing was changed; name another file"),
             Self::NoGate(_) => Some("cra queue lists what is held"),
+            Self::ReadOnly(_) => Some("nothing was changed; leave --read-only out"),
             Self::Thread(failure) => failure.help(),
             Self::SnapshotFile(error) => error.help(),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),

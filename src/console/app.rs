@@ -117,6 +117,7 @@ impl App {
             size,
         };
         app.atlases.sync(&app.snapshot);
+        app.threads.resume(&app.snapshot.thread_drafts);
         app.threads.sync(&app.snapshot);
         app.lay_out();
         app
@@ -170,7 +171,9 @@ impl App {
             Request::EditThread(_) | Request::ActOnThread(..) => {
                 self.snapshot.access == Access::Write && !self.is_small()
             }
-            Request::KeepDraft(..) | Request::Operate(_) => self.snapshot.access == Access::Write,
+            Request::KeepDraft(..) | Request::KeepThreadDraft(..) | Request::Operate(_) => {
+                self.snapshot.access == Access::Write
+            }
             Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Read(_)

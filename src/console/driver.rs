@@ -223,7 +223,8 @@ impl Errands {
                 Request::Notify(notice) => screen.notify(&notice)?,
                 Request::Copy(text) => screen.copy(&text)?,
                 Request::Mouse(mouse) => screen.set_mouse(mouse)?,
-                Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
+                Request::KeepDraft(gate, draft) => outbox.put(gate.into(), draft),
+                Request::KeepThreadDraft(thread, draft) => outbox.put(thread.into(), draft),
                 Request::Edit(edit) => return Ok(Flow::Edit(Editing::Text(edit))),
                 Request::EditThread(edit) => return Ok(Flow::Edit(Editing::Thread(edit))),
                 Request::EditFile(file, line) => {
@@ -317,6 +318,7 @@ async fn answer(
         | Request::EditThread(_)
         | Request::EditFile(..)
         | Request::KeepDraft(..)
+        | Request::KeepThreadDraft(..)
         | Request::Notify(_)
         | Request::Copy(_)
         | Request::Mouse(_)

@@ -105,6 +105,7 @@ impl Measured {
             Request::Decide(_)
             | Request::Operate(_)
             | Request::KeepDraft(..)
+            | Request::KeepThreadDraft(..)
             | Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Edit(_)

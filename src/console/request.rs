@@ -25,6 +25,8 @@ pub(crate) enum Request {
     Operate(Operate),
     /// Keep what was typed at a held request, or throw it away.
     KeepDraft(GateId, Option<Value>),
+    /// Keep what was typed for the summary of a conversation, or throw it away.
+    KeepThreadDraft(Name, Option<Value>),
     /// Read the list of sessions on record.
     LoadSessions,
     /// Read events of a session for the dialog of a held request.

@@ -54,7 +54,8 @@ pub enum Step {
     },
     /// It takes a turn of a conversation.
     Turn {
-        /// The conversation, with `{n}` as in parameters; without a name it is the session's own.
+        /// The conversation, with `{n}` as in parameters and `{run}` for a name of this run; without a name it
+        /// is the session's own.
         thread: Option<String>,
         /// The turn, with `{n}` as in parameters.
         turn: Value,
@@ -112,18 +113,20 @@ impl Script {
 
     /// Sets all agents to work. They work until their sessions are used up or the console stops.
     pub fn start(self, agents: &Agents) {
+        // What one run left frozen is not how the next one begins.
+        let run = tail(4);
         for agent in self.agents {
-            tokio::spawn(agent.work(agents.clone()));
+            tokio::spawn(agent.work(agents.clone(), run.clone()));
         }
     }
 }
 
 impl Agent {
-    async fn work(self, agents: Agents) {
+    async fn work(self, agents: Agents, run: String) {
         let mut number = 0;
         while self.sessions.is_none_or(|most| number < most) {
             number += 1;
-            if let Err(denied) = self.session(&agents, number).await {
+            if let Err(denied) = self.session(&agents, &run, number).await {
                 tracing::warn!(
                     agent = self.agent,
                     reason = denied.reason,
@@ -135,7 +138,7 @@ impl Agent {
     }
 
     /// One session. An action that is denied is not an error: the agent goes on with the next.
-    async fn session(&self, agents: &Agents, number: u64) -> Result<(), Denied> {
+    async fn session(&self, agents: &Agents, run: &str, number: u64) -> Result<(), Denied> {
         let session = session_id();
         let start = StartSession {
             session: session.clone(),
@@ -154,6 +157,7 @@ impl Agent {
                 Step::Turn { thread, turn } => {
                     let thread = thread.as_ref();
                     let thread = thread.map(|it| it.replace("{n}", &number.to_string()));
+                    let thread = thread.map(|it| it.replace("{run}", run));
                     self.turn(agents, &session, thread, (turn, number)).await;
                 }
             }
@@ -226,12 +230,17 @@ fn read_turn(turn: &Value, number: u64) -> Result<Turn, MementoError> {
 
 /// A short name that people can tell apart.
 fn session_id() -> SessionId {
-    let random = Uuid::now_v7().simple().to_string();
-    let tail: String = random.chars().skip(random.len() - 6).collect();
     // INVARIANT: hexadecimal digits and a dash make an identifier.
-    format!("s-{tail}")
+    format!("s-{}", tail(6))
         .parse()
         .unwrap_or_else(|_| Uuid::now_v7().into())
+}
+
+/// So many random letters.
+fn tail(letters: usize) -> String {
+    let random = Uuid::now_v7().simple().to_string();
+    let skipped = random.len().saturating_sub(letters);
+    random.chars().skip(skipped).collect()
 }
 
 /// `value` with `{n}` in every text replaced by `number`.

@@ -346,6 +346,72 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
     );
 }
 
+#[test]
+fn what_only_looks_runs_no_command_that_writes() {
+    let desk = Desk::recorded();
+    let before = fs::read(desk.file()).unwrap();
+    let turns = desk.0.path().join("turns.json");
+    fs::write(&turns, turn(1, 0.2).to_string()).unwrap();
+    let (file, atlas) = (turns.to_str().unwrap(), acme());
+    let writing: [&[&str]; 5] = [
+        &["turn", file],
+        &["trace", "import", file],
+        &["trace", "prune", "--atlas", &atlas],
+        &["trace", "key", "--rotate"],
+        &["trace", "key", "--new"],
+    ];
+    for args in writing {
+        let args = [args, &["--read-only"]].concat();
+        desk.run(&args)
+            .fails(2, &["writes to the record", "leave --read-only out"]);
+    }
+    assert_eq!(fs::read(desk.file()).unwrap(), before);
+    for args in [
+        &["trace", "key"][..],
+        &["trace", "list"],
+        &["thread", "list"],
+    ] {
+        let args = [args, &["--read-only"]].concat();
+        desk.run(&args).succeeds();
+    }
+}
+
+// covers D2
+#[test]
+fn a_turn_that_only_acknowledges_takes_its_proposal_where_it_says_so() {
+    let desk = Desk::empty();
+    let acknowledging = |number: u32, updates: bool| {
+        let mut turn = turn(number, 0.1);
+        turn["message"] = json!("ok thanks");
+        turn["skip_updates"] = json!(updates);
+        turn
+    };
+    let turns = json!([
+        turn(1, 0.1),
+        acknowledging(2, false),
+        acknowledging(3, true)
+    ]);
+    let taken = take(&desk, &turns, &["--atlas", &acme(), "--json"]);
+    taken.succeeds();
+    let came = |number: usize| {
+        let all = taken.json();
+        let one = &all[number];
+        (
+            one["decision"].clone(),
+            one["summary"].clone(),
+            one["memento"]["arc"].clone(),
+        )
+    };
+    assert_eq!(came(0), (json!("should"), json!("updated"), json!("arc 1")));
+    let kept = (
+        json!("skip"),
+        json!("kept_only_acknowledged"),
+        json!("arc 1"),
+    );
+    assert_eq!(came(1), kept);
+    assert_eq!(came(2), (json!("skip"), json!("updated"), json!("arc 3")));
+}
+
 // covers D16, D19
 #[tokio::test]
 async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
@@ -365,7 +431,14 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
         .until(|it| it.threads.first().is_some_and(|it| seven(it.turns.len())))
         .await;
     let thread = &picture.threads[0];
-    assert_eq!(thread.id.as_str(), "helpdesk-1");
+    let name = thread.id.as_str();
+    let run = name
+        .strip_prefix("helpdesk-")
+        .and_then(|it| it.strip_suffix("-1"));
+    assert!(
+        run.is_some_and(|run| run.len() == 4),
+        "a name of this run: {name}"
+    );
     let mut summaries: Vec<_> = thread.turns.iter().map(|it| it.summary.clone()).collect();
     summaries.reverse();
     let frozen = || Summary::Kept(Kept::AtPeak);

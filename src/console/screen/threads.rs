@@ -7,10 +7,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ratatui::layout::{Position, Rect};
+use serde::{Deserialize, Serialize};
 
 use super::super::keymap::{Action, Motion, ThreadKey};
+use super::super::request::Request;
 use crate::base::clock::Timestamp;
 use crate::memento::{Name, Thread, Turned};
+use crate::runtime::ThreadDrafts;
 use crate::runtime::snapshot::{Access, Snapshot};
 
 pub(crate) mod edit;
@@ -40,7 +43,8 @@ pub(crate) struct Threads {
 }
 
 /// What an operator typed and the runtime has not taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Typed {
     /// The text.
     pub(crate) text: String,
@@ -264,21 +268,33 @@ impl Threads {
         self.typed.get(thread)
     }
 
-    /// Keeps what was typed: nobody types it twice.
-    pub(crate) fn keep_typed(&mut self, thread: Name, text: String, why: String) {
-        self.typed.insert(thread, Typed { text, why });
+    /// What was typed before the console was started comes back.
+    pub(crate) fn resume(&mut self, drafts: &ThreadDrafts) {
+        let drafts = drafts.iter().filter_map(|(name, draft)| {
+            let typed = serde_json::from_value(draft.clone()).ok()?;
+            Some((name.clone(), typed))
+        });
+        self.typed.extend(drafts);
+    }
+
+    /// Keeps what was typed: nobody types it twice, not after a restart either.
+    pub(crate) fn keep_typed(&mut self, thread: Name, text: String, why: String) -> Request {
+        let typed = Typed { text, why };
+        let draft = serde_json::to_value(&typed).ok();
+        self.typed.insert(thread.clone(), typed);
+        Request::KeepThreadDraft(thread, draft)
     }
 
     /// Says why what was typed was not taken.
-    pub(crate) fn refused(&mut self, thread: &Name, why: &str) {
-        if let Some(typed) = self.typed.get_mut(thread) {
-            why.clone_into(&mut typed.why);
-        }
+    pub(crate) fn refused(&mut self, thread: &Name, why: &str) -> Option<Request> {
+        let typed = self.typed.remove(thread)?;
+        Some(self.keep_typed(thread.clone(), typed.text, why.to_owned()))
     }
 
-    /// It was taken.
-    pub(crate) fn drop_typed(&mut self, thread: &Name) {
-        self.typed.remove(thread);
+    /// It was taken, or there is nothing in it.
+    pub(crate) fn drop_typed(&mut self, thread: &Name) -> Option<Request> {
+        let typed = self.typed.remove(thread);
+        typed.map(|_| Request::KeepThreadDraft(thread.clone(), None))
     }
 }
 

@@ -188,6 +188,11 @@ impl Live {
                         settle().await;
                         None
                     }
+                    Request::KeepThreadDraft(thread, draft) => {
+                        desk.keep_draft(thread, draft).await;
+                        settle().await;
+                        None
+                    }
                     Request::FindEvent(session, event) => {
                         let left = Left::default();
                         let found = find(&desk, session.clone(), event, left).await;

@@ -388,6 +388,7 @@ fn editing(stage: &mut Stage) -> ThreadEdit {
 #[test]
 fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     let mut stage = shown(two(), WIDE);
+    let thread = || "t-31".parse().unwrap();
     let edit = editing(&mut stage);
     assert_eq!(Some(edit.etag.clone()), frozen().etag());
     let edited = |edit: &ThreadEdit, text: &str| {
@@ -397,7 +398,10 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     stage.shows("nothing was changed");
 
     let broken = edit.text.replace("dedupe", "de\"dupe");
-    assert_eq!(stage.message(edited(&edit, &broken)), []);
+    let kept = stage.message(edited(&edit, &broken));
+    let why = "expected `,` or `}` at line 4 column 14";
+    let draft = Some(json!({"text": broken, "why": why}));
+    assert_eq!(kept, [Request::KeepThreadDraft(thread(), draft)]);
     stage.shows("e opens your text again");
     stage.shows("your text is kept: e");
     let again = editing(&mut stage);
@@ -414,8 +418,9 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
         shape,
         if_match: edit.etag.clone(),
     };
-    let thread = || "t-31".parse().unwrap();
-    assert_eq!(asked, [Request::ActOnThread(thread(), act.clone())]);
+    let draft = Some(json!({"text": mine, "why": "it was never answered"}));
+    let kept = Request::KeepThreadDraft(thread(), draft);
+    assert_eq!(asked, [kept, Request::ActOnThread(thread(), act.clone())]);
 
     // Another turn came first: it is told, and what was typed comes back beside what is kept now.
     let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
@@ -429,7 +434,8 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     assert!(once_more.text.contains("the memento has changed"));
     assert!(once_more.text.contains("#     \"arc\": \"dedupe ACME"));
 
-    stage.message(Message::ThreadActed(thread(), act, Ok(())));
+    let done = stage.message(Message::ThreadActed(thread(), act, Ok(())));
+    assert_eq!(done, [Request::KeepThreadDraft(thread(), None)]);
     stage.shows("its next turn must follow it");
     stage.hides("your text is kept");
     assert!(!editing(&mut stage).text.contains("mine"));
