@@ -433,7 +433,7 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
     let thread = &picture.threads[0];
     let name = thread.id.as_str();
     let run = name
-        .strip_prefix("helpdesk-")
+        .strip_prefix("hd-")
         .and_then(|it| it.strip_suffix("-1"));
     assert!(
         run.is_some_and(|run| run.len() == 4),

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use cra_core::base::limits::MAX_THREADS;
 use cra_core::engine::command::Reply;
 use cra_core::memento::Name;
 use cra_core::runtime::snapshot::{Access, ChainVerdict};
@@ -96,6 +97,34 @@ async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
     assert_eq!(picture.thread_drafts.get(&there), Some(&json!("mine")));
     bench.runtime.desk().keep_draft(there, None).await;
     bench.until(|s| s.thread_drafts.is_empty()).await;
+    bench.runtime.stop().await;
+    assert_eq!(on_disk(&store).await, []);
+}
+
+#[tokio::test]
+async fn what_was_typed_for_a_conversation_goes_with_it() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let clock = clock();
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    let first: Name = "t-0".parse().unwrap();
+    for number in 0..=MAX_THREADS {
+        clock.advance(std::time::Duration::from_secs(1));
+        let turn = json!({
+            "session": "s-1", "thread": format!("t-{number}"), "message_id": "m-1", "message": "go",
+        });
+        for take in TakeTurn::read_all(turn.to_string().as_bytes()).unwrap() {
+            bench.runtime.agents().turn(take).await.unwrap();
+        }
+        if number == 0 {
+            let desk = bench.runtime.desk();
+            desk.keep_draft(first.clone(), Some(json!("mine"))).await;
+            bench.until(|s| s.thread_drafts.contains_key(&first)).await;
+        }
+    }
+    let picture = bench.until(|s| s.thread_drafts.is_empty()).await;
+    assert_eq!(picture.threads.len(), MAX_THREADS);
+    assert!(picture.threads.iter().all(|thread| thread.id != first));
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }

@@ -477,7 +477,16 @@ fn an_artifact_is_read_from_beside_its_file_alone() {
     fs::create_dir(&inner).unwrap();
     fs::write(folder.path().join("secret"), "secret").unwrap();
     let absolute = folder.path().join("secret");
-    for path in ["../secret", absolute.to_str().unwrap(), "a/../../secret"] {
+    std::os::unix::fs::symlink(&absolute, inner.join("link")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), inner.join("out")).unwrap();
+    let absolute = absolute.to_str().unwrap();
+    for path in [
+        "../secret",
+        absolute,
+        "a/../../secret",
+        "link",
+        "out/secret",
+    ] {
         let file = inner.join("file.json");
         let snapshot = json!({
             "checkpoint_metadata": {"version": "2.0"},
