@@ -331,6 +331,23 @@ fn nothing_opens_over_what_somebody_went_on_to() {
 }
 
 #[test]
+fn an_older_answer_never_takes_the_place_of_what_was_asked_for_since() {
+    let mut stage = threads(two(), WIDE);
+    let mut open = |path: &str| {
+        key(&mut stage, 'o');
+        stage.type_text(path);
+        asked(stage.press(KeyCode::Enter)).0
+    };
+    let (first, second) = (open("first.json"), open("second.json"));
+    stage.message(Message::Snapshot(first, read("first.json", GOOD)));
+    stage.shows("reading `second.json`");
+    stage.message(Message::Snapshot(second, read("second.json", GOOD)));
+    stage.shows("Snapshot file: second.json");
+    stage.message(Message::Snapshot(first, read("first.json", GOOD)));
+    stage.shows("Snapshot file: second.json");
+}
+
+#[test]
 fn without_a_conversation_a_file_can_be_opened_and_none_written() {
     let mut stage = threads(fixture::idle(), WIDE);
     assert_eq!(key(&mut stage, 's'), []);
