@@ -37,7 +37,7 @@ pub use signal::{Category, SignalKind};
 pub use text::{Datetime, Name, Text};
 pub use thread::{Given, HeldBack, Named, ThawedBy, Thread, Turned};
 pub use turn::{
-    AffectSignal, Author, Kept, Outcome, Pressure, Refusal, Summary, Turn, TurnContext, TurnOptions,
+    AffectSignal, Author, Kept, Outcome, Pressure, Refusal, Summary, Turn, TurnContext,
 };
 
 #[cfg(test)]

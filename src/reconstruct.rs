@@ -30,12 +30,12 @@ pub use snapshot::{
     SnapshotError,
 };
 pub use validate::{Check, Checklist, validate};
-pub use write::{Account, AccountDecision, written};
+pub use write::{Account, AccountDecision, AccountHeld, Waits, written};
 
 use serde::Serialize;
 
 /// What came of a snapshot file.
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Reconstruction {
     /// Phase 1: what was read, in its order.
     pub retrieved: Vec<Step>,

@@ -43,6 +43,7 @@ mod reading;
 #[cfg(test)]
 pub(crate) mod rehearsal;
 pub mod snapshot;
+pub mod snapshot_file;
 mod threads;
 pub mod upkeep;
 mod watched;
@@ -52,8 +53,9 @@ pub use crate::store::RecordedSession;
 pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 pub use load::{Load, LoadRefused};
+pub use message::DraftOf;
 pub use reading::Reading;
-pub use threads::{KeptThreads, TakeTurn, ThreadAct, kept_threads};
+pub use threads::{KeptThreads, TakeTurn, ThreadAct, ThreadDrafts, kept_threads, recorded_turn};
 pub use watched::Watch;
 
 use actor::{Beginning, Copies, Sealing};
@@ -253,7 +255,7 @@ async fn restore(
             }
             continue;
         }
-        if row.kind == threads::THREAD {
+        if row.kind == threads::THREAD || row.kind == threads::THREAD_DRAFT {
             threads.push(row);
             continue;
         }

@@ -85,6 +85,16 @@ impl<'a> Redactor<'a> {
         }
     }
 
+    /// Every rule of these Atlases: for texts that may be about any action.
+    #[must_use]
+    pub fn of_all(atlases: &'a [Atlas]) -> Self {
+        let rules = atlases.iter().flat_map(|atlas| &atlas.recording.redact);
+        Self {
+            rules: rules.collect(),
+            ..Self::default()
+        }
+    }
+
     /// Whether nothing is left out.
     #[must_use]
     pub fn is_idle(&self) -> bool {

@@ -59,7 +59,7 @@ pub(super) struct Common {
     #[arg(long, global = true, env = "CRA_OPERATOR", value_name = "NAME", value_parser = operator)]
     pub(super) operator: Option<String>,
 
-    /// Look, but decide nothing
+    /// Look, but decide nothing, and write nothing to the record
     #[arg(long, global = true)]
     pub(super) read_only: bool,
 
@@ -221,6 +221,7 @@ Further steps, each with its session:
   error: { type: timeout, message: slow, recoverable: true }
   answer: { gate: ID, answers: { CHECKPOINT: { QUESTION: 'because' } } }   the agent answers itself
   resolve: { input: 'close it' }                        the agent asks what it may do
+  turn: { message_id: m-1, message: 'hurry', proposed: { arc: 'dedupe' } }   as cra turn --help says
 
 An extension answers as a trigger, a handler or a validator: always `with` the same JSON, or it
 `fails: REASON`. Nothing outside is asked, and the operator's list does not count. A request with
@@ -232,7 +233,8 @@ A gate goes by its checkpoint, its policy or its number (c-1); of several the ol
 `guidance_contains: TEXT` (what was handed over), `withdrawn: [CHECKPOINT]` (whose guidance no
 longer holds), `asked: [CHECKPOINT]` (what the agent itself is asked), `modified_input: TEXT`,
 `resolved: { allowed: [ACTION], denied: [ACTION] }`, and `released: [ACTION]`, what was asked for
-earlier and may run now. Lists are exact, but `records` and a `settled` that is not empty only
+earlier and may run now. Of a turn: `decision: must` (or should, skip), `frozen: true`, `arc: TEXT`,
+and `summary: updated`, or as the record calls why it was kept (kept_at_peak). Lists are exact, but `records` and a `settled` that is not empty only
 have to be among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]

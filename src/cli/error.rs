@@ -9,8 +9,8 @@ use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
 use crate::gateway::place::PlaceError;
-use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
+use crate::runtime::snapshot_file::SnapshotFileError;
 use crate::runtime::upkeep::UpkeepError;
 use crate::store::StoreError;
 use crate::store::key::KeyError;
@@ -75,12 +75,14 @@ pub(super) enum Failure {
     Script(PathBuf, serde_json::Error),
     #[error("`{}` is there already", .0.display())]
     Exists(PathBuf),
-    #[error("`{}` cannot be reconstructed from: {}", .0.display(), .1)]
-    Snapshot(PathBuf, SnapshotError),
+    #[error(transparent)]
+    SnapshotFile(#[from] SnapshotFileError),
     #[error("the file names no artifact `{0}`: {known}", known = names(.1))]
     NoArtifact(String, Vec<String>),
-    #[error("an artifact is kept beside its snapshot file, and `{}` is elsewhere", .0.display())]
-    ArtifactPath(PathBuf),
+    #[error("the store has lost the text of the Atlas `{0}`, which says what is left out")]
+    AtlasGone(String),
+    #[error("`{0}` writes to the record, and --read-only says to only look")]
+    ReadOnly(&'static str),
     #[error("no request `{0}` is held")]
     NoGate(String),
     #[error(transparent)]
@@ -178,6 +180,7 @@ impl Failure {
             | Self::Key(..)
             | Self::NoKey
             | Self::NoHead
+            | Self::ReadOnly(_)
             | Self::Head(..) => exit::USAGE,
             Self::EmptyExport(_) | Self::Unsound(..) => exit::BROKEN,
             // A file that cannot be read has no errors of its own.
@@ -200,9 +203,9 @@ impl Failure {
             | Self::Write(..)
             | Self::Script(..)
             | Self::Exists(_)
-            | Self::Snapshot(..)
+            | Self::SnapshotFile(_)
             | Self::NoArtifact(..)
-            | Self::ArtifactPath(_)
+            | Self::AtlasGone(_)
             | Self::NoGate(_)
             | Self::Thread(_)
             | Self::Kept(_)
@@ -256,13 +259,13 @@ impl Failure {
             Self::Store(error) | Self::Start(StartError::Store(error)) => Some(error.help()),
             Self::Exists(_) => Some("nothing was changed; name another file"),
             Self::NoGate(_) => Some("cra queue lists what is held"),
+            Self::ReadOnly(_) => Some("nothing was changed; leave --read-only out"),
             Self::Thread(failure) => failure.help(),
-            Self::Snapshot(_, error) => Some(error.help()),
+            Self::SnapshotFile(error) => error.help(),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
-            Self::ArtifactPath(_) => {
-                Some("nothing was read; open it yourself if you trust the file")
+            Self::AtlasGone(_) | Self::Kept(_) => {
+                Some("cra trace verify says whether the record holds")
             }
-            Self::Kept(_) => Some("cra trace verify says whether the record holds"),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
 use serde_json::json;
 
@@ -16,6 +16,7 @@ use crate::reconstruct::{
     Artifact, COMPATIBLE_WITH, Checklist, GLOSSARY, Inference, LOAD_ARTIFACTS_FOR,
     NEVER_LOAD_ARTIFACTS_FOR, PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, Step, UPDATED,
 };
+use crate::runtime::snapshot_file::{artifact_content, of_text};
 
 /// Takes a file through the protocol.
 pub(super) fn reconstruct(args: &Reconstruct) -> Result<u8, Failure> {
@@ -23,8 +24,7 @@ pub(super) fn reconstruct(args: &Reconstruct) -> Result<u8, Failure> {
         return print(exit::OK, &glossary());
     };
     let text = read(file, MAX_SNAPSHOT_BYTES)?;
-    let snapshot = Snapshot::read(&text);
-    let snapshot = snapshot.map_err(|error| Failure::Snapshot(file.clone(), error))?;
+    let snapshot = of_text(file, &text)?;
     if let Some(wanted) = &args.artifact {
         return artifact(file, &snapshot, wanted, args);
     }
@@ -113,7 +113,7 @@ fn artifact(
         let known = snapshot.artifacts.iter().map(|it| it.id.clone()).collect();
         Failure::NoArtifact(wanted.to_owned(), known)
     })?;
-    let content = content(file, artifact)?;
+    let content = artifact_content(file, artifact)?;
     if args.json {
         let whole = json!({ "artifact": artifact, "content": content });
         return print(exit::OK, &pretty(&whole));
@@ -143,26 +143,6 @@ fn artifact(
         }
     }
     print(exit::OK, &text)
-}
-
-/// What an artifact says: in the file, or in another one beside it. A path leads nowhere else.
-fn content(file: &Path, artifact: &Artifact) -> Result<Option<String>, Failure> {
-    if let Some(content) = &artifact.content {
-        return Ok(Some(content.clone()));
-    }
-    let Some(path) = &artifact.path else {
-        return Ok(None);
-    };
-    let path = PathBuf::from(path);
-    let beside = path
-        .components()
-        .all(|part| matches!(part, Component::Normal(_)));
-    if !beside {
-        return Err(Failure::ArtifactPath(path));
-    }
-    let folder = file.parent().unwrap_or(Path::new(""));
-    let text = read(&folder.join(path), MAX_SNAPSHOT_BYTES)?;
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
 }
 
 fn glossary() -> String {

@@ -17,6 +17,7 @@ use crate::base::text::one_line;
 use crate::console::FailedStep;
 use crate::engine::command::Reply;
 use crate::engine::resolve::Resolution;
+use crate::memento::Outcome;
 use expect::{Failed, code, decision, failures, resolution, taken_up};
 use scenario::{Answers, Deed, Scenario, Step};
 use stage::{Noted, Stage};
@@ -266,8 +267,19 @@ fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
         "released": noted.released,
         "records": noted.records,
         "given": noted.given,
+        "turn": noted.turn.as_ref().map(|it| turned(it)),
         "ok": played.failed.is_empty(),
         "failed": played.failed,
+    })
+}
+
+fn turned(outcome: &Outcome) -> Value {
+    json!({
+        "decision": outcome.decided.decision,
+        "rule": outcome.decided.rule.number(),
+        "frozen": outcome.freeze.holds(),
+        "summary": outcome.summary.as_str(),
+        "memento": outcome.memento,
     })
 }
 
@@ -282,6 +294,7 @@ fn kind(deed: &Deed) -> &'static str {
         Deed::Input(_) => "input",
         Deed::Context(_) => "context",
         Deed::Error(_) => "error",
+        Deed::Turn(_) => "turn",
         Deed::Pass { .. } => "pass",
         Deed::Deny { .. } => "deny",
         Deed::Wait(_) => "wait",
@@ -325,6 +338,10 @@ fn describe(deed: &Deed) -> String {
             None => format!("context {}", request.session),
         },
         Deed::Error(report) => format!("error {} {}", report.session, report.error_type),
+        Deed::Turn(take) => {
+            let (session, message) = (&take.session, &take.turn.message);
+            format!("turn {session} {message:?}")
+        }
         Deed::Pass { gate, answers } => match answers {
             Answers::Good => format!("pass {gate} with good answers"),
             Answers::Given(answers) => format!("pass {gate} {}", json!(answers)),

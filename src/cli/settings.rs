@@ -83,6 +83,14 @@ impl Settings {
         }
     }
 
+    /// Refuses a command that writes to the record, where it was said to only look.
+    pub(super) fn may_write(&self, command: &'static str) -> Result<(), Failure> {
+        match self.access {
+            Access::Write => Ok(()),
+            Access::ReadOnly => Err(Failure::ReadOnly(command)),
+        }
+    }
+
     /// How the console looks and behaves: what was typed, and the user's own file.
     pub(super) fn config(&self) -> Result<(Look, Config), Failure> {
         let file = Self::config_file();

@@ -1,5 +1,6 @@
 //! `cra snapshot`: where a session stands, as a snapshot file for whoever takes it up.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use super::args::SnapshotFile;
@@ -7,23 +8,28 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::queue::held;
 use super::settings::Settings;
-use super::trace::{PAGE, open, recorded, write_file};
+use super::trace::{Record, recorded, store};
+use crate::atlas::{Atlas, load_str};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::text::one_line;
 use crate::engine::command::StateKind;
-use crate::reconstruct::{Account, written};
-use crate::runtime::account::{Gathering, thread_of};
+use crate::reconstruct::Account;
+use crate::runtime::account::{Beside, account_of, thread_of};
+use crate::runtime::file::There;
 use crate::runtime::kept_threads;
+use crate::runtime::snapshot_file::{snapshot_text, write_snapshot};
+use crate::store::sqlite::Reader;
+use crate::trace::details::Details;
+use crate::trace::source::{Source as _, each};
 
 /// Writes the snapshot file of a session.
 pub(super) fn snapshot(settings: &Settings, args: &SnapshotFile) -> Result<u8, Failure> {
     let account = account(settings, &args.session)?;
-    let mut text = serde_json::to_string_pretty(&written(&account)).unwrap_or_default();
-    text.push('\n');
     let Some(path) = &args.out else {
+        let text = snapshot_text(&account);
         return verdict(exit::OK, io::stdout().lock().write_all(text.as_bytes()));
     };
-    write_file(path, |out| Ok(out.write_all(text.as_bytes())?))?;
+    write_snapshot(path, &account, There::Stays)?;
     let shown = one_line(&path.to_string_lossy());
     let told = writeln!(
         io::stdout().lock(),
@@ -33,20 +39,8 @@ pub(super) fn snapshot(settings: &Settings, args: &SnapshotFile) -> Result<u8, F
 }
 
 fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
-    let reader = open(settings)?;
+    let (record, reader) = store(settings)?;
     let session = recorded(&reader, name)?;
-    let mut gathering = Gathering::default();
-    let mut from = 0;
-    loop {
-        let page = reader.events(&session, from, PAGE)?;
-        for event in &page {
-            gathering.apply(event);
-        }
-        match page.last().and_then(|last| last.sequence.checked_add(1)) {
-            Some(next) if next > from => from = next,
-            Some(_) | None => break,
-        }
-    }
     let rows = reader.state()?;
     let live = |kind: StateKind, key: &str| {
         rows.iter()
@@ -56,8 +50,33 @@ fn account(settings: &Settings, name: &str) -> Result<Account, Failure> {
     let lives = live(StateKind::Session, session.as_str());
     let threads = kept_threads(rows.clone()).threads;
     let held = held(rows)?;
-    let held = held.iter().filter(|held| held.session == session);
-    let held = lives.then(|| held.map(AsRef::as_ref).collect());
-    let thread = thread_of(session.as_str(), &threads);
-    Ok(gathering.finish(thread, held, SystemClock.now()))
+    let atlases = last_in_force(&record, &reader)?;
+    let beside = Beside {
+        thread: thread_of(session.as_str(), &threads),
+        held: lives.then_some(held.as_slice()),
+        atlases: &atlases,
+    };
+    account_of(&record, &session, beside, SystemClock.now())
+}
+
+/// The Atlases that were in force last, of each identifier the newest: their rules say what is left out. One
+/// that cannot be read any more is an error, so that nothing it would leave out gets out.
+fn last_in_force(record: &Record, reader: &Reader) -> Result<Vec<Atlas>, Failure> {
+    let log = reader.log()?.log;
+    let mut newest = BTreeMap::new();
+    let end = record.end(&log)?;
+    each(record, &log, (0, end), |event| {
+        if event.event_type == "atlas_loaded" {
+            let details = Details::of(&event);
+            newest.insert(details.owned("atlas_id"), details.owned("atlas_hash"));
+        }
+        Ok::<_, Failure>(())
+    })?;
+    let mut atlases = Vec::new();
+    for (id, hash) in newest {
+        let kept = reader.atlas(&hash)?;
+        let kept = kept.ok_or_else(|| Failure::AtlasGone(one_line(&id)))?;
+        atlases.push(load_str(&id, &kept.text)?.atlas);
+    }
+    Ok(atlases)
 }

@@ -23,8 +23,9 @@ mod replay;
 mod verify;
 
 pub(super) use diff::diff;
-pub(super) use export::{export, write_file};
+pub(super) use export::export;
 pub(super) use keep::{head, import, key, prune};
+pub(super) use record::Record;
 pub(super) use replay::replay;
 pub(super) use verify::verify;
 
@@ -104,6 +105,11 @@ pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
         return Err(Failure::NoStore(path));
     }
     Ok(Reader::open(&path)?)
+}
+
+/// The store, as a record that can be read in order, and for what else it keeps.
+pub(super) fn store(settings: &Settings) -> Result<(Record, Reader), Failure> {
+    Ok((Record::store(settings)?, open(settings)?))
 }
 
 pub(super) fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {

@@ -38,6 +38,7 @@ struct Taken {
 
 /// Takes the turns of a file.
 pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> {
+    settings.may_write("cra turn")?;
     let text = read(&args.file, MAX_MEMENTO_BYTES)?;
     let turns = TakeTurn::read_all(&text);
     let turns = turns.map_err(|error| ThreadFailure::NoTurn(args.file.clone(), error))?;

@@ -37,6 +37,7 @@ mod mouse;
 mod operate;
 mod queue;
 pub(super) mod record;
+mod snapshot;
 mod steward;
 mod threads;
 
@@ -116,6 +117,7 @@ impl App {
             size,
         };
         app.atlases.sync(&app.snapshot);
+        app.threads.resume(&app.snapshot.thread_drafts);
         app.threads.sync(&app.snapshot);
         app.lay_out();
         app
@@ -139,7 +141,8 @@ impl App {
                     match self.tab {
                         Tab::Queue => self.queue.paste(text),
                         Tab::Trace => self.trace.on_paste(text),
-                        Tab::Threads | Tab::Atlas => {}
+                        Tab::Threads => self.threads.paste(text, &self.snapshot),
+                        Tab::Atlas => {}
                     }
                     Vec::new()
                 }
@@ -169,10 +172,13 @@ impl App {
             Request::EditThread(_) | Request::ActOnThread(..) => {
                 self.snapshot.access == Access::Write && !self.is_small()
             }
-            Request::KeepDraft(..) | Request::Operate(_) => self.snapshot.access == Access::Write,
+            Request::KeepDraft(..) | Request::KeepThreadDraft(..) | Request::Operate(_) => {
+                self.snapshot.access == Access::Write
+            }
             Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Read(_)
+            | Request::Snapshot(..)
             | Request::FindEvent(..)
             | Request::LayOut(_)
             | Request::Verify(_)
@@ -202,8 +208,7 @@ impl App {
                 Handled::Ignored => {}
             }
         } else if self.is_typing(global) {
-            self.queue.type_key(key);
-            return self.ask_last();
+            return self.type_key(key);
         }
         // A line in which something is typed takes every key but those that mean the same everywhere.
         let everywhere = matches!(
@@ -296,7 +301,8 @@ impl App {
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)
-                | Layer::Atlas(_),
+                | Layer::Atlas(_)
+                | Layer::Snapshot(_),
             ) => true,
             None if self.tab == Tab::Atlas => {
                 return self.atlases.act(Action::Back, &self.snapshot, now);
@@ -359,6 +365,7 @@ impl App {
             Message::Edited(gate, edited) => self.on_edited(&gate, edited),
             Message::ThreadEdited(edit, edited) => self.on_thread_edited(*edit, edited),
             Message::ThreadActed(thread, act, reply) => self.on_thread_acted(&thread, &act, &reply),
+            Message::Snapshot(ticket, told) => self.on_snapshot_told(ticket, told),
             Message::EventFound(session, found) => self.on_event_found(&session, found),
             Message::LaidOut(laid) => {
                 self.on_laid_out(laid);
@@ -427,7 +434,8 @@ impl App {
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)
-                | Layer::Atlas(_),
+                | Layer::Atlas(_)
+                | Layer::Snapshot(_),
             )
             | None => Repaint::No,
         }
@@ -469,7 +477,8 @@ impl App {
                 | Layer::Confirm(_)
                 | Layer::Palette(_)
                 | Layer::Explain(_)
-                | Layer::WhatIf(_),
+                | Layer::WhatIf(_)
+                | Layer::Snapshot(_),
             )
             | None => next,
         }

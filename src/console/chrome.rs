@@ -350,6 +350,7 @@ fn footer_line(app: &App, cells: usize) -> Line<'static> {
     let look = app.look;
     let screen = match app.tab {
         Tab::Queue if app.queue.is_typing() => Scope::Prompt,
+        Tab::Threads if app.threads.is_typing() => Scope::Prompt,
         Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => app.scope(),
     };
     let scope = app.layers.last().map_or(screen, Layer::scope);

@@ -8,4 +8,5 @@ pub(crate) mod help;
 pub(crate) mod palette;
 pub(crate) mod quit;
 mod sheet;
+pub(crate) mod snapshot;
 pub(crate) mod what_if;

@@ -25,6 +25,7 @@ mod editor;
 mod ground;
 mod outbox;
 pub(super) mod record;
+pub(super) mod snapshot;
 pub(super) mod study;
 
 /// Results that may wait for the app. A full queue makes the task that brings one wait.
@@ -224,7 +225,8 @@ impl Errands {
                 Request::Notify(notice) => screen.notify(&notice)?,
                 Request::Copy(text) => screen.copy(&text)?,
                 Request::Mouse(mouse) => screen.set_mouse(mouse)?,
-                Request::KeepDraft(gate, draft) => outbox.put(gate, draft),
+                Request::KeepDraft(gate, draft) => outbox.put(gate.into(), draft),
+                Request::KeepThreadDraft(thread, draft) => outbox.put(thread.into(), draft),
                 Request::Edit(edit) => return Ok(Flow::Edit(Editing::Text(edit))),
                 Request::EditThread(edit) => return Ok(Flow::Edit(Editing::Thread(edit))),
                 Request::EditFile(file, line) => {
@@ -233,6 +235,7 @@ impl Errands {
                 Request::Decide(_)
                 | Request::Operate(_)
                 | Request::ActOnThread(..)
+                | Request::Snapshot(..)
                 | Request::FindEvent(..)
                 | Request::LoadSessions
                 | Request::Read(_)
@@ -284,6 +287,10 @@ async fn answer(
             let reply = desk.act_on_thread(thread.clone(), act.clone()).await;
             Some(Message::ThreadActed(thread, act, reply))
         }
+        Request::Snapshot(ticket, ask) => {
+            let told = snapshot::answer(desk, ask, left).await;
+            Some(Message::Snapshot(ticket, told))
+        }
         Request::FindEvent(session, event) => {
             let found = record::find(desk, session.clone(), event, left).await;
             Some(Message::EventFound(session, found))
@@ -324,6 +331,7 @@ async fn answer(
         | Request::EditThread(_)
         | Request::EditFile(..)
         | Request::KeepDraft(..)
+        | Request::KeepThreadDraft(..)
         | Request::Notify(_)
         | Request::Copy(_)
         | Request::Mouse(_)

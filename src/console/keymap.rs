@@ -8,11 +8,13 @@ use std::fmt::Write as _;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 mod motion;
+mod snapshot;
 mod steward;
 mod table;
 mod thread;
 
 pub(crate) use motion::Motion;
+pub(crate) use snapshot::SnapshotKey;
 pub(crate) use steward::StewardKey;
 pub(crate) use table::BINDINGS;
 pub(crate) use thread::ThreadKey;
@@ -28,6 +30,8 @@ pub(crate) enum Scope {
     Trace,
     /// The conversations.
     Threads,
+    /// A snapshot file.
+    Snapshot,
     /// The Atlases.
     Atlas,
     /// An explanation.
@@ -54,7 +58,7 @@ pub(crate) enum Scope {
     Palette,
     /// The help.
     Help,
-    /// The line at the top of the record in which something is typed.
+    /// A line in which something is typed: at the top of the record, or a path.
     Line,
     /// The question whether to leave.
     Quit,
@@ -62,7 +66,7 @@ pub(crate) enum Scope {
 
 impl Scope {
     /// Every scope, in the order the help shows them.
-    pub(crate) const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 20] = [
         Self::Global,
         Self::Queue,
         Self::Gate,
@@ -76,6 +80,7 @@ impl Scope {
         Self::Prompt,
         Self::Palette,
         Self::Threads,
+        Self::Snapshot,
         Self::Atlas,
         Self::WhatIf,
         Self::Load,
@@ -91,7 +96,8 @@ impl Scope {
             Self::Queue => "Queue",
             Self::Trace => "Trace",
             Self::Threads => "Threads",
-            Self::Line => "Line of the trace",
+            Self::Snapshot => "Snapshot file",
+            Self::Line => "Line that is typed",
             Self::Atlas => "Atlas",
             Self::WhatIf => "What if",
             Self::Load => "Loading",
@@ -170,6 +176,8 @@ pub(crate) enum Action {
     Steward(StewardKey),
     /// Of a conversation.
     Thread(ThreadKey),
+    /// Of a snapshot file.
+    Snapshot(SnapshotKey),
     /// Opens the palette.
     Palette,
     /// Takes the mouse, or gives it back.
@@ -242,6 +250,7 @@ impl Action {
             | Self::Queue(_)
             | Self::Steward(_)
             | Self::Thread(_)
+            | Self::Snapshot(_)
             | Self::Palette
             | Self::Mouse
             | Self::Press => None,

@@ -11,6 +11,7 @@ use super::dialog::gate::GateDialog;
 use super::dialog::help::HelpDialog;
 use super::dialog::palette::{Command, PaletteDialog};
 use super::dialog::quit::QuitDialog;
+use super::dialog::snapshot::SnapshotDialog;
 use super::dialog::what_if::WhatIfDialog;
 use super::keymap::{Action, Scope, lookup};
 use super::request::Request;
@@ -37,6 +38,8 @@ pub(crate) enum Layer {
     WhatIf(Box<WhatIfDialog>),
     /// About the Atlases.
     Atlas(Box<AtlasDialog>),
+    /// A snapshot file.
+    Snapshot(Box<SnapshotDialog>),
 }
 
 /// What a layer made of a key.
@@ -98,6 +101,7 @@ impl Layer {
             Self::Explain(_) => Scope::Explain,
             Self::WhatIf(_) => Scope::WhatIf,
             Self::Atlas(dialog) => dialog.scope(),
+            Self::Snapshot(dialog) => dialog.scope(),
         }
     }
 
@@ -111,7 +115,8 @@ impl Layer {
             | Self::Palette(_)
             | Self::Explain(_)
             | Self::WhatIf(_)
-            | Self::Atlas(_) => None,
+            | Self::Atlas(_)
+            | Self::Snapshot(_) => None,
         }
     }
 
@@ -134,6 +139,7 @@ impl Layer {
             Self::Explain(dialog) => dialog.on_key(key),
             Self::WhatIf(dialog) => dialog.on_key(key),
             Self::Atlas(dialog) => dialog.on_key(key, now),
+            Self::Snapshot(dialog) => dialog.on_key(key),
         }
     }
 
@@ -141,6 +147,7 @@ impl Layer {
     pub(crate) fn can(&self, action: Action) -> bool {
         match self {
             Self::Gate(dialog) => dialog.can(action),
+            Self::Snapshot(dialog) => dialog.can(action),
             Self::Help(_)
             | Self::Quit(_)
             | Self::Confirm(_)
@@ -159,6 +166,7 @@ impl Layer {
             Self::Palette(dialog) => dialog.on_paste(text),
             Self::WhatIf(dialog) => return dialog.on_paste(text).into_iter().collect(),
             Self::Atlas(dialog) => dialog.on_paste(text, now),
+            Self::Snapshot(dialog) => dialog.on_paste(text),
             Self::Quit(_) | Self::Confirm(_) | Self::Explain(_) => {}
         }
         Vec::new()
@@ -175,6 +183,7 @@ impl Layer {
             Self::Explain(dialog) => dialog.draw(frame, area, look),
             Self::WhatIf(dialog) => dialog.draw(frame, area, look),
             Self::Atlas(dialog) => dialog.draw(frame, area, look, now),
+            Self::Snapshot(dialog) => dialog.draw(frame, area, look),
         }
     }
 }

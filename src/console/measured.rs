@@ -106,6 +106,7 @@ impl Measured {
             Request::Decide(_)
             | Request::Operate(_)
             | Request::KeepDraft(..)
+            | Request::KeepThreadDraft(..)
             | Request::LoadSessions
             | Request::LoadTrail { .. }
             | Request::Edit(_)
@@ -122,6 +123,7 @@ impl Measured {
             | Request::EditThread(_)
             | Request::ActOnThread(..)
             | Request::FindEvent(..)
+            | Request::Snapshot(..)
             | Request::EditFile(..)
             | Request::Notify(_)
             | Request::Redraw

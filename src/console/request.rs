@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 use super::dialog::gate::{LaidOut, LayOut};
+use super::dialog::snapshot::{SnapshotAsk, SnapshotTold};
 use super::screen::atlas::{Glance, Listed, Listing, Looked};
 use super::screen::trace::{Ask, Told};
 use super::study::{Studied, Study};
@@ -25,6 +26,8 @@ pub(crate) enum Request {
     Operate(Operate),
     /// Keep what was typed at a held request, or throw it away.
     KeepDraft(GateId, Option<Value>),
+    /// Keep what was typed for the summary of a conversation, or throw it away.
+    KeepThreadDraft(Name, Option<Value>),
     /// Read the list of sessions on record.
     LoadSessions,
     /// Read events of a session for the dialog of a held request.
@@ -46,6 +49,8 @@ pub(crate) enum Request {
     EditThread(Box<ThreadEdit>),
     /// Do something to a conversation. Nothing passes by it.
     ActOnThread(Name, ThreadAct),
+    /// Do something with a snapshot file.
+    Snapshot(Ticket, SnapshotAsk),
     /// Look for an event of a session.
     FindEvent(SessionId, EventId),
     /// Read something for the screen of the record.
@@ -175,6 +180,8 @@ pub(crate) enum Message {
     ThreadEdited(Box<ThreadEdit>, Result<String, String>),
     /// What became of what an operator did to a conversation.
     ThreadActed(Name, ThreadAct, Result<(), Refused>),
+    /// What became of it.
+    Snapshot(Ticket, SnapshotTold),
     /// The number of an event that was looked for, if its session has it.
     EventFound(SessionId, Result<Option<u64>, String>),
     /// Something for the screen of the record.

@@ -27,6 +27,7 @@ mod safety;
 mod safety_deciding;
 mod safety_keeping;
 mod shelf;
+mod snapshot;
 mod stage;
 mod states;
 mod steward;

@@ -52,7 +52,8 @@ pub enum Step {
     },
     /// It takes a turn of a conversation.
     Turn {
-        /// The conversation, with `{n}` as in parameters; without a name it is the session's own.
+        /// The conversation, with `{n}` as in parameters and `{run}` for a name of this run; without a name it
+        /// is the session's own.
         thread: Option<String>,
         /// The turn, with `{n}` as in parameters.
         turn: Value,
@@ -111,18 +112,20 @@ impl Script {
     /// Sets all agents to work, at the socket as any other. They work until their sessions are used up or the
     /// console stops.
     pub fn start(self, socket: &Path) {
+        // What one run left frozen is not how the next one begins.
+        let run = tail(4);
         for agent in self.agents {
-            tokio::spawn(agent.work(socket.to_owned()));
+            tokio::spawn(agent.work(socket.to_owned(), run.clone()));
         }
     }
 }
 
 impl Agent {
-    async fn work(self, socket: PathBuf) {
+    async fn work(self, socket: PathBuf, run: String) {
         let mut number = 0;
         while self.sessions.is_none_or(|most| number < most) {
             number += 1;
-            if let Err(error) = self.session(&socket, number).await {
+            if let Err(error) = self.session(&socket, &run, number).await {
                 let reason = error.to_string();
                 tracing::warn!(agent = self.agent, reason, "simulated agent");
                 return;
@@ -131,7 +134,7 @@ impl Agent {
     }
 
     /// One session. An action that is denied is not an error: the agent goes on with the next.
-    async fn session(&self, socket: &Path, number: u64) -> Result<(), CallError> {
+    async fn session(&self, socket: &Path, run: &str, number: u64) -> Result<(), CallError> {
         let mut console = Speaker::connect(socket).await?;
         let session = session_id();
         let start = json!({"session": session, "agent": self.agent, "intent": self.intent});
@@ -146,6 +149,7 @@ impl Agent {
                 Step::Turn { thread, turn } => {
                     let thread = thread.as_ref();
                     let thread = thread.map(|it| it.replace("{n}", &number.to_string()));
+                    let thread = thread.map(|it| it.replace("{run}", run));
                     let turn = numbered(turn, number);
                     let turn = json!({"session": session, "thread": thread, "turn": turn});
                     self.tell(&mut console, "turn", &turn).await?;
@@ -204,12 +208,17 @@ fn read_turn(turn: &Value, number: u64) -> Result<Turn, MementoError> {
 
 /// A short name that people can tell apart.
 fn session_id() -> SessionId {
-    let random = Uuid::now_v7().simple().to_string();
-    let tail: String = random.chars().skip(random.len() - 6).collect();
     // INVARIANT: hexadecimal digits and a dash make an identifier.
-    format!("s-{tail}")
+    format!("s-{}", tail(6))
         .parse()
         .unwrap_or_else(|_| Uuid::now_v7().into())
+}
+
+/// So many random letters.
+fn tail(letters: usize) -> String {
+    let random = Uuid::now_v7().simple().to_string();
+    let skipped = random.len().saturating_sub(letters);
+    random.chars().skip(skipped).collect()
 }
 
 /// `value` with `{n}` in every text replaced by `number`.

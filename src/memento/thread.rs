@@ -10,7 +10,7 @@ use super::freeze::Freeze;
 use super::shape::Shape;
 use super::signal::SignalKind;
 use super::text::{Datetime, Name, Text};
-use super::turn::{Author, Kept, Outcome, Pressure, Refusal, Summary, Turn, TurnOptions};
+use super::turn::{Author, Kept, Outcome, Pressure, Refusal, Summary, Turn};
 use super::{Decision, SignalItem};
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, SessionId};
@@ -94,6 +94,9 @@ pub struct Turned {
     pub session: SessionId,
     /// Its record, once there is one.
     pub event: Option<EventId>,
+    /// Its place in the chain of that session, where it is known.
+    #[serde(default)]
+    pub sequence: Option<u64>,
 }
 
 /// What a decision went by beside message and signals.
@@ -167,7 +170,6 @@ impl Thread {
     pub fn take(
         &self,
         turn: &Turn,
-        options: TurnOptions,
         named: Named,
         now: Timestamp,
     ) -> Result<(Self, Outcome), Refusal> {
@@ -191,7 +193,7 @@ impl Thread {
         let freeze = Freeze::of(Some(&baseline.memento.affect.rollup), decided.decision);
         let mut next = self.clone();
         next.session = named.session.clone();
-        let (shape, summary) = next.summarise(turn, &baseline, decided, freeze, options, now);
+        let (shape, summary) = next.summarise(turn, &baseline, decided, freeze, now);
         let intensity = next.feel(turn, &baseline.memento, now, &mut notes);
         let memento = next.write(&baseline.memento, &shape, turn, named.memento, now);
         next.frozen_since = freeze.holds().then(|| self.frozen_since.unwrap_or(now));
@@ -214,6 +216,7 @@ impl Thread {
             version: next.version,
             session: named.session,
             event: None,
+            sequence: None,
         });
         let outcome = Outcome {
             decided,
@@ -229,10 +232,11 @@ impl Thread {
         Ok((next, outcome))
     }
 
-    /// Notes the record of the last turn.
-    pub fn recorded(&mut self, event: EventId) {
+    /// Notes the record of the last turn, and its place in the chain.
+    pub fn recorded(&mut self, event: EventId, sequence: u64) {
         if let Some(turned) = self.turns.first_mut() {
             turned.event = Some(event);
+            turned.sequence = Some(sequence);
         }
     }
 
@@ -320,7 +324,6 @@ impl Thread {
         baseline: &Baseline,
         decided: Decided,
         freeze: Freeze,
-        options: TurnOptions,
         now: Timestamp,
     ) -> (Shape, Summary) {
         let kept = baseline.memento.shape();
@@ -331,7 +334,7 @@ impl Thread {
             Ok(proposed) => proposed,
             Err(error) => return (kept, Summary::Kept(Kept::Invalid(error.to_string()))),
         };
-        let skips = decided.decision == Decision::Skip && options == TurnOptions::SkipKeeps;
+        let skips = decided.decision == Decision::Skip && !turn.skip_updates;
         let why = if freeze.holds() {
             Kept::AtPeak
         } else if skips {

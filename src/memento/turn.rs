@@ -40,6 +40,9 @@ pub struct Turn {
     /// Whether the agent says that the conversation drifts.
     #[serde(default)]
     pub drift: bool,
+    /// Whether a turn that only acknowledges takes a proposal as others do. Otherwise it leaves the summary alone.
+    #[serde(default)]
+    pub skip_updates: bool,
     /// The state of the memento that whoever asks has read. A turn that follows another one is refused.
     #[serde(default)]
     pub if_match: Option<String>,
@@ -99,16 +102,6 @@ impl Pressure {
     pub fn is_high(self) -> bool {
         u128::from(self.used) * 5 >= u128::from(self.limit) * 4
     }
-}
-
-/// How turns are taken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum TurnOptions {
-    /// A turn that only acknowledges leaves the summary alone.
-    #[default]
-    SkipKeeps,
-    /// It takes a proposal as others do.
-    SkipUpdates,
 }
 
 impl Turn {

@@ -31,8 +31,8 @@ pub struct Account {
     pub next: Vec<String>,
     /// Changes of direction: from, to, and what led to it.
     pub pivots: Vec<(String, String, String)>,
-    /// Held requests: the gate, the action, and what is asked there.
-    pub held: Vec<(String, String, Vec<String>)>,
+    /// What waits for an operator.
+    pub held: Vec<AccountHeld>,
     /// What operators decided, in their order.
     pub decided: Vec<AccountDecision>,
     /// What the agent was told to mind.
@@ -41,6 +41,49 @@ pub struct Account {
     pub last_activity: Option<String>,
     /// Events on record, by type.
     pub events: Vec<(String, u64)>,
+}
+
+/// A gate at which something waits for an operator.
+#[derive(Clone, Debug, Default)]
+pub struct AccountHeld {
+    /// The gate.
+    pub gate: String,
+    /// What waits there.
+    pub waits: Waits,
+    /// What is asked.
+    pub asked: Vec<String>,
+}
+
+/// What waits at a gate.
+#[derive(Clone, Debug, Default)]
+pub enum Waits {
+    /// The session, before it begins.
+    #[default]
+    Start,
+    /// An action, by its name.
+    Action(String),
+    /// The session, where something happened in it.
+    Session(String),
+}
+
+impl Waits {
+    /// What it is.
+    fn words(&self) -> String {
+        match self {
+            Self::Start => "the start of the session".to_owned(),
+            Self::Action(action) => action.clone(),
+            Self::Session(at) => format!("the session ({at})"),
+        }
+    }
+
+    /// What the operator is asked.
+    fn question(&self, agent: &str) -> String {
+        match self {
+            Self::Start => format!("May {agent} begin?"),
+            Self::Action(action) => format!("May {agent} run {action}?"),
+            Self::Session(at) => format!("May {agent} go on ({at})?"),
+        }
+    }
 }
 
 /// Something that an operator decided.
@@ -93,8 +136,9 @@ fn goal(account: &Account) -> &str {
 }
 
 fn waits(account: &Account) -> Option<String> {
-    let (gate, action, _) = account.held.first()?;
-    Some(format!("{gate} waits for an operator: {action}"))
+    let held = account.held.first()?;
+    let (gate, what) = (&held.gate, held.waits.words());
+    Some(format!("{gate} waits for an operator: {what}"))
 }
 
 /// How far it is, by what is decided and what is still open: nobody says it.
@@ -147,7 +191,7 @@ fn position(account: &Account) -> Value {
 
 fn question(account: &Account) -> Value {
     let note = "written from the record, not by the agent";
-    let Some((gate, action, asked)) = account.held.first() else {
+    let Some(held) = account.held.first() else {
         return json!({
             "question": format!("What comes next for: {}?", goal(account)),
             "type": "direction",
@@ -159,10 +203,14 @@ fn question(account: &Account) -> Value {
         });
     };
     json!({
-        "question": format!("May {} run {action}?", account.agent),
+        "question": held.waits.question(&account.agent),
         "type": "approval",
         "priority": "critical",
-        "blocking": format!("{gate} is held until an operator answers: {}", asked.join("; ")),
+        "blocking": format!(
+            "{} is held until an operator answers: {}",
+            held.gate,
+            held.asked.join("; ")
+        ),
         "user_framing": account.intent,
         "my_confidence": "medium",
         "confidence_note": note,
@@ -213,8 +261,9 @@ fn decisions(account: &Account) -> Value {
 }
 
 fn open_questions(account: &Account) -> Value {
-    let asked = account.held.iter().flat_map(|(gate, _, questions)| {
-        questions.iter().map(move |question| {
+    let asked = account.held.iter().flat_map(|held| {
+        let gate = &held.gate;
+        held.asked.iter().map(move |question| {
             json!({"question": format!("{gate}: {question}"), "priority": "high", "type": "approval"})
         })
     });
@@ -266,12 +315,12 @@ fn insights(account: &Account) -> Value {
 }
 
 fn next_steps(account: &Account) -> Value {
-    let gates = account.held.iter().map(|(gate, action, _)| {
+    let gates = account.held.iter().map(|held| {
         json!({
-            "step": format!("wait for the answer at {gate}"),
+            "step": format!("wait for the answer at {}", held.gate),
             "priority": 1,
             "type": "approval",
-            "purpose": format!("{action} is held there"),
+            "purpose": format!("{} is held there", held.waits.words()),
         })
     });
     let rank = |place: usize| {

@@ -1,19 +1,60 @@
 //! What is known of a session, gathered from what is recorded and kept: for a snapshot file.
 //!
 //! Contract: of requests only what TRACE has of them is used. What a steward wants left out of the record is
-//! not in it, and so it is not in the file.
+//! not in it, and so it is not in the file. What a conversation's memento says is no record: it is left out
+//! of that by the same rules, whatever action they are about.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
+use crate::atlas::Atlas;
+use crate::atlas::redact::Redactor;
 use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
 use crate::base::limits::MAX_ACCOUNT_DECISIONS;
-use crate::engine::held::Held;
+use crate::engine::held::{Held, Subject};
 use crate::memento::{SignalItem, SignalKind, Summarised, Thread, ThreadMemento};
-use crate::reconstruct::{Account, AccountDecision};
+use crate::reconstruct::{Account, AccountDecision, AccountHeld, Waits};
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
-use crate::trace::replay::State;
+use crate::trace::replay::{Holds, State};
+use crate::trace::source::{Source, each};
 use crate::trace::tell::sentence;
+
+/// What is known of a session beside its record.
+#[derive(Clone, Copy, Debug)]
+pub struct Beside<'k> {
+    /// Its conversation.
+    pub thread: Option<&'k Thread>,
+    /// What is held, of whatever session; nothing where only the record of this one is known.
+    pub held: Option<&'k [Arc<Held>]>,
+    /// The Atlases whose rules say what is left out.
+    pub atlases: &'k [Atlas],
+}
+
+/// The account of a session, from its whole record and what is known beside.
+///
+/// # Errors
+/// When the record cannot be read.
+pub fn account_of<S: Source>(
+    source: &S,
+    session: &SessionId,
+    beside: Beside<'_>,
+    now: Timestamp,
+) -> Result<Account, S::Error> {
+    let mut gathering = Gathering::default();
+    let end = source.end(session)?;
+    each(source, session, (0, end), |event| {
+        gathering.apply(&event);
+        Ok::<_, S::Error>(())
+    })?;
+    let held = beside.held.map(|held| {
+        let own = held.iter().filter(|held| held.session == *session);
+        own.map(AsRef::as_ref).collect()
+    });
+    let thread = beside.thread.map(|thread| (thread, beside.atlases));
+    Ok(gathering.finish(thread, held, now))
+}
 
 /// An account in the making: the events of a session go in, in their order.
 #[derive(Clone, Debug, Default)]
@@ -38,11 +79,12 @@ impl Gathering {
         self.state.apply(event);
     }
 
-    /// The account. `held` is what is held of the session; nothing where only its record is known.
+    /// The account. `held` is what is held of the session; nothing where only its record is known. Of the
+    /// thread is left out what the Atlases say.
     #[must_use]
     pub fn finish(
         self,
-        thread: Option<&Thread>,
+        thread: Option<(&Thread, &[Atlas])>,
         held: Option<Vec<&Held>>,
         now: Timestamp,
     ) -> Account {
@@ -72,7 +114,7 @@ impl Gathering {
             ..Account::default()
         };
         match thread {
-            Some(thread) => with_thread(account, thread),
+            Some((thread, atlases)) => with_thread(account, thread, atlases),
             None => account,
         }
     }
@@ -153,46 +195,61 @@ fn approvers(details: Details<'_>) -> Option<String> {
 }
 
 /// The gates of a held request, with what they ask.
-fn gates(held: &Held) -> impl Iterator<Item = (String, String, Vec<String>)> {
+fn gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
     held.gates.iter().map(|gate| {
         let questions = gate.questions.iter();
-        let questions = questions.map(|it| it.text().to_owned()).collect();
-        (
-            gate.origin.id().to_owned(),
-            held.action().to_owned(),
-            questions,
-        )
+        AccountHeld {
+            gate: gate.origin.id().to_owned(),
+            waits: match &held.subject {
+                Subject::SessionStart => Waits::Start,
+                Subject::Action(call) => Waits::Action(call.action.clone()),
+                Subject::Moment(moment) => Waits::Session(moment.label.clone()),
+            },
+            asked: questions.map(|it| it.text().to_owned()).collect(),
+        }
     })
 }
 
 /// The gates that nobody passed, as far as the events tell.
-fn recorded_gates(state: &State) -> Vec<(String, String, Vec<String>)> {
+fn recorded_gates(state: &State) -> Vec<AccountHeld> {
     if state.ended.is_some() {
         return Vec::new();
     }
     let gates = state.held.iter().flat_map(|held| {
-        let gates = held.gates.iter();
-        gates.map(|gate| {
-            let asked = vec![gate.why.clone()];
-            (gate.checkpoint.clone(), held.what.clone(), asked)
+        held.gates.iter().map(|gate| AccountHeld {
+            gate: gate.checkpoint.clone(),
+            waits: match held.holds {
+                Holds::Start => Waits::Start,
+                Holds::Action => Waits::Action(held.what.clone()),
+                Holds::Session => Waits::Session(held.what.clone()),
+            },
+            asked: vec![gate.why.clone()],
         })
     });
     gates.collect()
 }
 
-fn with_thread(account: Account, thread: &Thread) -> Account {
+fn with_thread(account: Account, thread: &Thread, atlases: &[Atlas]) -> Account {
     let Some(latest) = &thread.latest else {
         return account;
     };
+    let mut redactor = Redactor::of_all(atlases);
+    let mut told = |text: &str| redactor.text("memento", text);
     let shape = latest.shape();
+    let mut list = |texts: &[String]| texts.iter().map(|it| told(it)).collect::<Vec<_>>();
+    let (active, parked) = (list(&shape.active), list(&shape.parked));
+    let (decisions, next) = (list(&shape.decisions), list(&shape.next));
+    let pivots = pivots(thread).into_iter();
+    let pivots = pivots.map(|(from, to, why)| (told(&from), told(&to), told(&why)));
+    let pivots = pivots.collect();
     Account {
         // A thread that nobody summarised has a dash for an arc.
-        arc: Some(shape.arc).filter(|arc| arc != "-"),
-        active: shape.active,
-        parked: shape.parked,
-        decisions: shape.decisions,
-        next: shape.next,
-        pivots: pivots(thread),
+        arc: Some(told(&shape.arc)).filter(|arc| arc != "-"),
+        active,
+        parked,
+        decisions,
+        next,
+        pivots,
         ..account
     }
 }

@@ -166,7 +166,7 @@ impl Actor {
                     Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
                     Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
                     Some(Message::Checked(checked)) => self.checked(checked).await,
-                    Some(Message::Draft(gate, draft)) => self.keep_draft(gate, draft).await,
+                    Some(Message::Draft(of, draft)) => self.keep_draft(of, draft).await,
                     Some(Message::Explain(question, reply)) => {
                         // Whoever asked may have left; nothing else comes of it.
                         let _ = reply.send(self.engine.account(&question, self.clock.now()));
@@ -439,11 +439,13 @@ impl Actor {
             let picture = Snapshot::of(&self.engine, &self.seat, revision, chain, drafts);
             let watched = self.watching.picture(&self.engine, self.clock.now());
             let (in_force, threads) = (self.in_force.clone(), self.threads.all());
+            let thread_drafts = self.threads.drafts();
             return Arc::new(Snapshot {
                 in_force,
                 watched,
                 threads,
                 dropped: self.dropped,
+                thread_drafts,
                 ..picture
             });
         };

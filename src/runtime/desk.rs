@@ -7,12 +7,12 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::load::{Load, LoadRefused};
-use super::message::{AskIds, Message, ThreadActAsked};
+use super::message::{AskIds, DraftOf, Message, ThreadActAsked};
 use super::snapshot::Access;
 use super::threads::ThreadAct;
 use super::watched::Watch;
 use super::{Reading, RecordedSession, Snapshots};
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::SessionId;
 use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::memento::Name;
@@ -154,14 +154,14 @@ impl Desk {
         done.map_err(|error| error.to_string())
     }
 
-    /// Keeps what was typed at a held request, or throws it away. Nobody waits for it: what is typed
-    /// next follows soon. A console that only looks keeps nothing.
-    pub async fn keep_draft(&self, gate: GateId, draft: Option<Value>) {
+    /// Keeps what was typed at a held request or for a conversation, or throws it away. Nobody waits for it:
+    /// what is typed next follows soon. A console that only looks keeps nothing.
+    pub async fn keep_draft(&self, of: impl Into<DraftOf>, draft: Option<Value>) {
         if self.snapshots.borrow().access == Access::ReadOnly {
             return;
         }
         // Without an actor there is nothing held, and no draft of use.
-        let _ = self.messages.send(Message::Draft(gate, draft)).await;
+        let _ = self.messages.send(Message::Draft(of.into(), draft)).await;
     }
 
     /// Explains a held request, or something that is only imagined. It changes nothing, so a console

@@ -41,6 +41,15 @@ pub fn export_session<S: Source<Error = String>>(
     Ok(bytes)
 }
 
+/// What becomes of a file that is there already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum There {
+    /// It stays, and nothing is written.
+    Stays,
+    /// Somebody was asked, and it goes.
+    Goes,
+}
+
 /// Writes a file that is there as a whole, or not at all. One that exists is left alone.
 ///
 /// # Errors
@@ -50,8 +59,23 @@ pub fn write_whole<E>(
     failed: impl Fn(io::Error) -> E,
     write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
 ) -> Result<(), E> {
-    if path.symlink_metadata().is_ok() {
-        return Err(failed(exists()));
+    write_whole_as(path, There::Stays, failed, write)
+}
+
+/// The same, where one that exists stays or goes. Whatever fails, it is still there as it was.
+///
+/// # Errors
+/// What `write` fails with, and what `failed` makes of an error of the file's own.
+pub fn write_whole_as<E>(
+    path: &Path,
+    there: There,
+    failed: impl Fn(io::Error) -> E,
+    write: impl FnOnce(&mut dyn Write) -> Result<(), E>,
+) -> Result<(), E> {
+    match (path.symlink_metadata(), there) {
+        (Ok(_), There::Stays) => return Err(failed(exists())),
+        (Ok(known), There::Goes) if !known.is_file() => return Err(failed(no_file())),
+        (Ok(_), There::Goes) | (Err(_), _) => {}
     }
     let partial = Partial::beside(path).map_err(&failed)?;
     let file = partial.create().map_err(&failed)?;
@@ -61,7 +85,11 @@ pub fn write_whole<E>(
         .into_inner()
         .map_err(|error| failed(error.into_error()))?;
     file.sync_all().map_err(&failed)?;
-    partial.finish(path).map_err(failed)
+    match there {
+        There::Stays => partial.finish(path),
+        There::Goes => fs::rename(&partial.0, path),
+    }
+    .map_err(failed)
 }
 
 /// A writer of bytes for those who write text; it keeps what went wrong.
@@ -114,6 +142,13 @@ impl fmt::Write for TextOut<'_> {
 
 fn exists() -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, "the file exists already")
+}
+
+fn no_file() -> io::Error {
+    io::Error::new(
+        io::ErrorKind::InvalidInput,
+        "only a file can be written over",
+    )
 }
 
 /// A file beside its target that is gone unless it was finished.

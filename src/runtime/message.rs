@@ -30,7 +30,7 @@ pub(super) enum Message {
     /// All chains were checked.
     Checked(Result<Report, String>),
     /// An operator typed something, or threw it away.
-    Draft(GateId, Option<Value>),
+    Draft(DraftOf, Option<Value>),
     /// Somebody wants something explained. It changes nothing.
     Explain(Question, oneshot::Sender<Result<Account, String>>),
     /// Somebody begins to watch evaluations, or stops.
@@ -43,6 +43,27 @@ pub(super) enum Message {
     Load(Load, oneshot::Sender<Result<(), LoadRefused>>),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
+}
+
+/// What something was typed for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DraftOf {
+    /// A held request.
+    Gate(GateId),
+    /// The summary of a conversation.
+    Thread(Name),
+}
+
+impl From<GateId> for DraftOf {
+    fn from(gate: GateId) -> Self {
+        Self::Gate(gate)
+    }
+}
+
+impl From<Name> for DraftOf {
+    fn from(thread: Name) -> Self {
+        Self::Thread(thread)
+    }
 }
 
 /// A turn, and where what comes of it goes: first to whoever looks, then that it is durable.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::threads::ThreadDrafts;
 use super::watched::Watch;
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Capability;
@@ -50,6 +51,8 @@ pub struct Snapshot {
     pub decided: Vec<Arc<Decided>>,
     /// What operators have typed and not yet decided with, by gate. It comes back after a restart.
     pub drafts: Arc<Drafts>,
+    /// What operators have typed for summaries and was not taken. It comes back after a restart too.
+    pub thread_drafts: Arc<ThreadDrafts>,
     /// What operators did beside deciding, as far as it still holds.
     pub acts: Acts,
     /// The state of the record.
@@ -77,6 +80,7 @@ impl Snapshot {
             held: Vec::new(),
             decided: Vec::new(),
             drafts: Arc::default(),
+            thread_drafts: Arc::default(),
             acts: Acts::default(),
             chain: ChainState::default(),
             store: StoreState::Ready,
@@ -109,6 +113,7 @@ impl Snapshot {
             held: engine.held(),
             decided: engine.settled().cloned().collect(),
             drafts,
+            thread_drafts: Arc::default(),
             acts: Acts {
                 overruled: engine.overruled(),
                 known: engine.known_fault().cloned(),

@@ -6,11 +6,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::base::canon::canonical;
 use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, IdSource, RandomIds, SessionId};
 use crate::base::limits::MAX_THREADS;
-use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, Turn, TurnOptions};
+use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, Turn};
 use crate::store::StateRow;
 use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread, DriftFlagged};
 use crate::trace::event::{MementoEdited, Payload};
@@ -19,6 +21,9 @@ mod read;
 
 /// The kind of state under which threads are kept.
 pub(super) const THREAD: &str = "thread";
+
+/// The kind of state under which is kept what was typed for one and not taken.
+pub(super) const THREAD_DRAFT: &str = "thread_draft";
 
 /// The name that the contract of the breakpoint engine has for what decides.
 const ACTOR: &str = "solserver";
@@ -62,8 +67,11 @@ pub enum ThreadAct {
 pub(super) struct Threads {
     all: BTreeMap<Name, Arc<Thread>>,
     ids: RandomIds,
-    options: TurnOptions,
+    drafts: Arc<ThreadDrafts>,
 }
+
+/// What operators typed for summaries that was not taken, by conversation; what it means is the console's.
+pub type ThreadDrafts = BTreeMap<Name, Value>;
 
 /// Threads as a store keeps them.
 #[derive(Debug, Default)]
@@ -105,15 +113,23 @@ pub(super) struct Taken {
 impl Threads {
     /// Threads as they were kept. What cannot be read is left out: the record has what was decided.
     pub(super) fn restored(rows: impl IntoIterator<Item = StateRow>) -> Self {
+        let (drafts, rows): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(|row| row.kind == THREAD_DRAFT);
         let kept = kept_threads(rows);
         for (thread, error) in &kept.unreadable {
             tracing::warn!(%thread, %error, "a kept thread cannot be read");
         }
+        // What cannot be read was only typed: it is typed again.
+        let drafts = drafts.into_iter().filter_map(|row| {
+            let draft = serde_json::from_str(&row.body?).ok()?;
+            Some((row.key.parse().ok()?, draft))
+        });
+        let drafts = drafts.collect();
         let all = kept.threads.into_iter();
         Self {
             all: all.map(|thread| (thread.id.clone(), thread)).collect(),
             ids: RandomIds,
-            options: TurnOptions::default(),
+            drafts: Arc::new(drafts),
         }
     }
 
@@ -135,9 +151,9 @@ impl Threads {
             session: take.session.clone(),
             memento: self.name()?,
         };
-        let taken = thread.take(&take.turn, self.options, named, now);
+        let taken = thread.take(&take.turn, named, now);
         let (thread, outcome) = taken.map_err(Refused::Turn)?;
-        let payload = recorded(&thread, take, &outcome).into();
+        let payload = recorded_turn(&thread, take, &outcome).into();
         Ok(Taken {
             thread,
             outcome,
@@ -146,10 +162,10 @@ impl Threads {
     }
 
     /// Keeps what came of a turn that is recorded: the rows to be written.
-    pub(super) fn keep(&mut self, taken: Taken, event: Option<EventId>) -> Vec<StateRow> {
+    pub(super) fn keep(&mut self, taken: Taken, event: Option<(EventId, u64)>) -> Vec<StateRow> {
         let mut thread = taken.thread;
-        if let Some(event) = event {
-            thread.recorded(event);
+        if let Some((event, sequence)) = event {
+            thread.recorded(event, sequence);
         }
         let mut rows = vec![self.put(thread)];
         rows.extend(self.forget());
@@ -203,17 +219,46 @@ impl Threads {
     }
 
     /// Drops the oldest where there are too many.
-    fn forget(&mut self) -> Option<StateRow> {
+    fn forget(&mut self) -> Vec<StateRow> {
         if self.all.len() <= MAX_THREADS {
-            return None;
+            return Vec::new();
         }
-        let oldest = self.all().last().map(|thread| thread.id.clone())?;
+        let Some(oldest) = self.all().last().map(|thread| thread.id.clone()) else {
+            return Vec::new();
+        };
         self.all.remove(&oldest);
-        Some(StateRow {
+        let draft = self.drafts.contains_key(&oldest);
+        let draft = draft.then(|| self.keep_draft(oldest.clone(), None));
+        let gone = StateRow {
             kind: THREAD.to_owned(),
             key: oldest.to_string(),
             body: None,
-        })
+        };
+        [gone].into_iter().chain(draft.flatten()).collect()
+    }
+
+    /// What operators typed that was not taken.
+    pub(super) fn drafts(&self) -> Arc<ThreadDrafts> {
+        Arc::clone(&self.drafts)
+    }
+
+    /// Keeps what was typed for a conversation, or throws it away: the row to be written. Nothing is kept for
+    /// one that is not there.
+    pub(super) fn keep_draft(&mut self, thread: Name, draft: Option<Value>) -> Option<StateRow> {
+        if draft.is_some() && !self.all.contains_key(&thread) {
+            return None;
+        }
+        let row = StateRow {
+            kind: THREAD_DRAFT.to_owned(),
+            key: thread.to_string(),
+            body: draft.as_ref().map(canonical),
+        };
+        let drafts = Arc::make_mut(&mut self.drafts);
+        match draft {
+            Some(draft) => drop(drafts.insert(thread, draft)),
+            None => drop(drafts.remove(&thread)),
+        }
+        Some(row)
     }
 }
 
@@ -229,7 +274,8 @@ pub(super) enum Refused {
 }
 
 /// What is recorded of a turn.
-fn recorded(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> BreakpointDecided {
+#[must_use]
+pub fn recorded_turn(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> BreakpointDecided {
     let decision = outcome.decided.decision.as_str();
     let rollup = &outcome.memento.affect.rollup;
     let signals = take.turn.signal_kinds();

@@ -21,7 +21,7 @@ pub(crate) mod tests;
 mod turn;
 
 pub use kept::Kept;
-pub use state::State;
+pub use state::{Holds, State};
 pub use stop::{Stop, StopError};
 
 /// A session on replay.

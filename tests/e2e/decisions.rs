@@ -41,8 +41,13 @@ fn type_all_over_the_queue(terminal: &mut Terminal) {
     terminal.wait_without("Why: c-1");
     terminal.keys("3");
     terminal.wait_for("No conversation yet.");
-    terminal.keys(&all_but("q124p"));
+    terminal.keys(&all_but("q124po"));
     catch_up(terminal);
+    terminal.keys("o");
+    terminal.wait_for("open> ");
+    terminal.keys(LETTERS_AND_DIGITS);
+    terminal.esc();
+    terminal.wait_without("open> ");
     terminal.keys("4");
     terminal.wait_for(" Evaluations");
     // `e` gives the terminal to an editor, which takes letters for itself.

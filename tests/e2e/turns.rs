@@ -2,9 +2,13 @@
 
 use std::fs;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
+use super::operator::{leave, open};
 use super::place::{Place, WIDE};
+use super::terminal::Terminal;
 
 fn turn(number: u32, fields: &Value) -> Value {
     let mut turn = json!({
@@ -72,4 +76,152 @@ fn a_freeze_outlives_every_process_and_ends_with_a_turn_that_must() {
     assert_eq!(decided[2]["summary"], "Breakpoint decision: MUST");
     assert_eq!(decided[2]["thread"]["etag"], thawed["etag"]);
     place.assert_sound();
+}
+
+/// An agent whose conversation is frozen when it asks to delete a ticket, and thawed by what it does next.
+fn heated() -> Value {
+    let of = |turn: Value| {
+        let mut turn = turn;
+        turn.as_object_mut().unwrap().remove("session");
+        json!({"turn": turn})
+    };
+    let pivot = json!({"signals": [{
+        "endMessageId": "m-3", "kind": "pivot", "confidence": "high", "source": "model",
+        "summary": "keep 4398 after all",
+    }]});
+    let steps = json!([
+        of(turn(1, &json!({}))),
+        of(turn(2, &json!({}))),
+        {"action": "ticket.delete", "params": {"ticket_ids": ["T-1"]}},
+        of(turn(3, &pivot)),
+    ]);
+    json!({"agents": [{"agent": "triage-bot", "pause_ms": 10, "sessions": 1, "steps": steps}]})
+}
+
+/// Denies the request that is held: the agent goes on with its next turn.
+fn deny(terminal: &mut Terminal) {
+    terminal.keys("1");
+    terminal.wait_for("> [ ]  c-1 ");
+    terminal.keys("d");
+    terminal.wait_for("READY");
+    terminal.keys("wrong tenant");
+    terminal.wait_without("Deny now is disabled");
+    terminal.tabs(2);
+    terminal.enter();
+    terminal.wait_for("c-1 DENIED and recorded");
+}
+
+// covers D10, D11, D16
+#[test]
+fn a_freeze_is_seen_wherever_it_matters_and_ends_with_a_turn_that_must() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.demo(&heated(), WIDE);
+    terminal.wait_for("> [ ]  c-1 ");
+    // On the queue: the row, the tab, and what is told of the request.
+    terminal.wait_for("FROZEN");
+    terminal.wait_for("3 Threads !1");
+    terminal.wait_for("summary FROZEN since ");
+    open(&mut terminal);
+    terminal.wait_for("arc: arc 1");
+    terminal.wait_for("peak/high, summary FROZEN since ");
+    terminal.esc();
+    terminal.wait_for("> [ ]  c-1 ");
+
+    terminal.keys("3");
+    for text in [
+        "*** SUMMARY FROZEN ***",
+        "(TRUE or TRUE) and TRUE = TRUE",
+        "ARC       arc 1",
+        "+ ARC       arc 2",
+        "1 thread frozen",
+    ] {
+        terminal.wait_for(text);
+    }
+    terminal.keys("=");
+    terminal.wait_for("Kept against 1 proposal held back");
+    terminal.wait_for("- ARC       arc 1");
+    terminal.esc();
+    terminal.wait_without("Kept against");
+
+    deny(&mut terminal);
+    terminal.keys("3");
+    terminal.wait_for("not frozen");
+    terminal.wait_for("ARC       arc 3");
+    terminal.wait_without("SUMMARY FROZEN");
+    terminal.wait_without("HELD BACK");
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    terminal.assert_restored();
+    let decided = place.payloads("breakpoint_decided");
+    let updates: Vec<_> = decided.iter().map(|it| &it["thread"]["update"]).collect();
+    assert_eq!(updates, ["updated", "kept_at_peak", "updated"]);
+    place.assert_sound();
+}
+
+// covers R1, R16
+#[test]
+fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.demo(&heated(), WIDE);
+    terminal.wait_for("> [ ]  c-1 ");
+    terminal.keys("3");
+    terminal.wait_for("SUMMARY FROZEN");
+    terminal.keys("s");
+    terminal.wait_for(".snapshot.json");
+    terminal.ctrl('u');
+    let file = place.path("saved.json");
+    let path = file.to_str().unwrap();
+    terminal.keys(path);
+    terminal.wait_for("saved.json");
+    terminal.enter();
+    terminal.wait_for("Snapshot file: ");
+    terminal.wait_for("Everything is clear.");
+    for (key, text) in [
+        ("2", "Position in the arc"),
+        ("3", "[x] Position"),
+        ("4", "CRITICAL QUESTION: May triage-bot run ticket.delete?"),
+        ("5", "TRACE of the session"),
+    ] {
+        terminal.keys(key);
+        terminal.wait_for(text);
+    }
+    terminal.enter();
+    terminal.wait_for("The file has neither its content nor a path to it.");
+    let before = terminal.raw().len();
+    terminal.keys("y");
+    terminal.wait_for("copied the text to go on with");
+    let copied = terminal.raw().split_off(before);
+    let told = place.cra(&["reconstruct", path]);
+    assert!(told.status.success(), "{told:?}");
+    let sequence = format!("\x1b]52;c;{}", STANDARD.encode(&told.stdout));
+    let copied = String::from_utf8_lossy(&copied).into_owned();
+    assert!(copied.contains(&sequence), "{copied}");
+    terminal.esc();
+    terminal.wait_for("> ");
+    terminal.esc();
+    terminal.wait_without("Snapshot file: ");
+
+    // Again: a file that is there stays, until somebody says otherwise.
+    fs::write(&file, "mine").unwrap();
+    terminal.keys(&format!(":snapshot {path}\r"));
+    terminal.wait_for("cannot be reconstructed from: it is no JSON object");
+    terminal.keys("s");
+    terminal.wait_for(".snapshot.json");
+    terminal.ctrl('u');
+    terminal.keys(path);
+    terminal.enter();
+    terminal.wait_for("[ Write over it ]");
+    terminal.enter();
+    terminal.wait_without("[ Write over it ]");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    terminal.enter();
+    terminal.wait_for("[ Write over it ]");
+    terminal.tabs(1);
+    terminal.enter();
+    terminal.wait_for("Everything is clear.");
+    terminal.esc();
+    terminal.wait_without("Snapshot file: ");
+    place.assert_undecided();
+    leave(&mut terminal);
+    terminal.assert_restored();
 }

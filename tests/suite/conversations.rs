@@ -300,7 +300,7 @@ fn a_session_is_written_as_a_snapshot_file_that_leaves_nothing_unclear() {
 #[test]
 fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
     let text = "atlas_version: \"1.0\"\natlas_id: t\nname: T\nversion: \"1\"\n\
-        trace_config: {redact: [{params: [pin]}]}\n\
+        trace_config: {redact: [{params: [pin]}, {actions: [a.other], values: ['card-[0-9]+']}]}\n\
         actions:\n- {action_id: a.run, name: A, risk_tier: high}\n\
         policies:\n- {policy_id: ask, type: requires_approval, actions: [a.run], reason: r}\n";
     let atlas = load_str("t.yaml", text).unwrap().atlas;
@@ -320,12 +320,99 @@ fn what_the_record_leaves_out_is_not_in_a_snapshot_file() {
         bench
             .until(|it| it.held.iter().any(|held| held.id.as_str() == "c-2"))
             .await;
+        // A memento is no record, and yet nothing of it gets out that a record would leave out.
+        let mut turns = json!([turn(1, 0.2), must(2)]);
+        for list in ["active", "parked", "decisions", "next"] {
+            turns[0]["proposed"][list] = json!([format!("{list} of card-4711")]);
+            turns[1]["proposed"][list] = turns[0]["proposed"][list].clone();
+        }
+        turns[0]["proposed"]["arc"] = json!("refund card-4711");
+        turns[1]["signals"][0]["summary"] = json!("keep card-4712");
+        let turns = turns.to_string();
+        let agents = bench.runtime.agents();
+        for take in cra_core::runtime::TakeTurn::read_all(turns.as_bytes()).unwrap() {
+            agents.turn(take).await.unwrap();
+        }
         bench.runtime.stop().await;
     });
     let written = desk.run(&["snapshot", "s-1"]);
     written.succeeds();
     assert!(written.out.contains("a.run"), "{}", written.out);
     assert!(!written.out.contains("sesame"), "{}", written.out);
+    assert!(!written.out.contains("card-"), "{}", written.out);
+    let file = written.json();
+    let pivot = json!({"from": "refund [redacted]", "to": "arc 2", "insight": "keep [redacted]"});
+    assert_eq!(file["intellectual_journey"]["key_pivots"][0], pivot);
+    assert_eq!(
+        file["user_profile"]["goals"]["key_needs"][0],
+        "active of [redacted]"
+    );
+}
+
+#[test]
+fn what_only_looks_runs_no_command_that_writes() {
+    let desk = Desk::recorded();
+    let before = fs::read(desk.file()).unwrap();
+    let turns = desk.0.path().join("turns.json");
+    fs::write(&turns, turn(1, 0.2).to_string()).unwrap();
+    let (file, atlas) = (turns.to_str().unwrap(), acme());
+    let writing: [&[&str]; 5] = [
+        &["turn", file],
+        &["trace", "import", file],
+        &["trace", "prune", "--atlas", &atlas],
+        &["trace", "key", "--rotate"],
+        &["trace", "key", "--new"],
+    ];
+    for args in writing {
+        let args = [args, &["--read-only"]].concat();
+        desk.run(&args)
+            .fails(2, &["writes to the record", "leave --read-only out"]);
+    }
+    assert_eq!(fs::read(desk.file()).unwrap(), before);
+    for args in [
+        &["trace", "key"][..],
+        &["trace", "list"],
+        &["thread", "list"],
+    ] {
+        let args = [args, &["--read-only"]].concat();
+        desk.run(&args).succeeds();
+    }
+}
+
+// covers D2
+#[test]
+fn a_turn_that_only_acknowledges_takes_its_proposal_where_it_says_so() {
+    let desk = Desk::empty();
+    let acknowledging = |number: u32, updates: bool| {
+        let mut turn = turn(number, 0.1);
+        turn["message"] = json!("ok thanks");
+        turn["skip_updates"] = json!(updates);
+        turn
+    };
+    let turns = json!([
+        turn(1, 0.1),
+        acknowledging(2, false),
+        acknowledging(3, true)
+    ]);
+    let taken = take(&desk, &turns, &["--atlas", &acme(), "--json"]);
+    taken.succeeds();
+    let came = |number: usize| {
+        let all = taken.json();
+        let one = &all[number];
+        (
+            one["decision"].clone(),
+            one["summary"].clone(),
+            one["memento"]["arc"].clone(),
+        )
+    };
+    assert_eq!(came(0), (json!("should"), json!("updated"), json!("arc 1")));
+    let kept = (
+        json!("skip"),
+        json!("kept_only_acknowledged"),
+        json!("arc 1"),
+    );
+    assert_eq!(came(1), kept);
+    assert_eq!(came(2), (json!("skip"), json!("updated"), json!("arc 3")));
 }
 
 // covers D16, D19
@@ -350,7 +437,14 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
         .until(|it| it.threads.first().is_some_and(|it| seven(it.turns.len())))
         .await;
     let thread = &picture.threads[0];
-    assert_eq!(thread.id.as_str(), "helpdesk-1");
+    let name = thread.id.as_str();
+    let run = name
+        .strip_prefix("hd-")
+        .and_then(|it| it.strip_suffix("-1"));
+    assert!(
+        run.is_some_and(|run| run.len() == 4),
+        "a name of this run: {name}"
+    );
     let mut summaries: Vec<_> = thread.turns.iter().map(|it| it.summary.clone()).collect();
     summaries.reverse();
     let frozen = || Summary::Kept(Kept::AtPeak);

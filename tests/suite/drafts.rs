@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use cra_core::base::limits::MAX_THREADS;
 use cra_core::engine::command::Reply;
+use cra_core::memento::Name;
 use cra_core::runtime::snapshot::{Access, ChainVerdict};
-use cra_core::runtime::{Parts, Runtime};
+use cra_core::runtime::{Parts, Runtime, TakeTurn};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
@@ -14,7 +16,7 @@ use super::support::{Bench, clock, parts};
 /// The drafts that a restart would find.
 async fn on_disk(store: &Arc<dyn Store>) -> Vec<(String, Option<Value>)> {
     let rows = store.state().await.unwrap().into_iter();
-    let drafts = rows.filter(|row| row.kind == "draft");
+    let drafts = rows.filter(|row| row.kind.ends_with("draft"));
     let body = |body: Option<String>| body.map(|body| serde_json::from_str(&body).unwrap());
     drafts.map(|row| (row.key, body(row.body))).collect()
 }
@@ -66,6 +68,63 @@ async fn a_draft_that_is_thrown_away_is_gone() {
     bench.until(|s| !s.drafts.is_empty()).await;
     desk.keep_draft(held.id.clone(), None).await;
     bench.until(|s| s.drafts.is_empty()).await;
+    bench.runtime.stop().await;
+    assert_eq!(on_disk(&store).await, []);
+}
+
+#[tokio::test]
+async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::start(Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    let turn = json!({"session": "s-1", "message_id": "m-1", "message": "go"}).to_string();
+    for take in TakeTurn::read_all(turn.as_bytes()).unwrap() {
+        bench.runtime.agents().turn(take).await.unwrap();
+    }
+    let desk = bench.runtime.desk();
+    let (there, nowhere): (Name, Name) = ("s-1".parse().unwrap(), "s-9".parse().unwrap());
+    desk.keep_draft(nowhere, Some(json!("x"))).await;
+    desk.keep_draft(there.clone(), Some(json!("mine"))).await;
+    bench
+        .until(|s| s.thread_drafts.get(&there) == Some(&json!("mine")))
+        .await;
+    bench.runtime.stop().await;
+    let kept = [("s-1".to_owned(), Some(json!("mine")))];
+    assert_eq!(on_disk(&store).await, kept);
+
+    let bench = Bench::start(Arc::clone(&store), clock()).await;
+    let picture = bench.until(|s| !s.threads.is_empty()).await;
+    assert_eq!(picture.thread_drafts.get(&there), Some(&json!("mine")));
+    bench.runtime.desk().keep_draft(there, None).await;
+    bench.until(|s| s.thread_drafts.is_empty()).await;
+    bench.runtime.stop().await;
+    assert_eq!(on_disk(&store).await, []);
+}
+
+#[tokio::test]
+async fn what_was_typed_for_a_conversation_goes_with_it() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let clock = clock();
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    let first: Name = "t-0".parse().unwrap();
+    for number in 0..=MAX_THREADS {
+        clock.advance(std::time::Duration::from_secs(1));
+        let turn = json!({
+            "session": "s-1", "thread": format!("t-{number}"), "message_id": "m-1", "message": "go",
+        });
+        for take in TakeTurn::read_all(turn.to_string().as_bytes()).unwrap() {
+            bench.runtime.agents().turn(take).await.unwrap();
+        }
+        if number == 0 {
+            let desk = bench.runtime.desk();
+            desk.keep_draft(first.clone(), Some(json!("mine"))).await;
+            bench.until(|s| s.thread_drafts.contains_key(&first)).await;
+        }
+    }
+    let picture = bench.until(|s| s.thread_drafts.is_empty()).await;
+    assert_eq!(picture.threads.len(), MAX_THREADS);
+    assert!(picture.threads.iter().all(|thread| thread.id != first));
     bench.runtime.stop().await;
     assert_eq!(on_disk(&store).await, []);
 }

@@ -3,8 +3,8 @@
 use std::fs;
 
 use cra_core::reconstruct::{
-    Account, AccountDecision, GLOSSARY, LOAD_ARTIFACTS_FOR, NEVER_LOAD_ARTIFACTS_FOR,
-    PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, SnapshotError, UPDATED, written,
+    Account, AccountDecision, AccountHeld, GLOSSARY, LOAD_ARTIFACTS_FOR, NEVER_LOAD_ARTIFACTS_FOR,
+    PROTOCOL_VERSION, QUALITY, Reconstruction, Snapshot, SnapshotError, UPDATED, Waits, written,
 };
 use serde_json::{Value, json};
 
@@ -477,7 +477,16 @@ fn an_artifact_is_read_from_beside_its_file_alone() {
     fs::create_dir(&inner).unwrap();
     fs::write(folder.path().join("secret"), "secret").unwrap();
     let absolute = folder.path().join("secret");
-    for path in ["../secret", absolute.to_str().unwrap(), "a/../../secret"] {
+    std::os::unix::fs::symlink(&absolute, inner.join("link")).unwrap();
+    std::os::unix::fs::symlink(folder.path(), inner.join("out")).unwrap();
+    let absolute = absolute.to_str().unwrap();
+    for path in [
+        "../secret",
+        absolute,
+        "a/../../secret",
+        "link",
+        "out/secret",
+    ] {
         let file = inner.join("file.json");
         let snapshot = json!({
             "checkpoint_metadata": {"version": "2.0"},
@@ -514,7 +523,11 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
     account.decisions = vec![text("keep 4398")];
     account.next = vec![text("dry run")];
     account.parked = vec![text("report format")];
-    account.held = vec![(text("c-121"), text("ticket.delete"), vec![text("why now?")])];
+    account.held = vec![AccountHeld {
+        gate: text("c-121"),
+        waits: Waits::Action(text("ticket.delete")),
+        asked: vec![text("why now?")],
+    }];
     account.decided = vec![AccountDecision {
         gate: text("c-117"),
         action: text("user.ban"),
@@ -531,6 +544,31 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
         "2. Dry run",
     ] {
         assert!(whole.contains(part), "`{part}` in {whole}");
+    }
+    for (waits, asked, what) in [
+        (
+            Waits::Start,
+            "May triage-bot begin?",
+            "the start of the session",
+        ),
+        (
+            Waits::Session(text("input")),
+            "May triage-bot go on (input)?",
+            "the session (input)",
+        ),
+    ] {
+        account.held[0].waits = waits;
+        let whole = told(&account);
+        assert!(
+            whole.contains(&format!("CRITICAL QUESTION: {asked}")),
+            "{whole}"
+        );
+        assert!(
+            whole.contains(&format!("C-121 waits for an operator: {what}")),
+            "{whole}"
+        );
+        let next = &written(&account)["next_steps"][0]["purpose"];
+        assert_eq!(*next, format!("{what} is held there"));
     }
     account.ended = true;
     account.held.clear();

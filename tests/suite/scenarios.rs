@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::support::{files, root};
 
 mod extended;
+mod turns;
 
 /// What a run came to.
 struct Ran {
@@ -313,6 +314,7 @@ fn machines_get_a_list_of_steps() {
             "held": ["onboarding"],
             "asked": [],
             "resolved": null,
+            "turn": null,
             "modified_input": null,
             "denied": [],
             "settled": [],

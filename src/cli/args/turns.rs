@@ -18,8 +18,9 @@ A turn is a JSON object, or a list of them, taken in their order:
     \"proposed\": { \"arc\": \"dedupe before Friday\", \"next\": [\"run the export dry-run\"] } }
 
 Only session, message_id and message are needed. Without a thread it is the session's own. Further
-fields: context (thread_memento, thread_memento_ref), pressure (used, limit), drift, and if_match, the
-etag of the memento that was read: a turn that follows another one is refused.
+fields: context (thread_memento, thread_memento_ref), pressure (used, limit), drift, skip_updates (one
+that only acknowledges takes its proposal too), and if_match, the etag of the memento that was read: a
+turn that follows another one is refused.
 
 The store is opened as the console opens it, so no console may have it at the time. Name the same
 Atlases as the console: what is held is judged by those in force.";

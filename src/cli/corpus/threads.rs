@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Dice, feed, folder, mutated_json};
 use crate::base::clock::Timestamp;
-use crate::memento::{Named, Thread, ThreadMemento, TurnOptions};
+use crate::memento::{Named, Thread, ThreadMemento};
 use crate::reconstruct::Reconstruction;
 use crate::runtime::TakeTurn;
 
@@ -24,7 +24,7 @@ fn taken(bytes: &[u8]) -> bool {
             return false;
         }
     };
-    for options in [TurnOptions::SkipKeeps, TurnOptions::SkipUpdates] {
+    for skip_updates in [false, true] {
         let mut thread: Option<Thread> = None;
         for take in &turns {
             let before = thread.take();
@@ -34,7 +34,9 @@ fn taken(bytes: &[u8]) -> bool {
                 session: take.session.clone(),
                 memento: "mem-1".parse().unwrap(),
             };
-            let Ok((next, outcome)) = before.take(&take.turn, options, named, now()) else {
+            let mut turn = take.turn.clone();
+            turn.skip_updates = skip_updates;
+            let Ok((next, outcome)) = before.take(&turn, named, now()) else {
                 thread = Some(before);
                 continue;
             };

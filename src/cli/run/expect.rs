@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::scenario::{Expected, ExpectedEnd};
+use super::scenario::{Expected, ExpectedEnd, ExpectedTurn};
 use super::stage::{Noted, Stage};
 use crate::engine::command::{Denied, Reply};
 use crate::engine::resolve::Resolution;
+use crate::memento::Outcome;
 
 /// An expectation that does not hold.
 #[derive(Serialize)]
@@ -51,11 +52,50 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
     let mut failed: Vec<_> = checks.into_iter().flatten().collect();
     failed.extend(settled(expected, noted, stage));
     failed.extend(resolved(expected, noted));
+    failed.extend(turned(&expected.turn, noted));
     failed
+}
+
+/// What came of a turn against what was expected of it.
+fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
+    let frozen = |holds| if holds { "frozen" } else { "not frozen" };
+    let told = |outcome: &Outcome| {
+        [
+            outcome.decided.decision.as_str().to_owned(),
+            frozen(outcome.freeze.holds()).to_owned(),
+            format!("summary {}", outcome.summary.as_str()),
+            format!("arc `{}`", outcome.memento.arc.as_str()),
+        ]
+    };
+    let wanted = [
+        expected.decision.map(str::to_owned),
+        expected.frozen.map(|it| frozen(it).to_owned()),
+        expected.summary.map(|it| format!("summary {it}")),
+        expected.arc.as_ref().map(|it| format!("arc `{it}`")),
+    ];
+    let actual = match &noted.turn {
+        Some(outcome) => told(outcome),
+        None => std::array::from_fn(|_| decision(noted)),
+    };
+    let checks = wanted.into_iter().zip(actual);
+    let failed = checks.filter_map(|(wanted, actual)| {
+        let wanted = wanted?;
+        (wanted != actual).then(|| Failed::new(wanted, actual))
+    });
+    failed.collect()
 }
 
 /// What became of a step, in a few words.
 pub(super) fn decision(noted: &Noted) -> String {
+    if let Some(outcome) = &noted.turn {
+        let frozen = if outcome.freeze.holds() {
+            ", FROZEN"
+        } else {
+            ""
+        };
+        let (worth, summary) = (outcome.decided.decision.as_str(), outcome.summary.as_str());
+        return format!("{worth}{frozen}: summary {summary}");
+    }
     match &noted.reply {
         None if let Some(misfit) = &noted.misfit => format!("refused: {}", misfit.what),
         None if noted.held.is_empty() => "done".to_owned(),

@@ -7,6 +7,7 @@ use crate::atlas::diagnostic::Code;
 #[cfg(test)]
 use crate::atlas::written::decode_bytes;
 use crate::atlas::written::{Faults, Placed, decode_file};
+use crate::memento::Decision;
 use crate::trace::event::Payload;
 
 mod deed;
@@ -53,6 +54,18 @@ pub(super) struct Expected {
     pub(super) settled: Option<Vec<ExpectedEnd>>,
     pub(super) released: Option<Vec<String>>,
     pub(super) records: Vec<String>,
+    pub(super) turn: ExpectedTurn,
+}
+
+/// What a turn is expected to come to.
+#[derive(Default)]
+pub(super) struct ExpectedTurn {
+    /// What it is worth.
+    pub(super) decision: Option<&'static str>,
+    pub(super) frozen: Option<bool>,
+    /// What became of the summary, as it is recorded.
+    pub(super) summary: Option<&'static str>,
+    pub(super) arc: Option<String>,
 }
 
 /// How a held request is expected to end.
@@ -81,6 +94,15 @@ const OUTCOMES: [&str; 7] = [
 
 /// How a held request can end.
 const ENDS: [&str; 5] = ["passed", "denied", "expired", "withdrawn", "voided"];
+
+/// What can become of a summary, as it is recorded.
+const SUMMARIES: [&str; 5] = [
+    "updated",
+    "kept_nothing_proposed",
+    "kept_invalid_proposal",
+    "kept_at_peak",
+    "kept_only_acknowledged",
+];
 
 /// Why something can be denied, as agents are told.
 pub(super) const DENIALS: [&str; 17] = [
@@ -191,6 +213,7 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         "answer" => &["allowed", "accepted", "outcome"],
         "resolve" => &["resolved"],
         "input" | "context" | "error" => &["accepted", "asked"],
+        "turn" => &["decision", "frozen", "summary", "arc"],
         "pass" | "deny" | "complete" | "leave" => &["outcome"],
         _ => &[],
     });
@@ -214,6 +237,17 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         settled: settled(value, faults),
         released: value.get("released").map(|it| it.texts(faults)),
         records: records(value, faults),
+        turn: ExpectedTurn {
+            decision: word(
+                "decision",
+                "decision",
+                &Decision::ALL.map(Decision::as_str),
+                faults,
+            ),
+            frozen: value.get("frozen").and_then(|it| it.boolean(faults)),
+            summary: word("summary", "summary", &SUMMARIES, faults),
+            arc: optional_text(value, "arc", faults),
+        },
     }
 }
 
@@ -270,6 +304,19 @@ mod tests {
 
     use super::*;
     use crate::engine::command::DenyCode;
+
+    #[test]
+    fn the_summaries_are_exactly_those_that_are_recorded() {
+        use crate::memento::{Kept, Summary};
+        let all = [
+            Summary::Updated,
+            Summary::Kept(Kept::NothingProposed),
+            Summary::Kept(Kept::Invalid(String::new())),
+            Summary::Kept(Kept::AtPeak),
+            Summary::Kept(Kept::OnlyAcknowledged),
+        ];
+        assert_eq!(all.map(|it| it.as_str()), SUMMARIES);
+    }
 
     #[test]
     fn the_denials_are_exactly_those_that_agents_are_told() {

@@ -20,12 +20,14 @@ use crate::engine::command::{
 };
 use crate::engine::extension::Returned;
 use crate::engine::held::{Held, Subject};
+use crate::memento::{Name, Outcome, Thread};
 
 mod agent;
 mod answers;
 mod beside;
 #[cfg(test)]
 mod replayed;
+mod turns;
 
 use answers::{answers_for, stray_answer};
 
@@ -51,6 +53,8 @@ pub(super) struct Stage {
     extensions: Answering,
     /// The last resolution of each session.
     resolutions: BTreeMap<SessionId, String>,
+    /// Conversations.
+    threads: BTreeMap<Name, Thread>,
     /// What was recorded, for tests that read it back.
     #[cfg(test)]
     drafts: Vec<crate::trace::event::Draft>,
@@ -89,6 +93,8 @@ pub(super) struct Noted {
     pub(super) given: Given,
     /// Everything that was denied, in this step or at last.
     pub(super) denied: Vec<Denied>,
+    /// What came of a turn.
+    pub(super) turn: Option<Box<Outcome>>,
     /// Types of the events recorded.
     pub(super) records: Vec<String>,
     /// Why the step could not be played as written.
@@ -125,6 +131,7 @@ impl Stage {
             engine,
             extensions,
             resolutions: BTreeMap::new(),
+            threads: BTreeMap::new(),
             now: Timestamp::from_micros(BEGINNING_MICROS),
             asks: 0,
             deadlines: BTreeSet::new(),
@@ -186,6 +193,7 @@ impl Stage {
                     Command::ReportError(ask, report.clone())
                 });
             }
+            Deed::Turn(take) => self.turn(take, &mut noted),
             Deed::Pass { gate, answers } => {
                 if let Some(held) = self.named(gate, &mut noted) {
                     noted.misfit = stray_answer(&held, answers);

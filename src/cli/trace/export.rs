@@ -140,7 +140,7 @@ fn facts(record: &Record) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// Writes a file that is there as a whole, or not at all. One that exists is left alone.
-pub(in crate::cli) fn write_file(
+fn write_file(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
 ) -> Result<(), Failure> {

@@ -60,6 +60,7 @@ pub(in crate::cli) fn head(settings: &Settings, head: &Head) -> Result<u8, Failu
 pub(in crate::cli) fn key(settings: &Settings, args: &Key) -> Result<u8, Failure> {
     let folder = settings.data_dir()?;
     if args.rotate || args.new {
+        settings.may_write("cra trace key")?;
         rotate(settings, &folder, args)?;
     }
     let public = key::verifier(&folder).ok_or(Failure::Unsigned)?;
@@ -92,6 +93,7 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
 
 /// Takes in sessions that were recorded elsewhere. They are verified first.
 pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8, Failure> {
+    settings.may_write("cra trace import")?;
     let (report, sessions) = look_at(&import.file)?;
     if let Some((session, verdict)) = report.first_fault() {
         let what = format!("{session}: {verdict}");
@@ -219,6 +221,9 @@ fn open_file(file: &Path) -> Result<BufReader<File>, Failure> {
 
 /// Prunes what is older than the Atlases want it kept.
 pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Failure> {
+    if !prune.dry_run {
+        settings.may_write("cra trace prune")?;
+    }
     let files = if prune.atlas.is_empty() {
         files_in(&Settings::atlas_dir()?)?
     } else {

@@ -23,7 +23,7 @@ use crate::trace::verify::{Checked, Report, Trust};
 
 /// A record, and what was found about its chains: checked at most once.
 #[derive(Debug)]
-pub(super) struct Record {
+pub(in crate::cli) struct Record {
     place: Place,
     trust: Trust,
     checked: OnceCell<Report>,

@@ -67,6 +67,7 @@ impl App {
             | Action::PreviousProblem
             | Action::NextSession
             | Action::PreviousSession
+            | Action::Snapshot(_)
             | Action::Press => match self.tab {
                 Tab::Queue => return self.move_in_queue(action),
                 Tab::Trace => return self.trace.act(action, now),

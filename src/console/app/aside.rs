@@ -56,7 +56,8 @@ impl App {
             | Layer::Palette(_)
             | Layer::Explain(_)
             | Layer::WhatIf(_)
-            | Layer::Atlas(_) => None,
+            | Layer::Atlas(_)
+            | Layer::Snapshot(_) => None,
         });
         open.chain(self.aside.dialog.as_deref_mut())
     }
@@ -138,7 +139,8 @@ impl App {
             | Layer::Palette(_)
             | Layer::Explain(_)
             | Layer::WhatIf(_)
-            | Layer::Atlas(_) => false,
+            | Layer::Atlas(_)
+            | Layer::Snapshot(_) => false,
         };
         let Some(at) = self.layers.iter().position(is_its) else {
             return Vec::new();

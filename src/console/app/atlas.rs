@@ -123,7 +123,8 @@ impl App {
                 | Layer::Quit(_)
                 | Layer::Confirm(_)
                 | Layer::Palette(_)
-                | Layer::Atlas(_) => {}
+                | Layer::Atlas(_)
+                | Layer::Snapshot(_) => {}
             }
         }
         requests
@@ -137,6 +138,7 @@ impl App {
                 Layer::Explain(dialog) => dialog.lay_out(content, look),
                 Layer::WhatIf(dialog) => dialog.lay_out(content, look),
                 Layer::Atlas(dialog) => dialog.lay_out(content, look),
+                Layer::Snapshot(dialog) => dialog.lay_out(content, look),
                 Layer::Gate(_)
                 | Layer::Help(_)
                 | Layer::Quit(_)

@@ -30,6 +30,7 @@ impl App {
                     }
                 }
             }
+            Command::Snapshot(path) => self.open_snapshot(&path),
             Command::Filter(text) => {
                 self.tab = Tab::Queue;
                 if let Err(problem) = self.queue.filter_by(&text) {

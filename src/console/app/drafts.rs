@@ -21,7 +21,8 @@ impl App {
                 | Layer::Palette(_)
                 | Layer::Explain(_)
                 | Layer::WhatIf(_)
-                | Layer::Atlas(_),
+                | Layer::Atlas(_)
+                | Layer::Snapshot(_),
             )
             | None => None,
         }

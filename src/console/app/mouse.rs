@@ -91,7 +91,8 @@ impl App {
                     layer @ (Layer::Help(_)
                     | Layer::Palette(_)
                     | Layer::Explain(_)
-                    | Layer::Atlas(_)),
+                    | Layer::Atlas(_)
+                    | Layer::Snapshot(_)),
                 ) => {
                     layer.on_key(KeyEvent::new(code, KeyModifiers::NONE), now);
                 }

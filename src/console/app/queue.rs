@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ratatui::crossterm::event::KeyEvent;
+
 use super::{App, Tab};
 use crate::base::text::one_line;
 use crate::console::cells::clip;
@@ -25,13 +27,29 @@ impl App {
         requests
     }
 
-    /// Whether a key is typed into a line of the queue. What means the same everywhere still does.
+    /// Whether a key is typed into a line of the screen. What means the same everywhere still does.
     pub(super) fn is_typing(&self, global: Option<Action>) -> bool {
         let everywhere = matches!(
             global,
             Some(Action::Cancel | Action::Redraw | Action::Suspend)
         );
-        self.tab == Tab::Queue && self.queue.is_typing() && !everywhere
+        let typing = match self.tab {
+            Tab::Queue => self.queue.is_typing(),
+            Tab::Threads => self.threads.is_typing(),
+            // It has a line of its own.
+            Tab::Trace | Tab::Atlas => false,
+        };
+        typing && !everywhere
+    }
+
+    /// A key that is typed into a line of the screen.
+    pub(super) fn type_key(&mut self, key: KeyEvent) -> Vec<Request> {
+        if self.tab == Tab::Threads {
+            self.threads.type_key(key, &self.snapshot);
+            return Vec::new();
+        }
+        self.queue.type_key(key);
+        self.ask_last()
     }
 
     /// A key of the queue.

@@ -163,7 +163,8 @@ impl App {
             | Layer::Confirm(_)
             | Layer::Palette(_)
             | Layer::Explain(_)
-            | Layer::WhatIf(_) => None,
+            | Layer::WhatIf(_)
+            | Layer::Snapshot(_) => None,
         })
     }
 }

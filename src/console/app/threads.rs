@@ -36,8 +36,22 @@ impl App {
             ThreadKey::Edit => return self.edit_thread(),
             ThreadKey::Drift => self.ask_drift(),
             ThreadKey::Legend => self.show_legend(),
+            ThreadKey::OpenSnapshot => return self.open_snapshot(""),
+            ThreadKey::WriteSnapshot => self.write_snapshot(),
+            ThreadKey::Search => self.threads.ask_search(),
+            ThreadKey::NextMatch => self.find_thread(Motion::Down),
+            ThreadKey::PreviousMatch => self.find_thread(Motion::Up),
         }
         Vec::new()
+    }
+
+    fn find_thread(&mut self, way: Motion) {
+        if !self.threads.find_next(way, &self.snapshot) {
+            self.say(
+                Meaning::Hint,
+                "no thread matches; / looks for one".to_owned(),
+            );
+        }
     }
 
     /// What keys do in every list.
@@ -159,29 +173,29 @@ impl App {
             Ok(shape) => shape,
             Err(why) => {
                 let why = one_line(&why);
-                self.threads.keep_typed(edit.thread, text, why.clone());
+                let kept = self.threads.keep_typed(edit.thread, text, why.clone());
                 self.say(
                     Meaning::Error,
                     format!("not taken. e opens your text again: {why}"),
                 );
-                return Vec::new();
+                return vec![kept];
             }
         };
         if kept == Some((edit.etag.clone(), shape.clone())) {
-            self.threads.drop_typed(&edit.thread);
             self.say(Meaning::Text, "nothing was changed".to_owned());
-            return Vec::new();
+            let dropped = self.threads.drop_typed(&edit.thread);
+            return dropped.into_iter().collect();
         }
         let act = ThreadAct::Edit {
             shape,
             if_match: edit.etag,
         };
-        self.threads.keep_typed(
+        let kept = self.threads.keep_typed(
             edit.thread.clone(),
             text,
             "it was never answered".to_owned(),
         );
-        vec![Request::ActOnThread(edit.thread, act)]
+        vec![kept, Request::ActOnThread(edit.thread, act)]
     }
 
     fn ask_drift(&mut self) {
@@ -202,9 +216,10 @@ impl App {
         acted: &Result<(), Refused>,
     ) -> Vec<Request> {
         let name = one_line(thread.as_str());
+        let mut kept = None;
         let (meaning, text) = match (acted, act) {
             (Ok(()), ThreadAct::Edit { .. }) => {
-                self.threads.drop_typed(thread);
+                kept = self.threads.drop_typed(thread);
                 let text = format!("{name} edited and recorded: its next turn must follow it");
                 (Meaning::Passed, text)
             }
@@ -214,7 +229,7 @@ impl App {
             ),
             (Err(refused), ThreadAct::Edit { .. }) => {
                 let why = one_line(&refused.to_string());
-                self.threads.refused(thread, &why);
+                kept = self.threads.refused(thread, &why);
                 let text =
                     format!("not recorded. e opens your text beside what is kept now: {why}");
                 (Meaning::Error, text)
@@ -224,7 +239,7 @@ impl App {
             }
         };
         self.say(meaning, text);
-        Vec::new()
+        kept.into_iter().collect()
     }
 
     fn show_legend(&mut self) {

@@ -1,5 +1,5 @@
-//! Whether to do something that is recorded and decides nothing: to take over what another operator looks
-//! after, or to say that a conversation drifts. The focus starts on leaving it as it is.
+//! Whether to do something that decides nothing: to take over what another operator looks after, to say that a
+//! conversation drifts, or to write over a file. The focus starts on leaving it as it is.
 
 use ratatui::Frame;
 use ratatui::crossterm::event::KeyEvent;
@@ -63,6 +63,21 @@ impl ConfirmDialog {
             text,
             does: "It drifts",
             request: Request::ActOnThread(thread.clone(), ThreadAct::FlagDrift),
+            spot: Spot::Leave,
+        }
+    }
+
+    /// Asks before a file is written over.
+    pub(crate) fn over(path: &str, request: Request) -> Self {
+        let text = format!(
+            "`{}` is there already. What is in it is gone when it is written over. Write over it?",
+            one_line(path)
+        );
+        Self {
+            title: " Write over it ",
+            text,
+            does: "Write over it",
+            request,
             spot: Spot::Leave,
         }
     }

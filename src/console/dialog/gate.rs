@@ -323,6 +323,7 @@ impl GateDialog {
             | Action::Queue(_)
             | Action::Steward(_)
             | Action::Thread(_)
+            | Action::Snapshot(_)
             | Action::Palette
             | Action::Mouse
             | Action::Choose => {}

@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Seek(u64),
     /// Narrow the queue.
     Filter(String),
+    /// Open a snapshot file.
+    Snapshot(String),
     /// Leave.
     Quit,
 }
@@ -47,7 +49,7 @@ struct Typable {
     help: &'static str,
 }
 
-const TYPABLE: [Typable; 7] = [
+const TYPABLE: [Typable; 8] = [
     Typable {
         name: "override",
         wants: "ID",
@@ -72,6 +74,11 @@ const TYPABLE: [Typable; 7] = [
         name: "filter",
         wants: "TEXT",
         help: "narrows the queue; without a text shows all of it",
+    },
+    Typable {
+        name: "snapshot",
+        wants: "PATH",
+        help: "opens a snapshot file, to go on from it; without a path asks for one",
     },
     Typable {
         name: "seek",
@@ -330,6 +337,7 @@ fn command(typable: &Typable, rest: &str) -> Result<Command, String> {
         "operator" if rest.is_empty() => Err("who? `operator ann@ops`".to_owned()),
         "operator" => Ok(Command::Operator(rest.to_owned())),
         "filter" => Ok(Command::Filter(rest.to_owned())),
+        "snapshot" => Ok(Command::Snapshot(rest.to_owned())),
         "ack-override" => none(Command::AckOverride),
         "ack-broken-chain" => none(Command::AckBrokenChain),
         _ => none(Command::Quit),

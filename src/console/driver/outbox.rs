@@ -1,6 +1,6 @@
 //! Drafts on their way to the runtime.
 //!
-//! Contract: of each request only the newest draft waits, and one is under way at a time. However fast
+//! Contract: of each request and conversation only the newest draft waits, and one is under way at a time. However fast
 //! somebody types and however slow the runtime is, nothing piles up and no key waits.
 
 use std::collections::BTreeMap;
@@ -8,23 +8,22 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use crate::base::clock::Boxed;
-use crate::base::id::GateId;
-use crate::runtime::Desk;
+use crate::runtime::{Desk, DraftOf};
 
-type HandOver = Box<dyn Fn(GateId, Option<Value>) -> Boxed<'static, ()> + Send + Sync>;
+type HandOver = Box<dyn Fn(DraftOf, Option<Value>) -> Boxed<'static, ()> + Send + Sync>;
 
 /// Drafts on their way to the runtime.
 pub(super) struct Outbox {
     hand_over: HandOver,
-    waiting: BTreeMap<GateId, Option<Value>>,
+    waiting: BTreeMap<DraftOf, Option<Value>>,
     under_way: Option<Boxed<'static, ()>>,
 }
 
 impl Outbox {
     pub(super) fn new(desk: Desk) -> Self {
-        Self::with(Box::new(move |gate, draft| {
+        Self::with(Box::new(move |of, draft| {
             let desk = desk.clone();
-            Box::pin(async move { desk.keep_draft(gate, draft).await })
+            Box::pin(async move { desk.keep_draft(of, draft).await })
         }))
     }
 
@@ -36,9 +35,9 @@ impl Outbox {
         }
     }
 
-    /// Takes in a draft, in place of an older one of the same request.
-    pub(super) fn put(&mut self, gate: GateId, draft: Option<Value>) {
-        self.waiting.insert(gate, draft);
+    /// Takes in a draft, in place of an older one of the same request or conversation.
+    pub(super) fn put(&mut self, of: DraftOf, draft: Option<Value>) {
+        self.waiting.insert(of, draft);
     }
 
     /// Whether everything was handed over.
@@ -50,7 +49,7 @@ impl Outbox {
     pub(super) async fn hand_over(&mut self) {
         if self.under_way.is_none() {
             let next = self.waiting.pop_first();
-            self.under_way = next.map(|(gate, draft)| (self.hand_over)(gate, draft));
+            self.under_way = next.map(|(of, draft)| (self.hand_over)(of, draft));
         }
         if let Some(under_way) = &mut self.under_way {
             under_way.await;
@@ -86,16 +85,23 @@ mod tests {
             let (log, gate) = (Arc::clone(&log), Arc::clone(&gate));
             Box::pin(async move {
                 gate.acquire().await.unwrap().forget();
-                log.lock().unwrap().push((id.to_string(), draft));
+                log.lock().unwrap().push((name(&id), draft));
             })
         });
         (Outbox::with(hand_over), handed, ready)
     }
 
+    fn name(of: &DraftOf) -> String {
+        match of {
+            DraftOf::Gate(gate) => gate.to_string(),
+            DraftOf::Thread(thread) => thread.to_string(),
+        }
+    }
+
     #[test]
     fn the_newest_draft_of_each_request_is_handed_over_and_none_piles_up() {
         let (mut outbox, handed, ready) = outbox();
-        let gate = |id: &str| id.parse::<GateId>().unwrap();
+        let gate = |id: &str| DraftOf::Gate(id.parse().unwrap());
         outbox.put(gate("c-1"), Some(json!("a")));
         assert!(outbox.hand_over().now_or_never().is_none(), "it is slow");
         for typed in ["ab", "abc", "abcd"] {

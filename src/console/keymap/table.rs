@@ -20,6 +20,7 @@ const ESC: &[Key] = &[Key::plain(KeyCode::Esc)];
 mod inner {
     pub(super) use super::super::Browse;
     pub(super) use super::super::QueueKey as Queue;
+    pub(super) use super::super::SnapshotKey as Snapshot;
     pub(super) use super::super::StewardKey as Steward;
     pub(super) use super::super::ThreadKey as Thread;
 }
@@ -113,8 +114,15 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('y'))] => Thread(Copy), Shown, "copy", "copies the memento as JSON";
         &[Key::plain(KeyCode::Char('e'))] => Thread(Edit), Shown, "edit",
             "opens the summary in $VISUAL, $EDITOR or vi; what comes back is recorded, and the next turn must follow it";
+        &[Key::plain(KeyCode::Char('s'))] => Thread(WriteSnapshot), Shown, "save",
+            "writes where the thread's session stands to a snapshot file, and opens that";
         &[Key::plain(KeyCode::Char('w'))] => Thread(Drift), Shown, "drift", "asks whether to say that the conversation drifts; recorded";
         &[Key::plain(KeyCode::Char('p'))] => Thread(Legend), Shown, "legend", "says what phases, intensities, decisions and signals mean";
+        &[Key::plain(KeyCode::Char('o'))] => Thread(OpenSnapshot), Hidden, "open snapshot", "opens a snapshot file, to go on from it";
+        &[Key::plain(KeyCode::Char('/'))] => Thread(Search), Hidden, "search",
+            "looks for a thread by its name, session, summary, or what is held back";
+        &[Key::plain(KeyCode::Char('n'))] => Thread(NextMatch), Hidden, "next match", "the next thread that matches";
+        &[Key::plain(KeyCode::Char('N'))] => Thread(PreviousMatch), Hidden, "previous match", "the thread before that matches";
         NEXT => Next, Hidden, "next pane", "next pane: threads, memento, history";
         PREVIOUS => Previous, Hidden, "pane before", "the pane before";
         UP => Up, Hidden, "up", "one row up";
@@ -123,6 +131,27 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         LAST => Last, Hidden, "last", "last row";
         PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
         PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+    }
+    Snapshot {
+        &[Key::plain(KeyCode::Tab), Key::plain(KeyCode::Right), Key::plain(KeyCode::Char('l'))] => Next, Shown, "next step", "the next step";
+        &[Key::plain(KeyCode::BackTab), Key::plain(KeyCode::Left), Key::plain(KeyCode::Char('h'))] => Previous, Hidden, "step before", "the step before";
+        &[Key::plain(KeyCode::Char('1'))] => Snapshot(Retrieve), Hidden, "retrieve", "what is read, in its order";
+        &[Key::plain(KeyCode::Char('2'))] => Snapshot(Infer), Hidden, "infer", "what follows from it";
+        &[Key::plain(KeyCode::Char('3'))] => Snapshot(Validate), Hidden, "validate", "what is clear, what is missing, and what to ask first";
+        &[Key::plain(KeyCode::Char('4'))] => Snapshot(Engage), Hidden, "engage", "the text to go on with";
+        &[Key::plain(KeyCode::Char('5'))] => Snapshot(Artifacts), Hidden, "artifacts", "what was made and can be loaded";
+        ENTER => Open, Shown, "load", "loads the chosen artifact; nothing is loaded by itself";
+        &[Key::plain(KeyCode::Char('y'))] => Snapshot(Copy), Shown, "copy", "copies the text to go on with";
+        &[Key::plain(KeyCode::Char('s'))] => Snapshot(Write), Shown, "write", "writes one of the chosen thread's session, and opens that";
+        &[Key::plain(KeyCode::Char('o'))] => Snapshot(Other), Shown, "other file", "opens another file";
+        DOWN => Down, Hidden, "down", "one row down";
+        UP => Up, Hidden, "up", "one row up";
+        FIRST => First, Hidden, "first", "the beginning";
+        LAST => Last, Hidden, "last", "the end";
+        PAGE_UP => PageUp, Hidden, "page up", "ten rows up";
+        PAGE_DOWN => PageDown, Hidden, "page down", "ten rows down";
+        &[Key::plain(KeyCode::F(1)), Key::plain(KeyCode::Char('?'))] => Help, Hidden, "help", "this help";
+        ESC => Back, Shown, "back", "from an artifact to the list, or out";
     }
     Atlas {
         ENTER => Open, Shown, "open", "goes into what is chosen, or folds it";

@@ -21,4 +21,14 @@ pub(crate) enum ThreadKey {
     Drift,
     /// Says what the words on the screen mean.
     Legend,
+    /// Opens a snapshot file.
+    OpenSnapshot,
+    /// Writes one of its session.
+    WriteSnapshot,
+    /// Looks for a conversation.
+    Search,
+    /// To the next one that matches.
+    NextMatch,
+    /// To the one before.
+    PreviousMatch,
 }

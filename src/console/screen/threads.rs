@@ -7,14 +7,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ratatui::layout::{Position, Rect};
+use serde::{Deserialize, Serialize};
 
 use super::super::keymap::{Action, Motion, ThreadKey};
+use super::super::request::Request;
 use crate::base::clock::Timestamp;
 use crate::memento::{Name, Thread, Turned};
+use crate::runtime::ThreadDrafts;
 use crate::runtime::snapshot::{Access, Snapshot};
 
 pub(crate) mod edit;
 mod legend;
+mod search;
 mod view;
 
 pub(crate) use self::legend::lines as legend;
@@ -34,11 +38,13 @@ pub(crate) struct Threads {
     turn: Option<(Timestamp, Name)>,
     /// What was typed and not taken, with why.
     typed: BTreeMap<Name, Typed>,
+    search: search::Search,
     area: Rect,
 }
 
 /// What an operator typed and the runtime has not taken.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Typed {
     /// The text.
     pub(crate) text: String,
@@ -205,7 +211,7 @@ impl Threads {
     pub(crate) fn back(&mut self) {
         if self.showing == Showing::Proposed {
             self.turn_difference();
-        } else {
+        } else if !self.stop_search() {
             self.pane = Pane::List;
         }
     }
@@ -234,7 +240,8 @@ impl Threads {
     /// Whether an action has anything to act on.
     pub(crate) fn can(&self, action: Action, snapshot: &Snapshot) -> bool {
         let Some(thread) = self.chosen(snapshot) else {
-            return action == Action::Thread(ThreadKey::Legend);
+            let always = [ThreadKey::Legend, ThreadKey::OpenSnapshot];
+            return always.into_iter().any(|key| action == Action::Thread(key));
         };
         let Action::Thread(key) = action else {
             return true;
@@ -246,7 +253,13 @@ impl Threads {
             ThreadKey::Copy => thread.latest.is_some(),
             ThreadKey::Edit => writes && thread.latest.is_some(),
             ThreadKey::Drift => writes,
-            ThreadKey::History | ThreadKey::InTrace | ThreadKey::Legend => true,
+            ThreadKey::NextMatch | ThreadKey::PreviousMatch => !self.searched().is_empty(),
+            ThreadKey::History
+            | ThreadKey::InTrace
+            | ThreadKey::Legend
+            | ThreadKey::OpenSnapshot
+            | ThreadKey::WriteSnapshot
+            | ThreadKey::Search => true,
         }
     }
 
@@ -255,21 +268,33 @@ impl Threads {
         self.typed.get(thread)
     }
 
-    /// Keeps what was typed: nobody types it twice.
-    pub(crate) fn keep_typed(&mut self, thread: Name, text: String, why: String) {
-        self.typed.insert(thread, Typed { text, why });
+    /// What was typed before the console was started comes back.
+    pub(crate) fn resume(&mut self, drafts: &ThreadDrafts) {
+        let drafts = drafts.iter().filter_map(|(name, draft)| {
+            let typed = serde_json::from_value(draft.clone()).ok()?;
+            Some((name.clone(), typed))
+        });
+        self.typed.extend(drafts);
+    }
+
+    /// Keeps what was typed: nobody types it twice, not after a restart either.
+    pub(crate) fn keep_typed(&mut self, thread: Name, text: String, why: String) -> Request {
+        let typed = Typed { text, why };
+        let draft = serde_json::to_value(&typed).ok();
+        self.typed.insert(thread.clone(), typed);
+        Request::KeepThreadDraft(thread, draft)
     }
 
     /// Says why what was typed was not taken.
-    pub(crate) fn refused(&mut self, thread: &Name, why: &str) {
-        if let Some(typed) = self.typed.get_mut(thread) {
-            why.clone_into(&mut typed.why);
-        }
+    pub(crate) fn refused(&mut self, thread: &Name, why: &str) -> Option<Request> {
+        let typed = self.typed.remove(thread)?;
+        Some(self.keep_typed(thread.clone(), typed.text, why.to_owned()))
     }
 
-    /// It was taken.
-    pub(crate) fn drop_typed(&mut self, thread: &Name) {
-        self.typed.remove(thread);
+    /// It was taken, or there is nothing in it.
+    pub(crate) fn drop_typed(&mut self, thread: &Name) -> Option<Request> {
+        let typed = self.typed.remove(thread);
+        typed.map(|_| Request::KeepThreadDraft(thread.clone(), None))
     }
 }
 

@@ -334,6 +334,7 @@ impl Trace {
             | Action::Queue(_)
             | Action::Steward(_)
             | Action::Thread(_)
+            | Action::Snapshot(_)
             | Action::Palette
             | Action::Mouse
             | Action::Press => {}

@@ -283,6 +283,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             Arc::new(decided("c-112", "13:55:11", Outcome::Expired, None)),
         ],
         drafts: Arc::default(),
+        thread_drafts: Arc::default(),
         acts: Acts::default(),
         chain: ChainState {
             sessions: 7,

@@ -13,6 +13,7 @@ use crate::atlas::document::RiskTier;
 use crate::base::clock::Clock as _;
 use crate::base::limits::ARMING;
 use crate::console::driver::record::{Left, find};
+use crate::console::driver::snapshot;
 use crate::console::request::{Message, Request};
 use crate::console::screen::queue::overrules;
 use crate::engine::command::{Decide, Denied, Operate, Refused, Reply};
@@ -187,10 +188,19 @@ impl Live {
                         settle().await;
                         None
                     }
+                    Request::KeepThreadDraft(thread, draft) => {
+                        desk.keep_draft(thread, draft).await;
+                        settle().await;
+                        None
+                    }
                     Request::FindEvent(session, event) => {
                         let left = Left::default();
                         let found = find(&desk, session.clone(), event, left).await;
                         Some(Message::EventFound(session, found))
+                    }
+                    Request::Snapshot(ticket, ask) => {
+                        let told = snapshot::answer(&desk, ask, Left::default()).await;
+                        Some(Message::Snapshot(ticket, told))
                     }
                     Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
                     Request::Verify(progress) => {

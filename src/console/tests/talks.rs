@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::fixture;
 use crate::base::clock::Timestamp;
-use crate::memento::{Named, Thread, Turn, TurnOptions};
+use crate::memento::{Named, Thread, Turn};
 use crate::runtime::snapshot::Snapshot;
 
 fn ago(seconds: u64) -> Timestamp {
@@ -27,9 +27,12 @@ pub(super) fn take(thread: &Thread, seconds: u64, number: u32, fields: Value) ->
         session: thread.session.clone(),
         memento: format!("mm-{number}").parse().unwrap(),
     };
-    let taken = thread.take(&turn, TurnOptions::SkipKeeps, named, ago(seconds));
+    let taken = thread.take(&turn, named, ago(seconds));
     let mut next = taken.unwrap().0;
-    next.recorded(format!("event-{number}").parse().unwrap());
+    next.recorded(
+        format!("event-{number}").parse().unwrap(),
+        1800 + u64::from(number),
+    );
     next
 }
 

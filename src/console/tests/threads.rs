@@ -1,7 +1,7 @@
 //! The screen of the conversations, and what other screens say of them.
 
 use insta::assert_snapshot;
-use ratatui::crossterm::event::KeyCode;
+use ratatui::crossterm::event::{Event, KeyCode};
 use ratatui::style::{Color, Modifier};
 use serde_json::{Value, json};
 
@@ -271,6 +271,51 @@ fn keys_lead_from_thread_to_thread_and_to_the_record() {
 }
 
 #[test]
+fn a_thread_is_found_by_any_of_its_texts_and_nothing_else_is_pressed_meanwhile() {
+    for size in SIZES {
+        let mut stage = shown(two(), size);
+        key(&mut stage, '/');
+        assert_eq!(stage.type_text("INVOIC"), []);
+        stage.shows("search> INVOIC");
+        stage.shows("1 of 2 match");
+        stage.shows("answer questions about invoices");
+        assert_snapshot!(sized("threads_search", size), stage.text());
+        stage.press(KeyCode::Esc);
+        stage.hides("search>");
+        stage.shows("dedupe ACME tickets");
+        // What is held back, a session, and a name are texts of it too.
+        for text in ["190 duplicates", "s-12", "t-31"] {
+            key(&mut stage, '>');
+            stage.shows("answer questions about invoices");
+            key(&mut stage, '/');
+            stage.type_text(text);
+            stage.press(KeyCode::Enter);
+            stage.hides("search>");
+            stage.shows("dedupe ACME tickets");
+        }
+    }
+    let mut stage = shown(two(), WIDE);
+    assert_eq!(key(&mut stage, 'n'), []);
+    stage.shows("no thread matches; / looks for one");
+    key(&mut stage, '/');
+    // Both have it: on to the other one, around the end, and back.
+    stage.event(&Event::Paste("t-\u{202e}\nx".to_owned()));
+    stage.shows("2 of 2 match");
+    stage.press(KeyCode::Enter);
+    stage.shows("/t- ");
+    for (pressed, wanted) in [('n', "> t-29"), ('n', "> t-31"), ('N', "> t-29")] {
+        key(&mut stage, pressed);
+        stage.shows(wanted);
+    }
+    stage.press(KeyCode::Esc);
+    stage.hides("/t- ");
+    key(&mut stage, '/');
+    stage.type_text("nowhere");
+    stage.shows("0 of 2 match");
+    stage.shows("> t-29");
+}
+
+#[test]
 fn the_memento_is_copied_as_it_is() {
     let mut stage = shown(two(), WIDE);
     let Some(Request::Copy(text)) = key(&mut stage, 'y').pop() else {
@@ -343,6 +388,7 @@ fn editing(stage: &mut Stage) -> ThreadEdit {
 #[test]
 fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     let mut stage = shown(two(), WIDE);
+    let thread = || "t-31".parse().unwrap();
     let edit = editing(&mut stage);
     assert_eq!(Some(edit.etag.clone()), frozen().etag());
     let edited = |edit: &ThreadEdit, text: &str| {
@@ -352,7 +398,10 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     stage.shows("nothing was changed");
 
     let broken = edit.text.replace("dedupe", "de\"dupe");
-    assert_eq!(stage.message(edited(&edit, &broken)), []);
+    let kept = stage.message(edited(&edit, &broken));
+    let why = "expected `,` or `}` at line 4 column 14";
+    let draft = Some(json!({"text": broken, "why": why}));
+    assert_eq!(kept, [Request::KeepThreadDraft(thread(), draft)]);
     stage.shows("e opens your text again");
     stage.shows("your text is kept: e");
     let again = editing(&mut stage);
@@ -369,8 +418,9 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
         shape,
         if_match: edit.etag.clone(),
     };
-    let thread = || "t-31".parse().unwrap();
-    assert_eq!(asked, [Request::ActOnThread(thread(), act.clone())]);
+    let draft = Some(json!({"text": mine, "why": "it was never answered"}));
+    let kept = Request::KeepThreadDraft(thread(), draft);
+    assert_eq!(asked, [kept, Request::ActOnThread(thread(), act.clone())]);
 
     // Another turn came first: it is told, and what was typed comes back beside what is kept now.
     let newer = take(&frozen(), 1, 6, json!({"signals": [], "message": "and on"}));
@@ -384,7 +434,8 @@ fn an_edit_names_the_state_that_was_read_and_is_never_typed_twice() {
     assert!(once_more.text.contains("the memento has changed"));
     assert!(once_more.text.contains("#     \"arc\": \"dedupe ACME"));
 
-    stage.message(Message::ThreadActed(thread(), act, Ok(())));
+    let done = stage.message(Message::ThreadActed(thread(), act, Ok(())));
+    assert_eq!(done, [Request::KeepThreadDraft(thread(), None)]);
     stage.shows("its next turn must follow it");
     stage.hides("your text is kept");
     assert!(!editing(&mut stage).text.contains("mine"));

@@ -104,3 +104,56 @@ fn a_turn_leads_to_its_record() {
     let place = events.iter().find(|it| it.event_id == wanted).unwrap();
     live.stage.shows(&format!("> {:>4} ", place.sequence));
 }
+
+#[test]
+fn what_was_typed_and_not_taken_comes_back_after_a_restart_until_it_is_taken() {
+    let mut live = Live::new();
+    live.turn(&turn(1, "clean up"));
+    live.press(KeyCode::Char('3'));
+    let stale = editing(&mut live);
+    live.turn(&turn(2, "purge all"));
+    edit(&mut live, stale, "clean up", "mine");
+    live.stage.shows("your text is kept: e");
+
+    live.again(|_| {});
+    live.press(KeyCode::Char('3'));
+    live.stage.shows("your text is kept: e");
+    let fresh = editing(&mut live);
+    assert!(fresh.text.contains("\"mine\""), "{}", fresh.text);
+    assert!(
+        fresh.text.contains("has changed since it was read"),
+        "{}",
+        fresh.text
+    );
+    // What is no summary is kept as well.
+    edit(&mut live, fresh, "\"mine\"", "\"mine");
+    live.again(|_| {});
+    live.press(KeyCode::Char('3'));
+    let mended = editing(&mut live);
+    edit(&mut live, mended, "\"mine", "\"mine\"");
+    live.stage.shows("s-1 edited and recorded");
+    live.stage.hides("your text is kept");
+
+    live.again(|_| {});
+    live.press(KeyCode::Char('3'));
+    live.stage.shows("ARC       mine");
+    live.stage.hides("your text is kept");
+    assert!(live.rehearsal.snapshot().thread_drafts.is_empty());
+}
+
+#[test]
+fn the_history_names_the_place_of_each_turn_in_its_chain() {
+    let mut live = Live::new();
+    live.turn(&turn(1, "clean up"));
+    let _held = live.ask("ticket.delete", json!({"id": 1}), 1);
+    live.turn(&turn(2, "purge all"));
+    live.press(KeyCode::Char('3'));
+    live.press(KeyCode::Char('b'));
+    let events = live.events_of("s-1");
+    for turned in &live.rehearsal.snapshot().threads[0].turns {
+        let wanted = turned.event.as_ref().unwrap();
+        let event = events.iter().find(|it| it.event_id == *wanted).unwrap();
+        assert_eq!(turned.sequence, Some(event.sequence));
+        live.stage.shows(&format!("s-1#{} ", event.sequence));
+    }
+}

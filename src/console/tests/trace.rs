@@ -10,6 +10,7 @@ use super::archive::Archive;
 use super::fixture::{busy, now};
 use super::stage::Stage;
 use crate::base::limits::MAX_COPY_BYTES;
+use crate::console::layer::Layer;
 use crate::console::request::{Message, Request};
 use crate::trace::verify::{Checked, Progress, Report, Verdict};
 
@@ -464,7 +465,8 @@ fn key() -> impl Strategy<Value = KeyCode> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever is pressed at whatever size, the screen holds, nothing is decided, and only `y` copies.
+    /// Whatever is pressed at whatever size, the screen holds, nothing is decided, and only `y` copies, or what
+    /// the palette has under that name.
     #[test]
     fn any_keys_leave_a_screen_and_a_clipboard_alone(
         keys in prop::collection::vec(key(), 0..40),
@@ -479,9 +481,11 @@ proptest! {
             if matches!(code, KeyCode::Char('q' | 'E' | '1')) {
                 continue;
             }
+            let palette = matches!(stage.app.layers.last(), Some(Layer::Palette(_)));
             for request in archive.press(&mut stage, code) {
                 let copies = matches!(request, Request::Copy(_));
-                prop_assert!(!copies || code == KeyCode::Char('y'));
+                let meant = code == KeyCode::Char('y') || palette && code == KeyCode::Enter;
+                prop_assert!(!copies || meant);
                 prop_assert!(!matches!(request, Request::Decide(_)));
             }
         }

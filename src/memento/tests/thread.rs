@@ -2,7 +2,7 @@ use super::*;
 
 fn taken(thread: &Thread, turn: &Turn, number: u32) -> (Thread, Outcome) {
     let now = at(number.into());
-    let taken = thread.take(turn, TurnOptions::SkipKeeps, named(number), now);
+    let taken = thread.take(turn, named(number), now);
     taken.unwrap()
 }
 
@@ -130,16 +130,17 @@ fn a_memento_of_another_thread_is_ignored() {
 #[test]
 fn a_turn_that_only_acknowledges_keeps_the_summary_unless_it_is_told_otherwise() {
     let fields = both(brings(&memento()), json!({"proposed": proposal()}));
-    let turn = turn("ok thanks", &fields);
+    let updates = both(fields.clone(), json!({"skip_updates": true}));
+    let (turn, updates) = (turn("ok thanks", &fields), turn("ok thanks", &updates));
     let (kept, outcome) = taken(&thread(), &turn, 1);
     assert_eq!(outcome.summary, Summary::Kept(Kept::OnlyAcknowledged));
     assert_eq!(outcome.memento.arc.as_str(), "dedupe tickets");
     assert_eq!(kept.held_back[0].why, Kept::OnlyAcknowledged);
     assert!(!kept.is_frozen());
-    let (_, outcome) = thread()
-        .take(&turn, TurnOptions::SkipUpdates, named(1), at(1))
-        .unwrap();
+    let (_, outcome) = taken(&thread(), &updates, 1);
+    assert_eq!(outcome.decided.decision, Decision::Skip);
     assert_eq!(outcome.summary, Summary::Updated);
+    assert_eq!(outcome.memento.arc.as_str(), "purge all");
 }
 
 #[test]
@@ -240,7 +241,7 @@ fn a_write_that_follows_another_state_is_refused() {
     let (one, outcome) = taken(&thread(), &turn("go", &json!({})), 1);
     let read = json!({"if_match": outcome.etag});
     let (two, _) = taken(&one, &turn("go", &read), 2);
-    let stale = two.take(&turn("go", &read), TurnOptions::SkipKeeps, named(3), at(3));
+    let stale = two.take(&turn("go", &read), named(3), at(3));
     let current = two.etag().unwrap();
     let current = || current.clone();
     assert_eq!(stale.unwrap_err(), Refusal::Stale { current: current() });

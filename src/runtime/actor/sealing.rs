@@ -7,6 +7,7 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::super::ledger::{Ledger, LogError, ReadBack};
+use super::super::message::DraftOf;
 use super::super::snapshot::{Elsewhere, HeadState};
 use super::super::witness;
 use super::{Actor, Written};
@@ -216,21 +217,34 @@ impl Actor {
     }
 
     /// Keeps what an operator typed, or throws it away.
-    pub(super) async fn keep_draft(&mut self, gate: GateId, draft: Option<Value>) {
-        if self.poison.is_some() || self.engine.held().iter().all(|held| held.id != gate) {
+    pub(super) async fn keep_draft(&mut self, of: DraftOf, draft: Option<Value>) {
+        if self.poison.is_some() {
             return;
         }
-        let row = draft_row(&gate, draft.as_ref());
-        match draft {
-            Some(draft) => drop(Arc::make_mut(&mut self.drafts).insert(gate, draft)),
-            None => drop(Arc::make_mut(&mut self.drafts).remove(&gate)),
-        }
+        let row = match of {
+            DraftOf::Gate(gate) => self.keep_gate_draft(gate, draft),
+            DraftOf::Thread(thread) => self.threads.keep_draft(thread, draft),
+        };
+        let Some(row) = row else { return };
         self.changed = true;
         let batch = Batch {
             state: vec![row],
             ..Batch::default()
         };
         self.write(batch, Vec::new(), Durability::Async).await;
+    }
+
+    /// Nothing is kept for a request that is not held.
+    fn keep_gate_draft(&mut self, gate: GateId, draft: Option<Value>) -> Option<StateRow> {
+        if self.engine.held().iter().all(|held| held.id != gate) {
+            return None;
+        }
+        let row = draft_row(&gate, draft.as_ref());
+        match draft {
+            Some(draft) => drop(Arc::make_mut(&mut self.drafts).insert(gate, draft)),
+            None => drop(Arc::make_mut(&mut self.drafts).remove(&gate)),
+        }
+        Some(row)
     }
 
     /// A request is no longer held: what was typed at it goes.

@@ -6,6 +6,7 @@ use super::Actor;
 use super::told::denied;
 use crate::engine::command::{Command, Denied, DenyCode, Effect, Refused, Reply};
 use crate::store::Batch;
+use crate::trace::chain::Chain;
 use crate::trace::event::Durability;
 
 impl Actor {
@@ -25,15 +26,18 @@ impl Actor {
         };
         let (ask, session) = (asked.ask, asked.take.session);
         self.waiting.insert(ask, asked.reply);
-        let note = Command::Note(ask, session, Box::new(taken.payload.clone()));
+        let note = Command::Note(ask, session.clone(), Box::new(taken.payload.clone()));
         let effects = self.engine.handle(note, now);
         let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
         if !effects.iter().any(noted) {
             self.carry_out(effects).await;
             return;
         }
+        // The first record of the turn is the next of its chain.
+        let chain = self.ledger.chains().get(&session);
+        let sequence = chain.map_or(0, Chain::count);
         let event = effects.iter().find_map(|effect| match effect {
-            Effect::Record(draft) => Some(draft.event_id.clone()),
+            Effect::Record(draft) => Some((draft.event_id.clone(), sequence)),
             Effect::Reply(..)
             | Effect::Enter(_)
             | Effect::Seat(_)

@@ -124,3 +124,59 @@ impl Payload {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Breakpoint, BreakpointDecided, BreakpointThread};
+    use super::super::{DriftFlagged, MementoEdited};
+    use super::*;
+
+    /// A turn, as it is recorded.
+    fn turn() -> BreakpointDecided {
+        let text = str::to_owned;
+        BreakpointDecided {
+            actor: text("solserver"),
+            phase: text("breakpoint"),
+            status: text("completed"),
+            summary: text("Breakpoint decision: MUST"),
+            metadata: Breakpoint {
+                kind: text("breakpoint_engine"),
+                decision: text("must"),
+                peak_guardrail_active: false,
+                source: text("stored_latest"),
+            },
+            thread: BreakpointThread {
+                thread_id: text("t-1"),
+                message_id: text("m-1"),
+                rule: 2,
+                signals: Vec::new(),
+                affect_phase: text("settled"),
+                intensity: text("low"),
+                update: text("updated"),
+                version: 1,
+                etag: text("e"),
+            },
+        }
+    }
+
+    #[test]
+    fn what_is_answered_about_a_conversation_is_on_disk_first_and_at_every_level() {
+        let (thread_id, by) = ("t-1".to_owned(), "op-1".to_owned());
+        let edited = MementoEdited {
+            thread_id: thread_id.clone(),
+            by: by.clone(),
+            before: "a".to_owned(),
+            now: "b".to_owned(),
+        };
+        let payloads: [Payload; 3] = [
+            turn().into(),
+            edited.into(),
+            DriftFlagged { thread_id, by }.into(),
+        ];
+        for payload in payloads {
+            let name = payload.event_type().to_owned();
+            assert_eq!(payload.mandatory_durability(), Durability::Sync, "{name}");
+            assert!(payload.is_essential(), "{name}");
+        }
+    }
+}

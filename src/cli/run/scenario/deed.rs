@@ -10,6 +10,7 @@ use crate::atlas::written::{Faults, Placed};
 use crate::base::id::SessionId;
 use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, Input};
 use crate::engine::command::{InputSource, Resolve, StartSession};
+use crate::runtime::TakeTurn;
 
 /// What happens.
 pub(in crate::cli::run) enum Deed {
@@ -43,6 +44,8 @@ pub(in crate::cli::run) enum Deed {
     Input(Input),
     Context(ContextRequest),
     Error(ErrorReport),
+    /// A turn of a conversation.
+    Turn(Box<TakeTurn>),
     Pass {
         gate: String,
         answers: Answers,
@@ -71,9 +74,9 @@ pub(in crate::cli::run) enum Answers {
 }
 
 /// The keys that steps go by.
-pub(super) const DEEDS: [&str; 13] = [
+pub(super) const DEEDS: [&str; 14] = [
     "start", "request", "answer", "resolve", "complete", "leave", "input", "context", "error",
-    "pass", "deny", "wait", "end",
+    "turn", "pass", "deny", "wait", "end",
 ];
 
 const STATUSES: [(&str, FinalStatus); 4] = [
@@ -101,6 +104,7 @@ pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> O
         "input" => input(value, faults),
         "context" => context(value, faults),
         "error" => error(value, faults),
+        "turn" => turn(value, faults),
         "pass" => pass(value, faults),
         "deny" => deny(value, faults),
         "wait" => value.count(faults).map(Deed::Wait),
@@ -243,6 +247,23 @@ fn error(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
         message: message.unwrap_or_default(),
         recoverable: recoverable.unwrap_or(true),
     }))
+}
+
+/// A turn as `cra turn` reads it.
+fn turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    let read = TakeTurn::read_all(value.json().to_string().as_bytes());
+    match read.map(<[TakeTurn; 1]>::try_from) {
+        Ok(Ok([take])) => Some(Deed::Turn(Box::new(take))),
+        Ok(Err(several)) => {
+            let message = format!("expected one turn, found {}", several.len());
+            value.refuse(Code::WrongType, &message, faults);
+            None
+        }
+        Err(error) => {
+            value.refuse(Code::WrongType, &error.to_string(), faults);
+            None
+        }
+    }
 }
 
 fn pass(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {

@@ -3,7 +3,7 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::Paragraph;
+use ratatui::widgets::{Clear, Paragraph};
 
 use super::{Pane, Showing, Threads, find};
 use crate::base::clock::Timestamp;
@@ -141,6 +141,40 @@ pub(crate) fn draw(
         let cells = usize::from(parts.history.width).saturating_sub(2);
         frame.render_widget(history::short(thread, cells, look), parts.history);
     }
+    if let Some(typed) = threads.typed_search() {
+        draw_search(threads, snapshot, typed, frame, area, look);
+    }
+}
+
+/// What is typed, over the last row.
+fn draw_search(
+    threads: &Threads,
+    snapshot: &Snapshot,
+    typed: &str,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) {
+    let row = Rect {
+        y: area.bottom().saturating_sub(1),
+        height: 1,
+        ..area
+    };
+    let all = threads.order.len();
+    let hits = match threads.searched() {
+        "" => String::new(),
+        _ => format!("  {} of {all} match", threads.hits(snapshot)),
+    };
+    let cells = usize::from(area.width);
+    let room = cells.saturating_sub(hits.len() + 10);
+    let line = Line::from(vec![
+        Span::styled(" search> ", look.style(Meaning::Key)),
+        Span::styled(clip(typed, room, look), look.style(Meaning::Strong)),
+        Span::styled(" ", look.style(Meaning::Selected)),
+        Span::styled(hits, look.style(Meaning::Dim)),
+    ]);
+    frame.render_widget(Clear, row);
+    frame.render_widget(line, row);
 }
 
 fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
@@ -207,7 +241,14 @@ fn draw_list(
     now: Timestamp,
 ) {
     let focus = Focus::from(threads.pane() == Pane::List);
-    let title = format!(" Threads {} ", threads.order.len());
+    let title = match threads.searched() {
+        "" => format!(" Threads {} ", threads.order.len()),
+        text => format!(
+            " Threads {}, /{} ",
+            threads.order.len(),
+            clip(text, 16, look)
+        ),
+    };
     let block = look
         .panel(focus)
         .title(Line::styled(title, look.style(Meaning::Title)));

@@ -11,9 +11,6 @@ use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::console::thread::heat_words;
 use crate::memento::{Intensity, Kept, Phase, Summary, Thread, Turned};
 
-/// Letters of an event's name that are shown: its end, because its beginning is the time.
-const EVENT: usize = 6;
-
 /// Paints the turns; `at` is the chosen one.
 pub(super) fn draw(
     thread: &Thread,
@@ -117,22 +114,14 @@ fn row(turned: &Turned, before: Option<&Turned>, cells: usize, look: Look) -> Li
     Line::from(spans)
 }
 
-/// Where it is recorded.
+/// Where it is recorded: in which chain, and at which place of it.
 fn place(turned: &Turned, look: Look) -> String {
-    let Some(event) = &turned.event else {
-        return turned.session.to_string();
-    };
-    let event = event.to_string();
-    let skipped = event.chars().count().saturating_sub(EVENT);
-    let end: String = event.chars().skip(skipped).collect();
-    let mark = if skipped > 0 {
-        look.mark(Mark::Ellipsis)
-    } else {
-        ""
-    };
-    // Of a long name of a session the beginning is enough: the event is what it is looked for by.
+    // Of a long name of a session the beginning is enough: the number is what it is looked for by.
     let session = clip(turned.session.as_str(), 14, look);
-    format!("{session}#{mark}{end}")
+    match turned.sequence {
+        Some(sequence) => format!("{session}#{sequence}"),
+        None => session,
+    }
 }
 
 /// The last turns in one line.

@@ -1,0 +1,45 @@
+//! Turns of conversations: classified as the runtime does, and noted by the engine.
+
+use super::{Noted, Stage};
+use crate::engine::command::{Command, Denied, DenyCode, Reply};
+use crate::memento::{Name, Named, Outcome, Refusal, Thread};
+use crate::runtime::{TakeTurn, recorded_turn};
+
+impl Stage {
+    /// A turn. The thread goes on only if its session may take it.
+    pub(super) fn turn(&mut self, take: &TakeTurn, noted: &mut Noted) {
+        let Some(id) = take.thread() else { return };
+        match self.classified(&id, take) {
+            Err(refused) => {
+                let denied = Denied {
+                    code: DenyCode::BadRequest,
+                    reason: refused.to_string(),
+                    help: None,
+                    gate: None,
+                };
+                noted.denied.push(denied.clone());
+                noted.reply = Some(Reply::Denied(denied));
+            }
+            Ok((thread, outcome)) => {
+                let payload = Box::new(recorded_turn(&thread, take, &outcome).into());
+                let session = take.session.clone();
+                self.ask(|ask| Command::Note(ask, session, payload), noted);
+                if let Some(Reply::Noted(_)) = noted.reply {
+                    self.threads.insert(id, thread);
+                    noted.turn = Some(Box::new(outcome));
+                }
+            }
+        }
+    }
+
+    fn classified(&self, id: &Name, take: &TakeTurn) -> Result<(Thread, Outcome), Refusal> {
+        let new = || Thread::new(id.clone(), take.session.clone());
+        let thread = self.threads.get(id).cloned().unwrap_or_else(new);
+        let named = Named {
+            session: take.session.clone(),
+            // A memento goes by the message it was made at: the same scenario gives the same.
+            memento: take.turn.message_id.clone(),
+        };
+        thread.take(&take.turn, named, self.now)
+    }
+}

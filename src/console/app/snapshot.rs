@@ -1,0 +1,70 @@
+//! Snapshot files: opened from the conversations or the palette, and written from there.
+
+use std::path::PathBuf;
+
+use super::App;
+use crate::base::id::SessionId;
+use crate::console::dialog::snapshot::{Next, SnapshotDialog, SnapshotTold};
+use crate::console::layer::Layer;
+use crate::console::request::{Request, Ticket};
+use crate::console::theme::Meaning;
+use crate::memento::Name;
+
+impl App {
+    /// Opens a snapshot file, or asks for its path.
+    pub(super) fn open_snapshot(&mut self, path: &str) -> Vec<Request> {
+        self.numbers += 1;
+        let mut dialog = SnapshotDialog::new(self.numbers, self.chosen_session());
+        let path = path.trim();
+        let asked = (!path.is_empty()).then(|| dialog.open(PathBuf::from(path)));
+        self.layers.push(Layer::Snapshot(Box::new(dialog)));
+        asked.into_iter().collect()
+    }
+
+    /// Asks where to write one of the chosen conversation's session.
+    pub(super) fn write_snapshot(&mut self) {
+        let Some(of) = self.chosen_session() else {
+            self.say(
+                Meaning::Hint,
+                "there is no conversation to write".to_owned(),
+            );
+            return;
+        };
+        self.numbers += 1;
+        let dialog = SnapshotDialog::to_write(self.numbers, of);
+        self.layers.push(Layer::Snapshot(Box::new(dialog)));
+    }
+
+    fn chosen_session(&self) -> Option<(Name, SessionId)> {
+        let thread = self.threads.chosen(&self.snapshot)?;
+        Some((thread.id.clone(), thread.session.clone()))
+    }
+
+    /// What became of something with a snapshot file. What comes too late is for nobody.
+    pub(super) fn on_snapshot_told(&mut self, ticket: Ticket, told: SnapshotTold) -> Vec<Request> {
+        let top = self.layers.len().saturating_sub(1);
+        let mut layers = self.layers.iter_mut().enumerate();
+        let found = layers.find_map(|(at, layer)| match layer {
+            Layer::Snapshot(dialog) if dialog.waits_for(ticket) => Some((at, dialog)),
+            Layer::Snapshot(_)
+            | Layer::Gate(_)
+            | Layer::Help(_)
+            | Layer::Quit(_)
+            | Layer::Confirm(_)
+            | Layer::Palette(_)
+            | Layer::Explain(_)
+            | Layer::WhatIf(_)
+            | Layer::Atlas(_) => None,
+        });
+        let Some((at, dialog)) = found else {
+            return Vec::new();
+        };
+        match dialog.on_told(told) {
+            Next::Open(request) => return vec![request],
+            // Nothing opens over what somebody is looking at.
+            Next::Ask(question) if at == top => self.layers.push(Layer::Confirm(*question)),
+            Next::Ask(_) | Next::Nothing => {}
+        }
+        Vec::new()
+    }
+}

@@ -1,0 +1,430 @@
+//! How a snapshot file looks: the steps above, and below them what the chosen one says.
+
+use ratatui::text::{Line, Span};
+
+use super::{Loaded, Opened, Page, Shown, Typing, Unusable, WhatFor};
+use crate::base::text::{Lines, one_line, visible};
+use crate::console::cells::{break_exactly, clip, counted, fit, width, wrap};
+use crate::console::screen::queue::highlighted;
+use crate::console::theme::{Look, Mark, Meaning};
+use crate::reconstruct::{Artifact, Check, Checklist, Inference, Step};
+
+/// Cells of the names of fields, where there is room for them beside what they say.
+const NAMES: usize = 47;
+
+/// From so many cells on there is.
+const ROOMY: usize = 100;
+
+/// Below so many cells what is not clear is counted, and not named: what it says needs the rows.
+const NARROW: usize = 70;
+
+/// What the panel is called.
+pub(super) fn title(typing: Option<&Typing>, shown: &Shown) -> String {
+    match (typing.map(|it| it.what_for), shown) {
+        (Some(WhatFor::Write), _) => "Write a snapshot file".to_owned(),
+        (Some(WhatFor::Open), _) => "Open a snapshot file".to_owned(),
+        (None, Shown::Opened(opened)) => {
+            let path = opened.path().display().to_string();
+            format!("Snapshot file: {}", one_line(&path))
+        }
+        (None, Shown::Nothing | Shown::Waits(_) | Shown::Broken(_)) => "Snapshot file".to_owned(),
+    }
+}
+
+/// What stays above: the path that is typed, or the steps and how it stands with the file.
+pub(super) fn head(
+    typing: Option<&Typing>,
+    shown: &Shown,
+    cells: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
+    match (typing, shown) {
+        (Some(typing), _) => typed(typing, cells, look),
+        (None, Shown::Opened(opened)) => {
+            let mut rows = vec![steps(opened, cells, look)];
+            rows.extend(standing(&opened.whole.checklist, cells, look));
+            if let Some(said) = &opened.said {
+                rows.push(Line::styled(
+                    clip(said, cells, look),
+                    look.style(Meaning::Passed),
+                ));
+            }
+            rows.push(Line::default());
+            rows
+        }
+        (None, Shown::Nothing | Shown::Waits(_) | Shown::Broken(_)) => Vec::new(),
+    }
+}
+
+fn typed(typing: &Typing, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let (label, note) = match typing.what_for {
+        WhatFor::Open => (
+            "open> ",
+            "The path of a snapshot file, as cra snapshot or the key s writes it.",
+        ),
+        WhatFor::Write => (
+            "write to> ",
+            "Where the thread's session stands goes there, for whoever takes it up. A file that is there \
+             stays, unless you say otherwise.",
+        ),
+    };
+    let text = typing.line.text();
+    // Of a path that is too long the end is what is typed at.
+    let room = cells.saturating_sub(width(label) + 1);
+    let rows = break_exactly(text, room);
+    let last = rows.last().copied().unwrap_or_default();
+    let mut lines = styled(note, cells, look, Meaning::Hint);
+    lines.push(Line::default());
+    lines.push(Line::from(vec![
+        Span::styled(label, look.style(Meaning::Key)),
+        Span::styled(last.to_owned(), look.style(Meaning::Strong)),
+        Span::styled(" ", look.style(Meaning::Selected)),
+    ]));
+    if let Some(problem) = &typing.problem {
+        lines.extend(styled(&one_line(problem), cells, look, Meaning::Error));
+    }
+    lines.push(Line::default());
+    lines
+}
+
+/// The steps, with the chosen one marked.
+fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
+    let unclear = opened.whole.checklist.checks.iter();
+    let unclear = unclear.filter(|check| !check.is_clear()).count();
+    let artifacts = opened.whole.artifacts.len();
+    let names = Page::ALL.map(|page| {
+        let name = match page {
+            Page::Retrieve => "1 RETRIEVE".to_owned(),
+            Page::Infer => "2 INFER".to_owned(),
+            Page::Validate if unclear > 0 => format!("3 VALIDATE !{unclear}"),
+            Page::Validate => "3 VALIDATE".to_owned(),
+            Page::Engage => "4 ENGAGE".to_owned(),
+            Page::Artifacts => format!("5 artifacts {artifacts}"),
+        };
+        (page, name)
+    });
+    let all: usize = names.iter().map(|(_, name)| width(name) + 2).sum();
+    let arrow = look.mark(Mark::Arrow);
+    // Where there is little room the steps stand side by side without arrows.
+    let roomy = all + 5 * (width(arrow) + 1) <= cells;
+    let mut spans = Vec::new();
+    for (page, name) in names {
+        let meaning = if page == opened.page {
+            Meaning::TabActive
+        } else if page == Page::Validate && unclear > 0 {
+            Meaning::Warning
+        } else {
+            Meaning::Dim
+        };
+        if roomy && matches!(page, Page::Infer | Page::Validate | Page::Engage) {
+            spans.push(Span::styled(format!("{arrow} "), look.style(Meaning::Dim)));
+        }
+        let name = if all <= cells {
+            format!(" {name} ")
+        } else {
+            format!("{name} ")
+        };
+        spans.push(Span::styled(name, look.style(meaning)));
+        if roomy {
+            spans.push(Span::raw(" "));
+        }
+    }
+    Line::from(spans)
+}
+
+/// How it stands with the file: read with doubts, not clear, or clear.
+fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut rows = Vec::new();
+    if let Some(doubt) = &checklist.format {
+        let loud = one_line(&format!("! DEGRADED: {doubt}"));
+        for row in wrap(&loud, cells.saturating_sub(2)) {
+            let row = fit(&format!(" {row}"), cells, look);
+            rows.push(Line::styled(row, look.style(Meaning::Banner)));
+        }
+    }
+    let unclear: Vec<_> = checklist
+        .checks
+        .iter()
+        .filter(|it| !it.is_clear())
+        .map(|it| it.name)
+        .collect();
+    let faults = match checklist.faults.len() {
+        0 => String::new(),
+        faults => format!("; {} in the file", counted(faults, "fault")),
+    };
+    let (text, meaning) = if unclear.is_empty() && faults.is_empty() {
+        ("Everything is clear.".to_owned(), Meaning::Passed)
+    } else if unclear.is_empty() {
+        (format!("Everything is clear{faults}."), Meaning::Warning)
+    } else {
+        let ask = counted(checklist.questions().count(), "question");
+        let names = if cells < NARROW {
+            format!("{} of {}", unclear.len(), checklist.checks.len())
+        } else {
+            unclear.join(", ")
+        };
+        let text = format!("NOT CLEAR: {names}. {ask} to ask first{faults}.");
+        (text, Meaning::Warning)
+    };
+    rows.extend(styled(&text, cells, look, meaning));
+    rows
+}
+
+/// What the chosen step says.
+pub(super) fn body(
+    typing: Option<&Typing>,
+    shown: &Shown,
+    cells: usize,
+    look: Look,
+) -> Vec<Line<'static>> {
+    if typing.is_some() {
+        // A path is typed over whatever is shown.
+        return Vec::new();
+    }
+    match shown {
+        Shown::Nothing => Vec::new(),
+        Shown::Waits(what) => styled(&one_line(what), cells, look, Meaning::Dim),
+        Shown::Broken(why) => unusable(why, cells, look),
+        Shown::Opened(opened) => {
+            let whole = &opened.whole;
+            match (opened.page, &opened.loaded) {
+                (Page::Retrieve, _) => each(&whole.retrieved, |it| step(it, cells, look)),
+                (Page::Infer, _) => each(&whole.inferred, |it| inference(it, cells, look)),
+                (Page::Validate, _) => validated(&whole.checklist, cells, look),
+                (Page::Engage, _) => engaged(&whole.confirmation, cells, look),
+                (Page::Artifacts, None) => artifacts(opened, cells, look),
+                (Page::Artifacts, Some(loaded)) => artifact(loaded, cells, look),
+            }
+        }
+    }
+}
+
+fn each<T>(items: &[T], lines: impl Fn(&T) -> Vec<Line<'static>>) -> Vec<Line<'static>> {
+    let mut all = Vec::new();
+    for item in items {
+        if !all.is_empty() {
+            all.push(Line::default());
+        }
+        all.extend(lines(item));
+    }
+    all
+}
+
+fn styled(text: &str, cells: usize, look: Look, meaning: Meaning) -> Vec<Line<'static>> {
+    hanging("", text, cells, look, meaning)
+}
+
+/// A text behind a beginning; the rows below the first begin as far in.
+fn hanging(
+    begins: &str,
+    text: &str,
+    cells: usize,
+    look: Look,
+    meaning: Meaning,
+) -> Vec<Line<'static>> {
+    let indent = width(begins);
+    let rows = wrap(text, cells.saturating_sub(indent).max(8));
+    let row = |(at, row): (usize, String)| {
+        let before = if at == 0 {
+            begins.to_owned()
+        } else {
+            " ".repeat(indent)
+        };
+        Line::from(vec![
+            Span::styled(before, look.style(meaning)),
+            Span::styled(row, look.style(meaning)),
+        ])
+    };
+    rows.into_iter().enumerate().map(row).collect()
+}
+
+fn unusable(why: &Unusable, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut lines = styled(&one_line(&why.what), cells, look, Meaning::Error);
+    if let Some(help) = why.help {
+        lines.push(Line::default());
+        lines.extend(hanging("help: ", help, cells, look, Meaning::Hint));
+    }
+    lines
+}
+
+fn heading(name: &str, rest: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let room = cells.saturating_sub(width(name) + 2);
+    if width(rest) > room {
+        let mut lines = vec![Line::styled(name.to_owned(), look.style(Meaning::Label))];
+        lines.extend(hanging("  ", rest, cells, look, Meaning::Dim));
+        return lines;
+    }
+    vec![Line::from(vec![
+        Span::styled(format!("{name}  "), look.style(Meaning::Label)),
+        Span::styled(rest.to_owned(), look.style(Meaning::Dim)),
+    ])]
+}
+
+fn step(step: &Step, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let name = format!("{}. {}", step.number, step.name);
+    let mut lines = heading(&name, step.purpose, cells, look);
+    for read in &step.reads {
+        let (value, meaning) = match &read.value {
+            Some(value) => (one_line(value), Meaning::Text),
+            None => ("(missing)".to_owned(), Meaning::Warning),
+        };
+        if cells < ROOMY {
+            lines.push(Line::styled(
+                clip(&format!("   {}", read.path), cells, look),
+                look.style(Meaning::Dim),
+            ));
+            lines.extend(hanging("     ", &value, cells, look, meaning));
+            continue;
+        }
+        let rows = hanging("", &value, cells.saturating_sub(NAMES + 3), look, meaning);
+        for (at, row) in rows.into_iter().enumerate() {
+            let path = if at == 0 { read.path } else { "" };
+            let path = format!("   {}", fit(path, NAMES, look));
+            let mut spans = vec![Span::styled(path, look.style(Meaning::Dim))];
+            spans.extend(row.spans);
+            lines.push(Line::from(spans));
+        }
+    }
+    lines
+}
+
+fn inference(one: &Inference, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let name = format!("{}. {}", one.number, one.name);
+    let from = format!("from {}", one.inputs.join(", "));
+    let mut lines = heading(&name, &from, cells, look);
+    let output = one_line(&one.output);
+    lines.extend(hanging("   ", &output, cells, look, Meaning::Text));
+    lines
+}
+
+fn validated(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let mut lines: Vec<_> = checklist
+        .checks
+        .iter()
+        .flat_map(|it| check(it, cells, look))
+        .collect();
+    let doubts = checklist.format.iter().cloned();
+    let faults = checklist.faults.iter();
+    let faults = faults.map(|fault| format!("{} {}", fault.place, fault.what));
+    let doubts: Vec<_> = doubts.chain(faults).collect();
+    if !doubts.is_empty() {
+        lines.push(Line::default());
+        lines.push(Line::styled(
+            "NOT AS IT SHOULD BE",
+            look.style(Meaning::Label),
+        ));
+    }
+    for doubt in doubts {
+        lines.extend(hanging(
+            "  ! ",
+            &one_line(&doubt),
+            cells,
+            look,
+            Meaning::Warning,
+        ));
+    }
+    lines
+}
+
+fn check(check: &Check, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let (mark, meaning) = if check.is_clear() {
+        ("[x] ", Meaning::Passed)
+    } else {
+        ("[ ] ", Meaning::Warning)
+    };
+    let text = format!("{}: {}", check.name, check.question);
+    let mut lines = hanging(mark, &text, cells, look, meaning);
+    for missing in &check.missing {
+        lines.extend(hanging(
+            "      missing: ",
+            missing,
+            cells,
+            look,
+            Meaning::Text,
+        ));
+    }
+    if let Some(ask) = check.ask {
+        lines.extend(hanging("      ask: ", ask, cells, look, Meaning::Waiting));
+    }
+    lines
+}
+
+fn engaged(text: &str, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let text = visible(text, Lines::Keep).text;
+    let rows = text.lines().flat_map(|line| {
+        let bare = line.trim_start();
+        let begins = " ".repeat(line.len() - bare.len());
+        let name = bare.split(':').next().unwrap_or_default();
+        let heads = begins.is_empty()
+            && bare.contains(':')
+            && name.chars().all(|c| c.is_uppercase() || c == ' ');
+        let meaning = if heads {
+            Meaning::Strong
+        } else {
+            Meaning::Text
+        };
+        hanging(&begins, bare, cells, look, meaning)
+    });
+    rows.collect()
+}
+
+/// Each in one row: the chosen one is told by it.
+fn artifacts(opened: &Opened, cells: usize, look: Look) -> Vec<Line<'static>> {
+    if opened.whole.artifacts.is_empty() {
+        let text = "The file names no artifact.";
+        return styled(text, cells, look, Meaning::Dim);
+    }
+    let items = opened.whole.artifacts.iter().enumerate();
+    let row = |(at, artifact): (usize, &Artifact)| {
+        let pointer = if at == opened.chosen { "> " } else { "  " };
+        let title = artifact.title.as_deref().unwrap_or("no title");
+        let about = [&artifact.kind, &artifact.status].map(|it| it.as_deref());
+        let about: Vec<_> = about.into_iter().flatten().collect();
+        let about = match about.as_slice() {
+            [] => String::new(),
+            about => format!(" ({})", about.join(", ")),
+        };
+        let text = one_line(&format!("{pointer}{}  {title}{about}", artifact.id));
+        let line = Line::from(fit(&text, cells, look));
+        if at == opened.chosen {
+            highlighted(line, look)
+        } else {
+            line
+        }
+    };
+    items.map(row).collect()
+}
+
+fn artifact(loaded: &Loaded, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let artifact = &loaded.artifact;
+    let title = artifact.title.as_deref().unwrap_or("no title");
+    let name = one_line(&format!("{}: {title}", artifact.id));
+    let mut lines = styled(&name, cells, look, Meaning::Strong);
+    let list = |texts: &[String]| (!texts.is_empty()).then(|| texts.join("; "));
+    let about = [
+        ("type      ", artifact.kind.clone()),
+        ("status    ", artifact.status.clone()),
+        ("sections  ", list(&artifact.key_sections)),
+        ("load for  ", list(&artifact.retrieve_for)),
+    ];
+    for (name, value) in about {
+        if let Some(value) = value {
+            lines.extend(hanging(name, &one_line(&value), cells, look, Meaning::Dim));
+        }
+    }
+    lines.push(Line::default());
+    match &loaded.content {
+        None => lines.extend(styled("loading ...", cells, look, Meaning::Dim)),
+        Some(Err(why)) => lines.extend(unusable(why, cells, look)),
+        Some(Ok(None)) => {
+            let text = "The file has neither its content nor a path to it.";
+            lines.extend(styled(text, cells, look, Meaning::Hint));
+        }
+        Some(Ok(Some(content))) => {
+            let content = visible(content.trim_end(), Lines::Keep).text;
+            let rows = content.lines().flat_map(|line| break_exactly(line, cells));
+            lines.extend(rows.map(|row| Line::raw(row.to_owned())));
+        }
+    }
+    lines
+}

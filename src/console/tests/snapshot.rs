@@ -1,0 +1,441 @@
+//! Snapshot files on screen: opened, walked, and written.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::{Event, KeyCode};
+use serde_json::{Value, json};
+
+use super::fixture;
+use super::live::Live;
+use super::stage::Stage;
+use super::talks::{two, with};
+use crate::base::text::is_deceptive;
+use crate::console::dialog::snapshot::{SnapshotAsk, SnapshotTold, Unusable, Unwritten, Writing};
+use crate::console::request::{Message, Request, Ticket};
+use crate::console::theme::{Glyphs, Look};
+use crate::reconstruct::Reconstruction;
+use crate::runtime::file::There;
+use crate::runtime::snapshot::{Access, Snapshot};
+use crate::runtime::snapshot_file::{SnapshotFileError, of_text};
+
+const WIDE: (u16, u16) = (120, 36);
+const SIZES: [(u16, u16); 3] = [WIDE, (80, 24), (60, 18)];
+
+const GOOD: &[u8] = include_bytes!("../../../tests/data/snapshots/structured.json");
+const DEGRADED: &[u8] = include_bytes!("../../../tests/data/snapshots/degraded.json");
+
+fn key(stage: &mut Stage, key: char) -> Vec<Request> {
+    stage.press(KeyCode::Char(key))
+}
+
+fn sized(name: &str, (width, height): (u16, u16)) -> String {
+    format!("snapshot_{name}_{width}x{height}")
+}
+
+fn threads(snapshot: Snapshot, size: (u16, u16)) -> Stage {
+    let mut stage = Stage::new(snapshot, size);
+    key(&mut stage, '3');
+    stage
+}
+
+/// The only thing that was asked for.
+#[track_caller]
+fn asked(requests: Vec<Request>) -> (Ticket, SnapshotAsk) {
+    match <[Request; 1]>::try_from(requests) {
+        Ok([Request::Snapshot(ticket, ask)]) => (ticket, ask),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What comes of a file with that text.
+fn read(path: &str, text: &[u8]) -> SnapshotTold {
+    let file = Path::new(path);
+    let read = of_text(file, text).map_err(Unusable::from);
+    let whole = read.map(|snapshot| Arc::new(Reconstruction::of_snapshot(&snapshot)));
+    SnapshotTold::Opened(file.to_owned(), whole)
+}
+
+/// The panel with a file of that text in it.
+fn opened(text: &[u8], size: (u16, u16)) -> Stage {
+    let mut stage = threads(two(), size);
+    key(&mut stage, 'o');
+    stage.type_text("design.json");
+    let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+    assert_eq!(ask, SnapshotAsk::Open("design.json".into()));
+    stage.shows("reading `design.json`");
+    stage.message(Message::Snapshot(ticket, read("design.json", text)));
+    stage
+}
+
+// covers R1, R2, R3, R4, R5, R6, R7, R8
+#[test]
+fn a_file_is_walked_step_by_step_at_every_size() {
+    for size in SIZES {
+        let mut stage = opened(GOOD, size);
+        stage.shows("Everything is clear.");
+        stage.hides("DEGRADED");
+        assert_snapshot!(sized("retrieve", size), stage.text());
+        let mut whole = stage.text();
+        stage.press(KeyCode::End);
+        stage.hides("more below");
+        whole += &stage.text();
+        assert!(whole.contains("artifacts_created"), "{whole}");
+        stage.press(KeyCode::Tab);
+        stage.shows("Position");
+        assert_snapshot!(sized("infer", size), stage.text());
+        stage.press(KeyCode::Right);
+        stage.shows("[x] Position");
+        assert_snapshot!(sized("validate", size), stage.text());
+        stage.press(KeyCode::Tab);
+        stage.shows("Context reconstructed from checkpoint v2.0");
+        assert_snapshot!(sized("engage", size), stage.text());
+        // Around, and back.
+        stage.presses(KeyCode::Tab, 2);
+        stage.shows("checkpoint_metadata.version");
+        stage.press(KeyCode::BackTab);
+        stage.shows("> contextual_librarian_spec");
+        for (page, text) in [
+            ('1', "checkpoint_metadata.version"),
+            ('4', "Context reconstructed"),
+            ('2', "Position"),
+            ('5', "> contextual_librarian_spec"),
+            ('3', "[x] Position"),
+        ] {
+            key(&mut stage, page);
+            stage.shows(text);
+        }
+        stage.press(KeyCode::Esc);
+        assert!(stage.app.layers.is_empty());
+    }
+    let look = Look {
+        glyphs: Glyphs::Ascii,
+        ..Look::default()
+    };
+    let mut stage = Stage::with_look(two(), WIDE, look);
+    stage.app.layers.clear();
+    key(&mut stage, ':');
+    stage.type_text("snapshot a.json");
+    let (ticket, _) = asked(stage.press(KeyCode::Enter));
+    stage.message(Message::Snapshot(ticket, read("a.json", GOOD)));
+    assert!(stage.text().is_ascii(), "{}", stage.text());
+}
+
+// covers R14, R15
+#[test]
+fn a_degraded_file_says_so_loudly_and_what_to_ask_first() {
+    for size in SIZES {
+        let mut stage = opened(DEGRADED, size);
+        for page in ['1', '2', '3', '4', '5'] {
+            key(&mut stage, page);
+            stage.shows("! DEGRADED: the file is of version 3.0");
+            let unclear = if size.0 == 60 {
+                "6 of 6"
+            } else {
+                "Position, History"
+            };
+            stage.shows(&format!("NOT CLEAR: {unclear}"));
+            for cell in stage.buffer().content() {
+                assert!(!cell.symbol().chars().any(is_deceptive), "{}", stage.text());
+            }
+        }
+        key(&mut stage, '3');
+        stage.shows("[ ] Position");
+        stage.shows("missing: current_position.stage");
+        assert_snapshot!(sized("degraded", size), stage.text());
+        let mut seen = stage.text();
+        for _ in 0..20 {
+            stage.press(KeyCode::PageDown);
+            seen += &stage.text();
+        }
+        assert!(seen.contains("ask: Where are we right now"), "{seen}");
+        assert!(seen.contains("next_steps is a text, not a list"), "{seen}");
+    }
+    let stage = opened(DEGRADED, WIDE);
+    assert_snapshot!("snapshot_degraded_styled", stage.picture());
+}
+
+#[test]
+fn a_file_that_cannot_be_used_says_what_the_command_says() {
+    let broken: [(&[u8], &str); 3] = [
+        (b"{\"checkpoint_metadata\": ", "it is no JSON object"),
+        (b"{}", "checkpoint_metadata.version is missing"),
+        (
+            b"{\"checkpoint_metadata\": {\"version\": \"1.0\"}}",
+            "it is of version `1.0`",
+        ),
+    ];
+    for (text, wanted) in broken {
+        let stage = opened(text, WIDE);
+        let told = of_text(Path::new("design.json"), text).unwrap_err();
+        stage.shows(&told.to_string());
+        stage.shows(wanted);
+        stage.shows(told.help().unwrap());
+    }
+    for size in SIZES {
+        let mut stage = opened(b"{}", size);
+        assert_snapshot!(sized("broken", size), stage.text());
+        // Nothing of it can be walked or copied; another can be opened.
+        assert_eq!(key(&mut stage, 'y'), []);
+        stage.press(KeyCode::Tab);
+        stage.shows("cannot be reconstructed from");
+        key(&mut stage, 'o');
+        stage.shows("open> ");
+        stage.press(KeyCode::Esc);
+        stage.shows("cannot be reconstructed from");
+        stage.press(KeyCode::Esc);
+        assert!(stage.app.layers.is_empty());
+    }
+}
+
+// covers R16
+#[test]
+fn the_text_to_go_on_with_is_copied_as_it_is() {
+    let mut stage = opened(GOOD, WIDE);
+    let text = Reconstruction::of(GOOD).unwrap().confirmation;
+    let words = format!("copied the text to go on with: {} bytes", text.len());
+    assert_eq!(key(&mut stage, 'y'), [Request::Copy(text)]);
+    stage.shows(&words);
+    stage.press(KeyCode::Tab);
+    stage.hides("copied the text");
+}
+
+// covers R22
+#[test]
+fn an_artifact_is_loaded_only_for_whoever_asks_for_it() {
+    let mut file: Value = serde_json::from_slice(GOOD).unwrap();
+    let artifact = |id: String| json!({"id": id, "title": "t", "type": "trace", "path": "a.md"});
+    let list = (0..40).map(|number| artifact(format!("a-{number}")));
+    file["artifacts_created"] = list.collect();
+    for size in SIZES {
+        let mut stage = opened(file.to_string().as_bytes(), size);
+        for page in ['2', '3', '4', '5'] {
+            assert_eq!(key(&mut stage, page), [], "nothing is loaded by itself");
+        }
+        assert_eq!(stage.presses(KeyCode::Down, 30), []);
+        stage.shows("> a-30");
+        stage.press(KeyCode::End);
+        stage.shows("> a-39");
+        stage.press(KeyCode::Home);
+        stage.shows("> a-0");
+        stage.press(KeyCode::Down);
+        let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+        let SnapshotAsk::Load(path, artifact) = ask else {
+            panic!("{ask:?}");
+        };
+        assert_eq!((path, artifact.id.as_str()), ("design.json".into(), "a-1"));
+        stage.shows("loading ...");
+        let hostile = "# one\nsafe\u{202e}\u{1b}[2J\n".to_owned();
+        let told = SnapshotTold::Loaded(artifact.clone(), Ok(Some(hostile)));
+        stage.message(Message::Snapshot(ticket, told.clone()));
+        stage.shows("safe\\u{202e}\\u{1b}[2J");
+        assert_snapshot!(sized("artifact", size), stage.text());
+        stage.press(KeyCode::Esc);
+        stage.shows("> a-1");
+        // What comes when somebody has gone on is for nobody.
+        stage.message(Message::Snapshot(ticket, told));
+        stage.hides("safe");
+        let (ticket, _) = asked(stage.press(KeyCode::Enter));
+        let elsewhere = SnapshotFileError::Elsewhere(PathBuf::from("../a.md"));
+        let told = SnapshotTold::Loaded(artifact, Err(elsewhere.into()));
+        stage.message(Message::Snapshot(ticket, told));
+        stage.shows("an artifact is kept beside its snapshot file");
+    }
+}
+
+/// The panel that asks where to write the session of `t-31`, and what it asks for.
+fn writing(stage: &mut Stage) -> (Ticket, Writing) {
+    key(stage, 's');
+    stage.shows("write to> s-12.snapshot.json");
+    match asked(stage.press(KeyCode::Enter)) {
+        (ticket, SnapshotAsk::Write(writing)) => (ticket, writing),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_file_is_written_over_only_after_a_question_that_starts_on_leaving_it() {
+    for size in SIZES {
+        let mut stage = threads(two(), size);
+        let (ticket, wanted) = writing(&mut stage);
+        let first = Writing {
+            thread: "t-31".parse().unwrap(),
+            session: "s-12".parse().unwrap(),
+            path: "s-12.snapshot.json".into(),
+            there: There::Stays,
+        };
+        assert_eq!(wanted, first);
+        let there = |wanted: &Writing| SnapshotTold::Written(wanted.clone(), Err(Unwritten::There));
+        stage.message(Message::Snapshot(ticket, there(&wanted)));
+        stage.shows("[ Write over it ]");
+        assert_snapshot!(sized("over", size), stage.text());
+        assert_eq!(stage.press(KeyCode::Enter), []);
+        stage.shows("is there already, and stays");
+        // The same again, and now it is meant.
+        let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+        assert_eq!(ask, SnapshotAsk::Write(first.clone()));
+        stage.message(Message::Snapshot(ticket, there(&wanted)));
+        stage.press(KeyCode::Tab);
+        let (ticket, ask) = asked(stage.press(KeyCode::Enter));
+        let over = Writing {
+            there: There::Goes,
+            ..first
+        };
+        assert_eq!(ask, SnapshotAsk::Write(over.clone()));
+        let done = SnapshotTold::Written(over, Ok(()));
+        let (ticket, ask) = asked(stage.message(Message::Snapshot(ticket, done)));
+        assert_eq!(ask, SnapshotAsk::Open("s-12.snapshot.json".into()));
+        stage.message(Message::Snapshot(ticket, read("s-12.snapshot.json", GOOD)));
+        stage.shows("1 RETRIEVE");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_written_leaves_the_path_to_be_mended() {
+    let mut stage = threads(two(), WIDE);
+    let (ticket, wanted) = writing(&mut stage);
+    let why = Unwritten::Failed("cannot write `x\u{202e}`: no such folder".to_owned());
+    stage.message(Message::Snapshot(
+        ticket,
+        SnapshotTold::Written(wanted, Err(why)),
+    ));
+    stage.shows("cannot write `x\\u{202e}`: no such folder");
+    stage.ctrl('u');
+    stage.hides("no such folder");
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("which file?");
+    stage.event(&Event::Paste("other\u{202e}.json\nsecond".to_owned()));
+    let (_, ask) = asked(stage.press(KeyCode::Enter));
+    let SnapshotAsk::Write(writing) = ask else {
+        panic!("{ask:?}");
+    };
+    assert_eq!(writing.path, PathBuf::from("other.json"));
+}
+
+#[test]
+fn nothing_opens_over_what_somebody_went_on_to() {
+    let mut stage = threads(two(), WIDE);
+    let (ticket, wanted) = writing(&mut stage);
+    let there = || SnapshotTold::Written(wanted.clone(), Err(Unwritten::There));
+    key(&mut stage, '?');
+    stage.message(Message::Snapshot(ticket, there()));
+    stage.hides("[ Write over it ]");
+    stage.press(KeyCode::Esc);
+    stage.shows("is there already, and stays");
+    stage.press(KeyCode::Esc);
+    assert!(stage.app.layers.is_empty());
+    assert_eq!(stage.message(Message::Snapshot(ticket, there())), []);
+    assert!(stage.app.layers.is_empty(), "it comes too late");
+}
+
+#[test]
+fn an_older_answer_never_takes_the_place_of_what_was_asked_for_since() {
+    let mut stage = threads(two(), WIDE);
+    let mut open = |path: &str| {
+        key(&mut stage, 'o');
+        stage.type_text(path);
+        asked(stage.press(KeyCode::Enter)).0
+    };
+    let (first, second) = (open("first.json"), open("second.json"));
+    stage.message(Message::Snapshot(first, read("first.json", GOOD)));
+    stage.shows("reading `second.json`");
+    stage.message(Message::Snapshot(second, read("second.json", GOOD)));
+    stage.shows("Snapshot file: second.json");
+    stage.message(Message::Snapshot(first, read("first.json", GOOD)));
+    stage.shows("Snapshot file: second.json");
+}
+
+#[test]
+fn without_a_conversation_a_file_can_be_opened_and_none_written() {
+    let mut stage = threads(fixture::idle(), WIDE);
+    assert_eq!(key(&mut stage, 's'), []);
+    stage.shows("there is no conversation to write");
+    key(&mut stage, 'o');
+    stage.type_text("a.json");
+    let (ticket, _) = asked(stage.press(KeyCode::Enter));
+    stage.message(Message::Snapshot(ticket, read("a.json", GOOD)));
+    assert_eq!(key(&mut stage, 's'), []);
+    stage.hides("write to>");
+    let mut stage = Stage::new(with(fixture::idle(), []), WIDE);
+    key(&mut stage, ':');
+    stage.type_text("snapshot");
+    assert_eq!(stage.press(KeyCode::Enter), []);
+    stage.shows("open> ");
+}
+
+#[test]
+fn a_session_is_written_read_back_and_its_file_replaced_only_when_that_is_meant() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.json");
+    let mut live = Live::new();
+    live.turn(&json!({
+        "message_id": "m-1", "message": "go", "proposed": {"arc": "clean up", "next": ["look"]},
+    }));
+    let mut asked = live.ask("ticket.delete", json!({"id": 1}), 1);
+    live.press(KeyCode::Char('3'));
+    let write = |live: &mut Live| {
+        live.press(KeyCode::Char('s'));
+        live.stage.ctrl('u');
+        live.types(path.to_str().unwrap());
+        live.press(KeyCode::Enter);
+    };
+    write(&mut live);
+    live.stage.shows("1 RETRIEVE");
+    live.stage.shows("Everything is clear.");
+    live.press(KeyCode::Char('4'));
+    live.stage
+        .shows("CRITICAL QUESTION: May bot run ticket.delete?");
+    let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(written["checkpoint_metadata"]["session_id"], "s-1");
+    assert_eq!(written["user_profile"]["goals"]["primary"], "clean up");
+    live.press(KeyCode::Esc);
+
+    fs::write(&path, "mine").unwrap();
+    write(&mut live);
+    live.stage.shows("[ Write over it ]");
+    live.press(KeyCode::Enter);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
+    live.press(KeyCode::Enter);
+    live.press(KeyCode::Tab);
+    live.press(KeyCode::Enter);
+    live.stage.shows("1 RETRIEVE");
+    assert_ne!(fs::read_to_string(&path).unwrap(), "mine");
+    // What is no file is never written over.
+    fs::remove_file(&path).unwrap();
+    fs::create_dir(&path).unwrap();
+    live.press(KeyCode::Char('o'));
+    live.press(KeyCode::Esc);
+    live.press(KeyCode::Esc);
+    write(&mut live);
+    live.press(KeyCode::Tab);
+    live.press(KeyCode::Enter);
+    live.stage.shows("only a file can be written over");
+    assert!(live.told(&mut asked).is_none(), "nothing was decided");
+    live.undecided(&["c-1"]);
+    let left = fs::read_dir(folder.path()).unwrap().count();
+    assert_eq!(left, 1, "nothing half is left");
+}
+
+#[test]
+fn a_console_that_only_looks_writes_no_record_and_may_write_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.json");
+    let mut live = Live::new();
+    live.turn(&json!({"message_id": "m-1", "message": "go", "proposed": {"arc": "clean up"}}));
+    live.end_session();
+    live.again(|it| it.access(Access::ReadOnly));
+    live.press(KeyCode::Char('3'));
+    live.press(KeyCode::Char('s'));
+    live.stage.ctrl('u');
+    live.types(path.to_str().unwrap());
+    live.press(KeyCode::Enter);
+    live.stage.shows("1 RETRIEVE");
+    let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(written["checkpoint_metadata"]["status"], "complete");
+    live.press(KeyCode::Char('o'));
+    live.types(folder.path().to_str().unwrap());
+    live.press(KeyCode::Enter);
+    live.stage.shows("it is no file");
+}
