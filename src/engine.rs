@@ -20,6 +20,7 @@ use crate::base::digest::Digest;
 use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::limits::RECENT_DECISIONS;
 
+use access::Askers;
 use cache::Caches;
 use command::{ActionRequest, AskId, Command, Decided, Effect, Given, Overruled, RecordFault};
 use extension::Extensions;
@@ -30,6 +31,7 @@ use suspend::Suspension;
 use turn::Turn;
 use usage::Usage;
 
+mod access;
 mod action;
 pub mod answer;
 pub mod approval;
@@ -101,6 +103,7 @@ struct State {
     /// the process, so these are not kept.
     parked: BTreeMap<SessionId, Vec<(AskId, ActionRequest)>>,
     usage: Usage,
+    asked: Askers,
     /// Answers to "what may I do" that can still be relied on, in the order given. They go with the
     /// process: who relies on one asks again.
     resolutions: Vec<Issued>,
@@ -185,7 +188,9 @@ impl Engine {
     /// Takes in something that happened, and says what must happen because of it, in order.
     pub fn handle(&mut self, command: Command, now: Timestamp) -> Vec<Effect> {
         let mut turn = Turn::new(self, now);
-        turn.take_up(command);
+        if !turn.asked_too_often(&command) {
+            turn.take_up(command);
+        }
         turn.finish()
     }
 

@@ -25,7 +25,6 @@ const fn warn(section: Section, key: &'static str, warning: &'static str) -> Uns
 /// The whole list.
 #[rustfmt::skip]
 const UNSUPPORTED: &[Unsupported] = &[
-    warn(Section::Steward, "access", "agents that run in-process are not asked for keys and not limited in rate"),
     warn(Section::Steward, "notifications", "this version of cra sends no notifications"),
 ];
 

@@ -266,6 +266,9 @@ pub const MAX_CONNECTIONS: usize = 4096;
 /// Calls of one connection that wait for an answer; further ones are not read until one has it.
 pub const MAX_CALLS_AT_ONCE: usize = 64;
 
+/// Askers whose requests of the last minute are counted.
+pub const MAX_ASKERS: usize = 10_000;
+
 /// Runs whose names are remembered until somebody says what came of them.
 pub const MAX_NAMED_RUNS: usize = 10_000;
 

@@ -26,7 +26,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::engine::command::RecordFault;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::{Access, Snapshot};
+use crate::runtime::snapshot::Snapshot;
 
 mod act;
 mod aside;
@@ -35,6 +35,7 @@ mod command;
 mod drafts;
 mod mouse;
 mod operate;
+mod permit;
 mod queue;
 pub(super) mod record;
 mod snapshot;
@@ -158,42 +159,6 @@ impl App {
         requests.extend(self.keep_typed());
         requests.extend(self.ask_rows());
         requests.into_iter().filter(|it| self.permits(it)).collect()
-    }
-
-    /// The last gate before anything leaves: whatever a dialog did, a console that only looks, or
-    /// that cannot show what it asks, decides nothing.
-    pub(super) fn permits(&self, request: &Request) -> bool {
-        match request {
-            Request::Decide(_) | Request::Load(_) => {
-                let sound = self.around().trouble.is_none();
-                self.snapshot.access == Access::Write && sound && !self.is_small()
-            }
-            Request::Edit(_) | Request::EditFile(..) => !self.is_small(),
-            Request::EditThread(_) | Request::ActOnThread(..) => {
-                self.snapshot.access == Access::Write && !self.is_small()
-            }
-            Request::KeepDraft(..) | Request::KeepThreadDraft(..) | Request::Operate(_) => {
-                self.snapshot.access == Access::Write
-            }
-            Request::LoadSessions
-            | Request::LoadTrail { .. }
-            | Request::Read(_)
-            | Request::Snapshot(..)
-            | Request::FindEvent(..)
-            | Request::LayOut(_)
-            | Request::Verify(_)
-            | Request::Explain(..)
-            | Request::Watch(_)
-            | Request::Glance(_)
-            | Request::List(_)
-            | Request::Study(..)
-            | Request::Notify(_)
-            | Request::Copy(_)
-            | Request::Mouse(_)
-            | Request::Redraw
-            | Request::Suspend
-            | Request::Quit => true,
-        }
     }
 
     fn on_key(&mut self, key: KeyEvent, now: Timestamp) -> Vec<Request> {

@@ -12,6 +12,7 @@ use self::ground::{Answer, Taken};
 use self::outbox::Outbox;
 use self::record::Left;
 use super::app::App;
+use super::dialog::gate::LayOut;
 use super::layer::Repaint;
 use super::request::{Message, Mouse, Request};
 use super::terminal::Screen;
@@ -307,10 +308,7 @@ async fn answer(
             let events = desk.events(session, from, limit).await;
             Some(Message::Trail(gate, purpose, events))
         }
-        Request::LayOut(wanted) => {
-            let laid = tokio::task::spawn_blocking(move || wanted.run()).await;
-            laid.ok().map(Message::LaidOut)
-        }
+        Request::LayOut(wanted) => lay_out(wanted).await,
         Request::Verify(progress) => {
             let checked = desk.verify_watched(progress).await.transpose();
             checked.map(Message::Verified)
@@ -339,4 +337,10 @@ async fn answer(
         | Request::Suspend
         | Request::Quit => None,
     }
+}
+
+/// Breaks a long text into rows where nobody waits for it.
+async fn lay_out(wanted: LayOut) -> Option<Message> {
+    let laid = tokio::task::spawn_blocking(move || wanted.run()).await;
+    laid.ok().map(Message::LaidOut)
 }

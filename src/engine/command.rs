@@ -130,9 +130,25 @@ pub struct StartSession {
     pub agent_version: Option<String>,
     /// What the session is for, in its own words.
     pub intent: Option<String>,
-    /// Whose it is: the digest of a secret. Nobody else can take it up again.
+    /// Whose it is, where it comes in by a door. Nobody else can take it up again.
     #[serde(default)]
-    pub owner: Option<Digest>,
+    pub owner: Option<Owner>,
+}
+
+/// Who begins a session at a door.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Owner {
+    /// The digest of a secret that only they know.
+    pub secret: Digest,
+    /// What they show to be let in. It is not kept.
+    #[serde(skip)]
+    pub api_key: Option<String>,
+}
+
+impl std::fmt::Debug for Owner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Owner").finish_non_exhaustive()
+    }
 }
 
 /// An agent ends its session.

@@ -11,12 +11,12 @@ use crate::atlas::document::InjectMode;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
+use super::access::not_theirs;
 use super::action::call_fault;
 use super::command::{AskId, DenyCode, GivenContext, Reply};
 use super::evaluate;
 use super::extension::PolicyWord;
 use super::held::{ActionCall, request_hash};
-use super::lifecycle::not_theirs;
 use super::turn::Turn;
 
 /// A question that changes nothing.

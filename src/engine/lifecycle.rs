@@ -10,8 +10,9 @@ use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
 use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
 
+use super::access::not_theirs;
 use super::command::{
-    ActionRequest, AskId, Asked, Command, Denied, DenyCode, EndSession, Given, Outcome, Reply,
+    ActionRequest, AskId, Asked, Command, DenyCode, EndSession, Given, Outcome, Reply,
     SessionStarted, StartSession, StateKind,
 };
 use super::context::Cause;
@@ -31,12 +32,18 @@ pub(super) const ATLAS_CHANGED: &str = "the Atlas changed while it was held; it 
 impl Turn<'_> {
     pub(super) fn start_session(&mut self, ask: AskId, start: &StartSession) {
         if let Some(known) = self.engine.state.sessions.get(&start.session) {
-            let reply = if known.agent == start.agent && known.owner == start.owner {
-                self.resumed(&start.session)
-            } else {
+            let reply = if !known.belongs_to(start) {
                 Reply::Denied(not_theirs(&start.session))
+            } else if let Some(denied) = self.not_admitted(start) {
+                Reply::Denied(denied)
+            } else {
+                self.resumed(&start.session)
             };
             self.reply(ask, reply);
+            return;
+        }
+        if let Some(denied) = self.not_admitted(start) {
+            self.reply(ask, Reply::Denied(denied));
             return;
         }
         if self.engine.state.ended.contains(&start.session) {
@@ -56,7 +63,7 @@ impl Turn<'_> {
             self.engine.atlas_hash,
             self.now,
         );
-        session.owner = start.owner;
+        session.own(start);
         let place = session_place(&session);
         self.state().sessions.insert(start.session.clone(), session);
         let initial = self.always_given();
@@ -391,18 +398,6 @@ impl Turn<'_> {
     pub(super) fn live(&self, session: &SessionId) -> Option<&Session> {
         self.engine.state.sessions.get(session)
     }
-
-    pub(super) fn deny_session(&mut self, ask: AskId, session: &SessionId) {
-        let denied = if self.engine.state.ended.contains(session) {
-            Denied {
-                code: DenyCode::Ended,
-                ..session_denied(format!("session `{session}` has ended"))
-            }
-        } else {
-            session_denied(format!("there is no session `{session}`"))
-        };
-        self.reply(ask, Reply::Denied(denied));
-    }
 }
 
 /// Makes a gate of the checkpoint whose handler stops the agent.
@@ -449,20 +444,6 @@ fn start_fault(start: &StartSession) -> Option<String> {
     let intent = start.intent.as_ref()?;
     (intent.len() > MAX_TEXT_BYTES)
         .then(|| format!("what a session is for is told in at most {MAX_TEXT_BYTES} bytes"))
-}
-
-/// A session that is somebody else's.
-pub(super) fn not_theirs(session: &SessionId) -> Denied {
-    session_denied(format!("session `{session}` belongs to another agent"))
-}
-
-fn session_denied(reason: String) -> Denied {
-    Denied {
-        code: DenyCode::Session,
-        reason,
-        help: Some("start a session first, with an identifier of its own".to_owned()),
-        gate: None,
-    }
 }
 
 /// The root of a session's span tree.

@@ -149,6 +149,7 @@ pub(super) fn quotes(code: DenyCode) -> bool {
         }
         DenyCode::Session
         | DenyCode::Ended
+        | DenyCode::Unauthorized
         | DenyCode::BadRequest
         | DenyCode::UnknownAction
         | DenyCode::Policy

@@ -29,6 +29,9 @@ pub struct Session {
     /// Whose it is: the digest of a secret that whoever takes it up again has to show.
     #[serde(default)]
     pub owner: Option<Digest>,
+    /// Whose requests count together with its own, where it comes in by a door.
+    #[serde(default)]
+    pub asker: Option<Digest>,
     /// When it started.
     pub started_at: Timestamp,
     /// The operation that its start and end belong to.
@@ -160,6 +163,7 @@ impl Session {
             agent,
             intent,
             owner: None,
+            asker: None,
             started_at: now,
             trace_id,
             span_id,

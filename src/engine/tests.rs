@@ -12,6 +12,7 @@ use crate::atlas::load_str;
 use crate::base::id::CountedIds;
 use crate::base::limits::PERMIT_LIFETIME;
 
+mod access;
 mod agents;
 mod approvers;
 mod breadth;

@@ -26,6 +26,9 @@ pub struct Script {
 pub struct Agent {
     /// What it calls itself.
     pub agent: String,
+    /// What it shows to be let in.
+    #[serde(default)]
+    pub api_key: Option<String>,
     /// What it says its sessions are for.
     #[serde(default)]
     pub intent: Option<String>,
@@ -137,7 +140,8 @@ impl Agent {
     async fn session(&self, socket: &Path, run: &str, number: u64) -> Result<(), CallError> {
         let mut console = Speaker::connect(socket).await?;
         let session = session_id();
-        let start = json!({"session": session, "agent": self.agent, "intent": self.intent});
+        let start = json!({"session": session, "agent": self.agent, "intent": self.intent,
+            "api_key": self.api_key});
         console.call("session.start", &start).await?;
         for step in &self.steps {
             tokio::time::sleep(Duration::from_millis(self.pause_ms)).await;

@@ -127,7 +127,8 @@ impl Agent {
     }
 
     async fn begin(&mut self, session: &str) -> Value {
-        let start = json!({"session": session, "agent": "bot", "api_key": "sk-acme-1"});
+        let api_key = format!("sk-acme-{session}");
+        let start = json!({"session": session, "agent": "bot", "api_key": api_key});
         self.says("session.start", start).await
     }
 }

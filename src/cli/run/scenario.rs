@@ -105,8 +105,10 @@ const SUMMARIES: [&str; 5] = [
 ];
 
 /// Why something can be denied, as agents are told.
-pub(super) const DENIALS: [&str; 17] = [
+pub(super) const DENIALS: [&str; 19] = [
     "session",
+    "ended",
+    "unauthorized",
     "bad_request",
     "unknown_action",
     "policy",

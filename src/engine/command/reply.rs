@@ -165,6 +165,8 @@ pub enum DenyCode {
     Session,
     /// The session has ended.
     Ended,
+    /// An Atlas wants to see a key, and saw none that it knows.
+    Unauthorized,
     /// The request itself cannot be read.
     BadRequest,
     /// No Atlas knows the action.

@@ -40,7 +40,7 @@ fn bench() -> Bench {
 }
 
 impl Bench {
-    fn resolve(&mut self, input: Option<&str>) -> AskId {
+    pub(super) fn resolve(&mut self, input: Option<&str>) -> AskId {
         let resolve = Resolve {
             session: "s-1".parse().unwrap(),
             input: input.map(str::to_owned),

@@ -7,7 +7,9 @@ use uuid::Uuid;
 use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::engine::command::{ActionCompleted, Denied, DenyCode, SessionStarted, StartSession};
+use crate::engine::command::{
+    ActionCompleted, Denied, DenyCode, Owner, SessionStarted, StartSession,
+};
 use crate::gateway::hall::Hall;
 use crate::memento::{Name, Outcome};
 use crate::runtime::{Agents, Answered, Requested, TakeTurn};
@@ -48,7 +50,10 @@ impl Start {
             agent: self.agent,
             agent_version: self.version,
             intent: self.intent,
-            owner: Some(key.digest()),
+            owner: Some(Owner {
+                secret: key.digest(),
+                api_key: self.api_key,
+            }),
         };
         let started = agents.start_session(start).await?;
         Ok(Begun {

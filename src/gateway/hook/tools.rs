@@ -68,76 +68,70 @@ pub fn actions(
     cwd: Option<&str>,
     subagent: Option<&str>,
 ) -> Result<Vec<Action>, String> {
-    let mut beside = input.clone();
-    let mut say = |name: &str, value: Option<&str>| {
+    let mut params = input.clone();
+    let beside = [("cwd", cwd), ("subagent", subagent), ("tool", Some(tool))];
+    for (name, value) in beside {
         if let Some(value) = value {
-            beside
-                .entry(name)
-                .or_insert_with(|| Value::from(value.to_owned()));
+            params.entry(name).or_insert_with(|| value.into());
         }
-    };
-    say("cwd", cwd);
-    say("subagent", subagent);
-    say("tool", Some(tool));
-    let with = |name: &str, key: &str, value: String| {
-        let mut params = beside.clone();
-        params.insert(key.to_owned(), value.into());
-        let name = name.to_owned();
-        Action { name, params }
+    }
+    let plain = |name| Action {
+        name,
+        params: params.clone(),
     };
     if let Some(name) = of_server(tool) {
-        let params = beside;
-        return Ok(vec![Action { name, params }]);
+        return Ok(vec![plain(name)]);
     }
     let Some((_, known)) = TOOLS.iter().find(|(name, _)| *name == tool) else {
-        let name = format!("tool.{}", tame(tool));
-        let params = beside;
-        return Ok(vec![Action { name, params }]);
+        return Ok(vec![plain(format!("tool.{}", tame(tool)))]);
     };
+    let (name, key, values) = judged(*known, tool, input, cwd)?;
+    let each = values.into_iter().map(|value| {
+        let mut action = plain(name.to_owned());
+        action.params.insert(key.to_owned(), value.into());
+        action
+    });
+    Ok(each.collect())
+}
+
+/// What a known tool is judged by: the action, and what its one important parameter is, or are.
+fn judged(
+    known: Tool,
+    tool: &str,
+    input: &Map<String, Value>,
+    cwd: Option<&str>,
+) -> Result<(&'static str, &'static str, Vec<String>), String> {
     let needed = |names: &[&str]| {
-        text(input, names).ok_or_else(|| {
-            format!(
-                "`{tool}` does not say its `{}`",
-                names.first().unwrap_or(&"")
-            )
-        })
+        let name = names.first().copied().unwrap_or_default();
+        text(input, names).ok_or_else(|| format!("`{tool}` does not say its `{name}`"))
     };
     Ok(match known {
-        Tool::Shell => vec![with("shell.run", "command", command(input, tool)?)],
-        Tool::Read => vec![with("file.read", "path", needed(PATHS)?)],
-        // Without a path they look where the agent is.
+        Tool::Shell => ("shell.run", "command", vec![command(input, tool)?]),
+        Tool::Read => ("file.read", "path", vec![needed(PATHS)?]),
         Tool::Look => {
+            // Without a path they look where the agent is.
             let path = text(input, PATHS).or_else(|| text(input, &["pattern", "query"]));
-            let path = path.or_else(|| cwd.map(str::to_owned));
-            vec![with(
-                "file.read",
-                "path",
-                path.unwrap_or_else(|| ".".to_owned()),
-            )]
+            let path = path.unwrap_or_else(|| cwd.unwrap_or(".").to_owned());
+            ("file.read", "path", vec![path])
         }
-        Tool::Write => vec![with("file.write", "path", needed(PATHS)?)],
-        Tool::Patch => {
-            let patch = needed(&["command", "input", "patch"])?;
-            let paths = patched(&patch);
-            if paths.is_empty() {
+        Tool::Write => ("file.write", "path", vec![needed(PATHS)?]),
+        Tool::Patch => match patched(&needed(&["command", "input", "patch"])?) {
+            files if files.is_empty() => {
                 return Err(format!("the patch of `{tool}` names no file"));
             }
-            let each = paths
-                .into_iter()
-                .map(|path| with("file.write", "path", path));
-            each.collect()
-        }
+            files => ("file.write", "path", files),
+        },
         Tool::Fetch => {
             let first = input.get("urls").and_then(|it| it.get(0)?.as_str());
             let url = text(input, &["url"]).or(first.map(str::to_owned));
             // Gemini puts addresses into its prompt.
             let url = url.map_or_else(|| needed(&["prompt"]), Ok)?;
-            vec![with("web.fetch", "url", url)]
+            ("web.fetch", "url", vec![url])
         }
-        Tool::Search => vec![with("web.search", "query", needed(&["query"])?)],
+        Tool::Search => ("web.search", "query", vec![needed(&["query"])?]),
         Tool::Agent => {
             let prompt = text(input, &["prompt", "task", "message", "description"]);
-            vec![with("agent.run", "prompt", prompt.unwrap_or_default())]
+            ("agent.run", "prompt", vec![prompt.unwrap_or_default()])
         }
     })
 }

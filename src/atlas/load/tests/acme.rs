@@ -44,7 +44,6 @@ fn the_example_loads_with_warnings_only() {
     assert_eq!(
         warnings,
         [
-            (Code::NoEffect, "steward.access", 11),
             (Code::NoEffect, "steward.notifications", 18),
             (Code::UndeclaredAction, "capabilities[0].actions[1]", 28),
             (Code::UndeclaredAction, "capabilities[0].actions[2]", 28),

@@ -1,0 +1,43 @@
+//! What may leave the console.
+
+use super::App;
+use crate::console::request::Request;
+use crate::runtime::snapshot::Access;
+
+impl App {
+    /// The last gate before anything leaves: whatever a dialog did, a console that only looks, or
+    /// that cannot show what it asks, decides nothing.
+    pub(in crate::console) fn permits(&self, request: &Request) -> bool {
+        match request {
+            Request::Decide(_) | Request::Load(_) => {
+                let sound = self.around().trouble.is_none();
+                self.snapshot.access == Access::Write && sound && !self.is_small()
+            }
+            Request::Edit(_) | Request::EditFile(..) => !self.is_small(),
+            Request::EditThread(_) | Request::ActOnThread(..) => {
+                self.snapshot.access == Access::Write && !self.is_small()
+            }
+            Request::KeepDraft(..) | Request::KeepThreadDraft(..) | Request::Operate(_) => {
+                self.snapshot.access == Access::Write
+            }
+            Request::LoadSessions
+            | Request::LoadTrail { .. }
+            | Request::Read(_)
+            | Request::Snapshot(..)
+            | Request::FindEvent(..)
+            | Request::LayOut(_)
+            | Request::Verify(_)
+            | Request::Explain(..)
+            | Request::Watch(_)
+            | Request::Glance(_)
+            | Request::List(_)
+            | Request::Study(..)
+            | Request::Notify(_)
+            | Request::Copy(_)
+            | Request::Mouse(_)
+            | Request::Redraw
+            | Request::Suspend
+            | Request::Quit => true,
+        }
+    }
+}
