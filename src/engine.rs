@@ -70,6 +70,7 @@ mod said;
 mod second;
 pub mod session;
 mod settle;
+pub mod shade;
 mod suspend;
 mod turn;
 pub mod usage;

@@ -42,6 +42,7 @@ mod outside;
 mod reading;
 #[cfg(test)]
 pub(crate) mod rehearsal;
+mod shadow;
 pub mod snapshot;
 pub mod snapshot_file;
 mod threads;

@@ -266,6 +266,9 @@ pub const MAX_CONNECTIONS: usize = 4096;
 /// Calls of one connection that wait for an answer; further ones are not read until one has it.
 pub const MAX_CALLS_AT_ONCE: usize = 64;
 
+/// Differences between what is in force and what is in its shadow that are kept.
+pub const DIFFERENCES_KEPT: usize = 200;
+
 /// Askers whose requests of the last minute are counted.
 pub const MAX_ASKERS: usize = 10_000;
 

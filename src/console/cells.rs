@@ -7,6 +7,8 @@ use unicode_segmentation::UnicodeSegmentation;
 use unicode_width::UnicodeWidthStr;
 
 use super::theme::{Look, Mark};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
 
 /// A count as a screen coordinate.
 pub(crate) fn coordinate(count: usize) -> u16 {
@@ -143,6 +145,13 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     format!("{count} {noun}{plural}")
 }
 
+/// Who asks: the agent and its session. The names of some sessions begin with their agent's.
+pub(crate) fn asker(agent: &str, session: &SessionId) -> String {
+    let own = session.as_str().strip_prefix(agent);
+    let own = own.and_then(|rest| rest.strip_prefix('.'));
+    format!("{}/{}", one_line(agent), own.unwrap_or(session.as_str()))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -183,5 +192,13 @@ mod tests {
         fn breaking_loses_nothing(text in "\\PC{0,80}", cells in 2_usize..20) {
             prop_assert_eq!(break_exactly(&text, cells).concat(), text);
         }
+    }
+
+    #[test]
+    fn a_session_is_not_named_by_its_agent_twice() {
+        let of = |session: &str| asker("claude-code", &session.parse().unwrap());
+        assert_eq!(of("claude-code.abc"), "claude-code/abc");
+        assert_eq!(of("claude-codex"), "claude-code/claude-codex");
+        assert_eq!(of("s-1"), "claude-code/s-1");
     }
 }

@@ -18,8 +18,8 @@ use super::request::{Message, Mouse, Request};
 use super::terminal::Screen;
 use super::theme::{Colour, Look, Theme};
 use super::{ConsoleError, Options, Shelf, Trials};
-use crate::runtime::Desk;
 use crate::runtime::snapshot::Snapshot;
+use crate::runtime::{Desk, Load};
 
 pub(super) mod atlas;
 mod editor;
@@ -243,6 +243,7 @@ impl Errands {
                 | Request::LoadTrail { .. }
                 | Request::Explain(..)
                 | Request::Watch(_)
+                | Request::Shadow(_)
                 | Request::Glance(_)
                 | Request::List(_)
                 | Request::Load(_)
@@ -318,6 +319,7 @@ async fn answer(
             desk.watch(watch).await;
             None
         }
+        Request::Shadow(load) => shadow(desk, load).await,
         Request::Glance(glances) => atlas::glance(glances).await,
         Request::List(listing) => atlas::list(listing, shelf?).await,
         Request::Load(load) => Some(Message::Loaded(desk.load(load).await)),
@@ -337,6 +339,12 @@ async fn answer(
         | Request::Suspend
         | Request::Quit => None,
     }
+}
+
+/// Has Atlases look on, or stops that. The pictures tell.
+async fn shadow(desk: &Desk, load: Option<Load>) -> Option<Message> {
+    desk.shadow(load).await;
+    None
 }
 
 /// Breaks a long text into rows where nobody waits for it.

@@ -116,6 +116,7 @@ impl Measured {
             | Request::LayOut(_)
             | Request::Explain(..)
             | Request::Watch(_)
+            | Request::Shadow(_)
             | Request::Glance(_)
             | Request::List(_)
             | Request::Load(_)

@@ -65,6 +65,8 @@ pub(crate) enum Request {
     Explain(Ticket, Vec<Question>),
     /// Begin to watch evaluations, or stop.
     Watch(Watch),
+    /// Has Atlases look on in the shadow of those in force, or stops that.
+    Shadow(Option<Load>),
     /// Look at the files of Atlases.
     Glance(Vec<Glance>),
     /// Look at the folder of Atlases.

@@ -18,7 +18,7 @@ use crate::base::id::SessionId;
 use super::held::ActionCall;
 
 /// What was used of every limit, by policy and, where it counts for each alone, by session.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
     spent: BTreeMap<String, Spent>,
 }

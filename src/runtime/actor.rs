@@ -172,6 +172,7 @@ impl Actor {
                         let _ = reply.send(self.engine.account(&question, self.clock.now()));
                     }
                     Some(Message::Watch(watch)) => self.watch(watch),
+                    Some(Message::Shadow(load)) => self.shadow(load),
                     Some(Message::Turn(asked)) => self.turn(*asked).await,
                     Some(Message::ThreadAct(asked)) => self.thread_act(*asked).await,
                     Some(Message::Load(load, reply)) => {
@@ -203,6 +204,7 @@ impl Actor {
         self.waiting.insert(ask, reply);
         let now = self.clock.now();
         let seen = self.watching.before(&self.engine, &command, now);
+        self.look_on(&command, now);
         let effects = self.engine.handle(command, now);
         self.watching.after(seen, ask, &effects);
         self.carry_out(effects).await;

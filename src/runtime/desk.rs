@@ -198,6 +198,12 @@ impl Desk {
         most.saturating_sub(free)
     }
 
+    /// Has Atlases look on in the shadow of those in force, or stops that. They decide nothing.
+    pub async fn shadow(&self, load: Option<Load>) {
+        // Without an actor there is nothing to look at.
+        let _ = self.messages.send(Message::Shadow(load)).await;
+    }
+
     /// Begins or stops to watch evaluations. The pictures show them from then on.
     pub async fn watch(&self, watch: Watch) {
         // Without an actor there is nothing to watch.

@@ -35,6 +35,8 @@ pub(super) enum Message {
     Explain(Question, oneshot::Sender<Result<Account, String>>),
     /// Somebody begins to watch evaluations, or stops.
     Watch(Watch),
+    /// Atlases are to look on in the shadow of those in force, or to stop that.
+    Shadow(Option<Load>),
     /// A turn of a conversation.
     Turn(Box<TurnAsked>),
     /// An operator does something to a conversation.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+pub use super::shadow::{Difference, Shadowed};
 use super::threads::ThreadDrafts;
 use super::watched::Watch;
 use crate::atlas::Atlas;
@@ -164,6 +165,8 @@ pub struct Watched {
     pub evaluations: Arc<[Arc<Evaluated>]>,
     /// What was used of limits, by session.
     pub limits: Arc<BTreeMap<SessionId, Vec<LimitUse>>>,
+    /// Atlases in the shadow of those in force, and what they would have done otherwise.
+    pub shadow: Option<Arc<Shadowed>>,
 }
 
 /// What checkpoints and policies made of something that happened.

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::shadow::Shadow;
 use super::snapshot::{Came, Evaluated, Watched};
 use crate::base::clock::Timestamp;
 use crate::base::limits::{EVALUATIONS_KEPT, EVIDENCE_CHARS, EVIDENCE_KEPT};
@@ -28,6 +29,8 @@ pub(super) struct Watching {
     watch: Watch,
     kept: VecDeque<Arc<Evaluated>>,
     total: u64,
+    /// Atlases that look on.
+    pub(super) shadow: Option<Shadow>,
     /// The newest picture of them, made when it is wanted.
     shown: Option<Arc<[Arc<Evaluated>]>>,
 }
@@ -88,6 +91,7 @@ impl Watching {
             total: self.total,
             evaluations: Arc::clone(shown),
             limits,
+            shadow: self.shadow.as_mut().map(Shadow::picture),
         }
     }
 }

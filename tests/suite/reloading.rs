@@ -218,3 +218,85 @@ async fn an_atlas_comes_and_goes_without_a_restart_and_what_is_held_stays_held()
     bench.runtime.stop().await;
     assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
 }
+
+/// The example without its gate before deletions, with one before comments, and another length.
+fn otherwise() -> Arc<[Atlas]> {
+    let text = ACME.replace("patterns: [\"*.delete\"", "patterns: [\"*.get\"");
+    assert_ne!(text, ACME);
+    vec![load_str("acme.yaml", &text).unwrap().atlas].into()
+}
+
+/// What two consoles recorded and told, one with Atlases that look on.
+async fn played(shadow: Option<Load>) -> (Vec<String>, Bench) {
+    let memory = MemoryStore::default();
+    let bench = Bench::start(Arc::new(memory.clone()), clock()).await;
+    bench.runtime.desk().shadow(shadow).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.pass(&held).await;
+    let agents = bench.runtime.agents();
+    let read = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    let read = agents.request_action(read).await;
+    let asked = request(
+        "s-1",
+        "ticket.delete",
+        json!({"ticket_ids": ["T-1"], "cascade": false}),
+    );
+    let (deleted, ()) = tokio::join!(agents.request_action(asked), async {
+        let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+        bench.pass(&held).await;
+    });
+    let mut told = vec![format!("{read:?}"), format!("{deleted:?}")];
+    let events = memory.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
+    told.extend(
+        events
+            .iter()
+            .map(|it| format!("{} {}", it.event_type, it.hash)),
+    );
+    (told, bench)
+}
+
+#[tokio::test]
+async fn what_looks_on_in_the_shadow_changes_nothing_and_says_what_it_would_have_done() {
+    let (alone, _) = played(None).await;
+    let (watched, bench) = played(Some(load(otherwise()))).await;
+    assert_eq!(watched, alone, "answers or records differ");
+    let picture = bench
+        .until(|s| s.watched.shadow.as_ref().is_some_and(|it| it.differ == 2))
+        .await;
+    let shadow = picture.watched.shadow.clone().unwrap();
+    assert_eq!(shadow.hash, hash_of(&otherwise()));
+    let told: Vec<_> = shadow
+        .kept
+        .iter()
+        .map(|it| (it.subject.as_str(), it.live.as_str(), it.shadow.as_str()))
+        .collect();
+    assert_eq!(told[1].0, "ticket.get");
+    assert_eq!((told[1].1, told[1].2), ("passes", "held at delete-confirm"));
+    assert_eq!(told[0].0, "ticket.delete");
+    assert!(
+        told[0].1.starts_with("held at admin-gate, delete-confirm"),
+        "{told:?}"
+    );
+    assert!(!told[0].2.contains("delete-confirm"), "{told:?}");
+    assert_eq!(picture.in_force.hash, Some(hash_of(&acme())));
+
+    bench.runtime.desk().shadow(None).await;
+    bench.until(|s| s.watched.shadow.is_none()).await;
+}
+
+#[tokio::test]
+async fn a_load_ends_the_shadow_and_nothing_looks_on_beside_itself() {
+    let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
+    let bench = Bench::start(store, clock()).await;
+    let desk = bench.runtime.desk();
+    desk.shadow(Some(load(acme().into()))).await;
+    desk.shadow(Some(load(otherwise()))).await;
+    let picture = bench.until(|s| s.watched.shadow.is_some()).await;
+    assert_eq!(
+        picture.watched.shadow.as_ref().unwrap().hash,
+        hash_of(&otherwise())
+    );
+    desk.load(load(stricter())).await.unwrap();
+    bench.until(|s| s.watched.shadow.is_none()).await;
+}

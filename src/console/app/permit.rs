@@ -29,6 +29,7 @@ impl App {
             | Request::Verify(_)
             | Request::Explain(..)
             | Request::Watch(_)
+            | Request::Shadow(_)
             | Request::Glance(_)
             | Request::List(_)
             | Request::Study(..)

@@ -2,6 +2,7 @@
 
 use super::App;
 use crate::base::clock::Timestamp;
+use crate::console::cells::asker;
 use crate::console::dialog::atlas::AtlasDialog;
 use crate::console::dialog::atlas::load::LoadDialog;
 use crate::console::dialog::atlas::page::PageDialog;
@@ -9,10 +10,10 @@ use crate::console::keymap::StewardKey;
 use crate::console::layer::Layer;
 use crate::console::request::{Request, Ticket};
 use crate::console::screen::atlas::{Listed, Looked};
-use crate::console::study::Studied;
+use crate::console::study::{PageLine, Studied};
 use crate::console::theme::Meaning;
 use crate::runtime::LoadRefused;
-use crate::runtime::snapshot::Access;
+use crate::runtime::snapshot::{Access, Shadowed};
 
 /// What has to be known to read what would have become of the past.
 const PAST_NOTE: &str = "Recorded actions, newest first, each asked once under what is loaded and once under \
@@ -35,6 +36,14 @@ impl App {
                 let note = "What `cra atlas test` says of the scenarios in the folder `tests` beside the files.";
                 self.study(key, "Tests", note)
             }
+            StewardKey::Shadow => self.shadow(),
+            StewardKey::Unshadow => match &self.snapshot.watched.shadow {
+                Some(_) => {
+                    drop(self.hint("the files no longer look on".to_owned()));
+                    vec![Request::Shadow(None)]
+                }
+                None => self.hint("no files look on: S has them do so".to_owned()),
+            },
             StewardKey::Rehearse => self.study(key, "The past under the files", PAST_NOTE),
         }
     }
@@ -63,6 +72,8 @@ impl App {
             | StewardKey::Edit
             | StewardKey::Test
             | StewardKey::Rehearse
+            | StewardKey::Shadow
+            | StewardKey::Unshadow
             | StewardKey::Differ => (
                 "Load what the files say?",
                 self.atlases.propose(&self.snapshot),
@@ -78,6 +89,33 @@ impl App {
             }
             Err(why) => drop(self.hint(why)),
         }
+    }
+
+    /// Has the files look on; where they do, shows what they would have done otherwise.
+    fn shadow(&mut self) -> Vec<Request> {
+        let Some(shadow) = self.snapshot.watched.shadow.clone() else {
+            return match self.atlases.propose(&self.snapshot) {
+                Ok(proposal) => {
+                    let words = "the files look on, and decide nothing: S shows what they would do";
+                    drop(self.hint(words.to_owned()));
+                    vec![Request::Shadow(Some(proposal.load))]
+                }
+                Err(why) => self.hint(why),
+            };
+        };
+        let since = shadow.since.time_of_day();
+        let note = format!(
+            "Since {since}: {} looked at, {} would have gone otherwise. Nothing was decided by the files. L loads \
+             them, Z stops this.",
+            shadow.looked, shadow.differ
+        );
+        self.numbers += 1;
+        let mut dialog = PageDialog::new(self.numbers, "What the files would have done", &note);
+        let ticket = dialog.ticket();
+        dialog.on_studied(ticket, &Ok(differences(&shadow)));
+        let dialog = AtlasDialog::Page(dialog);
+        self.layers.push(Layer::Atlas(Box::new(dialog)));
+        Vec::new()
     }
 
     /// Has something worked out, and opens the page that will show it.
@@ -167,4 +205,33 @@ impl App {
             | Layer::Snapshot(_) => None,
         })
     }
+}
+
+/// What Atlases in the shadow would have done otherwise, line by line.
+fn differences(shadow: &Shadowed) -> Studied {
+    let mut lines = Vec::new();
+    for it in &shadow.kept {
+        let who = asker(&it.agent, &it.session);
+        let head = format!("{} {} {}", it.at.time_of_day(), it.subject, who);
+        lines.push(PageLine::new(Meaning::Strong, head));
+        lines.push(PageLine::new(
+            Meaning::Text,
+            format!("  in force  {}", it.live),
+        ));
+        lines.push(PageLine::new(
+            Meaning::Waiting,
+            format!("  files     {}", it.shadow),
+        ));
+    }
+    let more = shadow.differ.saturating_sub(shadow.kept.len() as u64);
+    if more > 0 {
+        lines.push(PageLine::new(Meaning::Dim, format!("{more} more before")));
+    }
+    if lines.is_empty() {
+        lines.push(PageLine::new(
+            Meaning::Passed,
+            "Nothing would have gone otherwise so far.",
+        ));
+    }
+    Studied { lines, sum: None }
 }

@@ -13,6 +13,10 @@ pub(crate) enum StewardKey {
     Test,
     /// Judges the past by the files.
     Rehearse,
+    /// Has the files look on beside what is loaded; or shows what they would have done otherwise.
+    Shadow,
+    /// Stops that.
+    Unshadow,
     /// Shows how the files differ from what is loaded.
     Differ,
 }

@@ -169,6 +169,9 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::plain(KeyCode::Char('T'))] => Steward(Test), Shown, "tests", "plays the scenarios in the folder `tests` beside the files";
         &[Key::plain(KeyCode::Char('R'))] => Steward(Rehearse), Shown, "past",
             "judges the last recorded actions by the files, and lists those that would be judged otherwise";
+        &[Key::plain(KeyCode::Char('S'))] => Steward(Shadow), Hidden, "shadow",
+            "has the files look on and decide nothing; then lists what they would have done otherwise";
+        &[Key::plain(KeyCode::Char('Z'))] => Steward(Unshadow), Hidden, "end shadow", "stops the files from looking on";
         &[Key::plain(KeyCode::Char('U'))] => Steward(Undo), Hidden, "undo load", "asks whether to go back to what was loaded before";
         &[Key::plain(KeyCode::Char('>'))] => NextSession, Hidden, "session", "the next session";
         &[Key::plain(KeyCode::Char('<'))] => PreviousSession, Hidden, "session before", "the session before";

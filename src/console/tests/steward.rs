@@ -11,12 +11,13 @@ use super::fixture::{busy, idle, now};
 use super::stage::Stage;
 use super::studied::{WORDS, on_disk, studied};
 use crate::atlas::{Atlas, load_str};
+use crate::base::digest::Digest;
 use crate::base::limits::{ARMING, FILE_LOOK};
 use crate::console::driver::atlas::look;
 use crate::console::request::{Message, Request};
 use crate::console::screen::atlas::{FileState, Glance, Looked, Newer, Stamp};
 use crate::engine::reload::hash_of;
-use crate::runtime::snapshot::{Access, ChainVerdict, InForce, Snapshot};
+use crate::runtime::snapshot::{Access, ChainVerdict, Difference, InForce, Shadowed, Snapshot};
 use crate::runtime::{Load, LoadRefused};
 
 pub(super) const SIZES: [(&str, (u16, u16)); 3] =
@@ -403,4 +404,56 @@ fn the_editor_opens_the_file_where_the_problem_or_the_part_is() {
     stage.press(KeyCode::Char('4'));
     assert_eq!(stage.press(KeyCode::Char('e')), []);
     stage.shows("it has no file");
+}
+
+#[test]
+fn files_look_on_in_the_shadow_and_what_they_would_do_is_listed() {
+    for (name, size) in SIZES {
+        let mut stage = stage(busy(), size);
+        assert!(stage.press(KeyCode::Char('Z')).is_empty());
+        stage.shows("no files look on");
+        found(&mut stage, newer(&tighter()));
+        let asked = stage.press(KeyCode::Char('S'));
+        assert!(
+            matches!(asked.as_slice(), [Request::Shadow(Some(_))]),
+            "{asked:?}"
+        );
+        let mut snapshot = Snapshot::clone(&stage.app.snapshot);
+        snapshot.watched.shadow = Some(Arc::new(shadowed()));
+        stage.snapshot(snapshot);
+        assert_snapshot!(format!("shadow_{name}"), stage.text());
+        assert!(stage.press(KeyCode::Char('S')).is_empty());
+        assert_snapshot!(format!("shadow_listed_{name}"), stage.text());
+        stage.press(KeyCode::Esc);
+        let left = stage.press(KeyCode::Char('Z'));
+        assert_eq!(left, [Request::Shadow(None)]);
+    }
+}
+
+fn shadowed() -> Shadowed {
+    let difference = |session: &str, subject: &str, live: &str, shadow: &str| {
+        Arc::new(Difference {
+            at: now(),
+            session: session.parse().unwrap(),
+            agent: "refund-bot".to_owned(),
+            subject: subject.to_owned(),
+            live: live.to_owned(),
+            shadow: shadow.to_owned(),
+        })
+    };
+    Shadowed {
+        hash: Digest::of("files"),
+        since: now(),
+        looked: 1_204,
+        differ: 203,
+        kept: vec![
+            difference("s-07", "refund.pay", "passes", "held at second-look"),
+            difference(
+                "s-09",
+                "\u{1b}[31mred",
+                "held at large-refund",
+                "denied: more than 100 \u{202e}in a day",
+            ),
+        ],
+    }
 }

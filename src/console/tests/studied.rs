@@ -139,6 +139,7 @@ pub(super) fn studied(base: Snapshot) -> Snapshot {
             total: 5,
             evaluations: evaluations.into(),
             limits: Arc::new([("s-07".parse().unwrap(), vec![few])].into()),
+            shadow: None,
         },
         ..base
     }

@@ -1,10 +1,13 @@
 //! Taking other Atlases: recorded first, in force after.
 
 use super::super::load::{Load, LoadRefused};
+use super::super::shadow::Shadow;
 use super::super::snapshot::InForce;
 use super::super::{atlas_text, loaded};
 use super::Actor;
 use crate::atlas::Atlas;
+use crate::base::clock::Timestamp;
+use crate::engine::command::Command;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::AtlasLoaded;
 
@@ -53,6 +56,8 @@ impl Actor {
             return Err(LoadRefused::Unavailable(error.to_string()));
         }
         self.engine.reload(load.atlases);
+        // They looked on beside what is not in force any more.
+        self.watching.shadow = None;
         self.in_force = InForce {
             hash: Some(self.engine.atlas_hash()),
             since: Some(now),
@@ -61,6 +66,25 @@ impl Actor {
         self.changed = true;
         self.show();
         Ok(())
+    }
+
+    /// Has Atlases look on, or stops that.
+    pub(super) fn shadow(&mut self, load: Option<Load>) {
+        let now = self.clock.now();
+        let sound = load.filter(|load| load.fault(&self.engine).is_none());
+        let begun = sound.map(|load| Shadow::new(&self.engine, load.atlases, now));
+        self.watching.shadow = begun;
+        self.changed = true;
+        self.show();
+    }
+
+    /// Those in the shadow look at a command. Nothing comes of it.
+    pub(super) fn look_on(&mut self, command: &Command, now: Timestamp) {
+        if let Some(shadow) = &mut self.watching.shadow
+            && shadow.look(&self.engine, command, now)
+        {
+            self.changed = true;
+        }
     }
 
     async fn durable(&mut self, batch: Batch) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use super::GateDialog;
 use super::step::{Pane, Step};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, coordinate, fit, width};
+use crate::console::cells::{asker, clip, coordinate, fit, width};
 use crate::console::screen::queue::risk_word;
 use crate::console::theme::{Focus, Look, Mark, Meaning, of_tier};
 
@@ -113,7 +113,7 @@ impl GateDialog {
         let right = width(&clock) + 2 + width(word) + 1;
         let risk = risk_word(&self.held);
         let hash = format!("hash {}", self.held.request_hash.short(4));
-        let who = format!("{}/{}", one_line(&self.held.agent), self.held.session);
+        let who = asker(&self.held.agent, &self.held.session);
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
         let parts = self.part_words().into_iter().flatten();

@@ -45,6 +45,10 @@ impl Atlases {
                 snapshot.loaded.iter().any(|it| it.origin.file.is_some())
             }
             StewardKey::Rehearse => self.wanted(snapshot).is_ok(),
+            StewardKey::Shadow => {
+                snapshot.watched.shadow.is_some() || self.wanted(snapshot).is_ok()
+            }
+            StewardKey::Unshadow => snapshot.watched.shadow.is_some(),
             StewardKey::Differ => {
                 let mut added = self.files.folder.newer();
                 self.files.newer().next().is_some() || added.next().is_some()
@@ -190,9 +194,11 @@ impl Atlases {
                 }
                 Ok(Study::Test(files))
             }
-            StewardKey::Load | StewardKey::Undo | StewardKey::Edit => {
-                Err("there is nothing to work out".to_owned())
-            }
+            StewardKey::Load
+            | StewardKey::Undo
+            | StewardKey::Edit
+            | StewardKey::Shadow
+            | StewardKey::Unshadow => Err("there is nothing to work out".to_owned()),
         }
     }
 

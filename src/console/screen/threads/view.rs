@@ -8,7 +8,7 @@ use ratatui::widgets::{Clear, Paragraph};
 use super::{Pane, Showing, Threads, find};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, coordinate, counted, fit};
+use crate::console::cells::{asker, clip, coordinate, counted, fit};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::console::thread::{frozen_threads, heat, heat_words};
@@ -205,7 +205,7 @@ fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
 fn whose(snapshot: &Snapshot, thread: &Thread) -> String {
     let mut sessions = snapshot.sessions.iter();
     match sessions.find(|it| it.id == thread.session) {
-        Some(session) => format!("{}/{}", one_line(&session.agent), thread.session),
+        Some(session) => asker(&session.agent, &thread.session),
         None => format!("{} (ended)", thread.session),
     }
 }

@@ -11,8 +11,7 @@ use serde_json::Value;
 
 use super::request::request_text;
 use crate::base::id::GateId;
-use crate::base::text::one_line;
-use crate::console::cells::break_exactly;
+use crate::console::cells::{asker, break_exactly};
 use crate::engine::held::{Held, Subject};
 
 /// Longest request that is laid out while a key waits: it takes about a millisecond.
@@ -142,7 +141,7 @@ fn write_each(all: &[Arc<Held>]) -> Text {
             text.push_str("\n\n");
         }
         let (request, more) = request_text(held);
-        let who = format!("{}/{}", one_line(&held.agent), held.session);
+        let who = asker(&held.agent, &held.session);
         let hash = held.request_hash.short(4);
         // Writing to a String cannot fail.
         let _ = write!(text, "{}  {who}  hash {hash}\n{request}", held.id);

@@ -90,6 +90,9 @@ fn atlas_mark(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Mea
     let warnings = snapshot.loaded.get(at);
     let warnings = warnings.map_or(0, |atlas| atlas.origin.warnings.len());
     match atlases.files.states.get(&at) {
+        Some(FileState::Newer(newer)) if newer.loads() && snapshot.watched.shadow.is_some() => {
+            ("SHADOW".to_owned(), Meaning::Waiting)
+        }
         Some(FileState::Newer(newer)) if newer.loads() => {
             ("FILE NEWER".to_owned(), Meaning::Warning)
         }

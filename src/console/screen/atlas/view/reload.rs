@@ -173,6 +173,11 @@ fn file(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> Str
 
 /// What the file of an Atlas is, or else what its folder is, beside what is in force.
 fn state_of(atlases: &Atlases, snapshot: &Snapshot, at: usize) -> (String, Meaning) {
+    if let Some(shadow) = &snapshot.watched.shadow {
+        let (looked, differ) = (shadow.looked, shadow.differ);
+        let words = format!("SHADOW: {looked} looked at, {differ} otherwise: S shows them");
+        return (words, Meaning::Waiting);
+    }
     let change = atlases.files.folder.change(snapshot);
     let own = state(atlases.files.states.get(&at));
     match change {

@@ -7,7 +7,7 @@ use ratatui::text::{Line, Span};
 use super::super::{Queue, State, risk_word};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{fit, span, width};
+use crate::console::cells::{asker, fit, span, width};
 use crate::console::theme::{Focus, Look, Meaning, of_tier};
 use crate::console::thread;
 use crate::engine::held::Held;
@@ -64,7 +64,7 @@ impl Columns {
     /// Who asks, and whether the summary of their conversation is frozen.
     fn who(&self, snapshot: &Snapshot, held: &Held, look: Look) -> Vec<Span<'static>> {
         const FROZEN: &str = "FROZEN";
-        let who = format!("{}/{}", one_line(&held.agent), held.session);
+        let who = asker(&held.agent, &held.session);
         let thread = thread::of_session(snapshot, &held.session);
         let room = self.agent.saturating_sub(FROZEN.len() + 1);
         if room < 12 || !thread.is_some_and(Thread::is_frozen) {
