@@ -17,8 +17,10 @@ use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
 
+mod connect;
 mod threads;
 
+pub(super) use connect::ConnectFailure;
 pub(super) use threads::ThreadFailure;
 
 /// Why a command failed.
@@ -123,6 +125,8 @@ pub(super) enum Failure {
     Console(#[from] ConsoleError),
     #[error(transparent)]
     Door(#[from] PlaceError),
+    #[error(transparent)]
+    Connect(#[from] ConnectFailure),
     #[error("cannot start: {0}")]
     Tokio(io::Error),
 }
@@ -216,6 +220,7 @@ impl Failure {
             | Self::Console(_)
             | Self::Door(_)
             | Self::Tokio(_) => exit::FAILURE,
+            Self::Connect(failure) => failure.exit_code(),
         }
     }
 
@@ -246,6 +251,7 @@ impl Failure {
                 "name another file with --head-file; one that keeps the head of another log is left alone",
             ),
             Self::Door(error) => Some(error.help()),
+            Self::Connect(failure) => Some(failure.help()),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),
