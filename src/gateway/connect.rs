@@ -21,6 +21,7 @@ pub mod file;
 mod json;
 pub mod registry;
 mod table;
+pub mod trust;
 mod words;
 
 pub use json::JsonError;
