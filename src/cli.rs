@@ -9,6 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod alarms;
 mod args;
 mod atlas;
 mod atlases;

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::base::clock::Clock;
 use crate::runtime::Desk;
 
+mod alarm;
 mod app;
 mod cells;
 mod chrome;
@@ -36,6 +37,7 @@ mod tests;
 mod theme;
 mod thread;
 
+pub use alarm::Alarms;
 pub use keymap::markdown as key_table;
 #[doc(hidden)]
 pub use terminal::Toasts;
@@ -56,6 +58,8 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// What plays the scenarios beside Atlas files, where something does.
     pub trials: Option<Trials>,
+    /// What raises alarms, where something does.
+    pub alarms: Option<Alarms>,
 }
 
 /// Plays the scenarios that lie beside Atlas files. It reads files and waits for them.
@@ -123,6 +127,10 @@ pub async fn run(desk: Desk, options: Options) -> Result<(), ConsoleError> {
 ///
 /// # Errors
 /// When the terminal fails or the runtime stops.
-pub async fn run_linear(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), ConsoleError> {
-    linear::drive(desk, clock).await
+pub async fn run_linear(
+    desk: Desk,
+    clock: Arc<dyn Clock>,
+    alarms: Option<Alarms>,
+) -> Result<(), ConsoleError> {
+    linear::drive(desk, clock, alarms).await
 }

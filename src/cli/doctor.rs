@@ -34,6 +34,8 @@ struct Finding {
     file: PathBuf,
     wiring: Option<Wiring>,
     problems: Vec<String>,
+    /// How many of them connecting again puts right: they come first.
+    mended: usize,
 }
 
 /// Says what is well and what is not.
@@ -131,6 +133,7 @@ fn examine(
                 file,
                 wiring: Some(it.wiring.clone()),
                 problems: vec![format!("it cannot be read: {error}")],
+                mended: 0,
             });
         }
     };
@@ -143,8 +146,7 @@ fn examine(
         place: Vec::new(),
     });
     let problems = match inspect(&text, host, &assumed) {
-        Ok(State::Absent) if remembered.is_none() => return None,
-        Err(_) if remembered.is_none() => return None,
+        Ok(State::Absent) | Err(_) if remembered.is_none() => return None,
         Ok(State::Absent) => vec!["its hooks were removed".to_owned()],
         Err(error) => vec![error.to_string()],
         Ok(State::Changed(what)) => what,
@@ -155,6 +157,7 @@ fn examine(
         scope,
         file,
         wiring,
+        mended: problems.len(),
         problems,
     };
     finding.look_further(folders, place);
@@ -166,6 +169,7 @@ impl Finding {
     fn look_further(&mut self, folders: &Folders, place: &[String]) {
         if let Some(wiring) = &self.wiring {
             self.problems.extend(program_trouble(&wiring.program));
+            self.mended = self.problems.len();
             if wiring.place != place {
                 let asks = match wiring.place.as_slice() {
                     [] => "the usual one".to_owned(),
@@ -312,7 +316,7 @@ impl Seen {
             for problem in &it.problems {
                 writeln!(out, "{:8} - {}", "", one_line(problem))?;
             }
-            if !it.problems.is_empty() {
+            if it.mended > 0 {
                 writeln!(
                     out,
                     "{:8} put it right: cra connect {host} --scope {scope}",

@@ -72,6 +72,7 @@ impl App {
                 format!("OVERRIDE {last}{more}: a denial was overruled by {by}. :ack-override");
             banners.push((text, Meaning::Banner));
         }
+        banners.extend(self.alarm_banners());
         // The record goes on and is sealed. Only the copy that proves it to others is missing; what is worse
         // is said alone.
         if let (true, Elsewhere::Failed { what }) =

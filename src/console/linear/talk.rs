@@ -18,6 +18,7 @@ use crate::runtime::snapshot::Snapshot;
 use crate::trace::verify::Report;
 
 mod acts;
+mod alarms;
 mod commands;
 
 /// What is to be done outside of the conversation.
@@ -47,6 +48,9 @@ pub(in crate::console) struct Talk {
     /// When the word that decides is asked for. What was typed before was not meant for it.
     arms_at: Option<Timestamp>,
     found: Option<RecordFault>,
+    /// What else is wrong, and what of it has not been told.
+    alarms: Arc<[String]>,
+    untold: Vec<String>,
     out: String,
 }
 
@@ -69,6 +73,8 @@ impl Talk {
             several: None,
             arms_at: None,
             found: None,
+            alarms: Arc::default(),
+            untold: Vec::new(),
             out: String::new(),
         };
         talk.say("CRA console, line by line. Type help to hear what can be typed.");
@@ -97,6 +103,7 @@ impl Talk {
                     let told = format!("{more} more came meanwhile. Type list to hear them.");
                     self.say(&told);
                 }
+                self.tell_alarms();
                 self.out.push_str("> ");
             }
             Doing::Passing(passing) => {

@@ -23,7 +23,7 @@ pub fn bounds(host: Host) -> Bounds {
             late: "goes on",
             broken: "stops",
             ask: "yes",
-            unseen: "nothing; but managed settings can switch hooks off",
+            unseen: "everything, where managed settings switch hooks off",
         },
         Host::Codex => Bounds {
             late: "goes on",
