@@ -70,6 +70,6 @@ fn line_by_line_an_alarm_is_told_once_and_never_amid_a_decision() {
     talk.take();
     talk.on_alarms(&alarms(&[REMOVED, "b"]));
     assert_eq!(talk.take(), "");
-    talk.on_line("back", now());
+    talk.on_line("/back", now());
     assert!(talk.take().contains("ALARM b\n> "));
 }
