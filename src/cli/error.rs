@@ -145,6 +145,9 @@ const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra thread show
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
      record with another --data-dir";
 
+const RETENTION: &str = "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every one must \
+     have it";
+
 const SCENARIO_FILE: &str =
     "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one";
 
@@ -241,10 +244,7 @@ impl Failure {
             Self::SigningKey(error) => Some(error.help()),
             Self::Unsigned => Some("open it once with cra, which signs what is there"),
             Self::Unsound(..) => Some("cra trace verify --file says more about it"),
-            Self::KeepsAll => Some(
-                "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every \
-                 one must have it",
-            ),
+            Self::KeepsAll => Some(RETENTION),
             Self::Upkeep(error) => Some(error.help()),
             Self::Start(StartError::Log(_)) => Some(RECORD_THAT_DOES_NOT_HOLD),
             Self::Start(StartError::HeadFile(_)) => Some(

@@ -63,7 +63,8 @@ fn an_agent_that_leaves_while_it_is_held_raises_an_alarm_until_it_asks_again() {
     let terminal = place.console(WIDE);
     terminal.wait_for("1 Queue");
     let mut agent = Agent::new(&place);
-    let key = agent.call("session.start", json!({"agent": "bot", "session": "s-1"}))["key"].clone();
+    let key =
+        agent.call("session.start", &json!({"agent": "bot", "session": "s-1"}))["key"].clone();
     let delete =
         json!({"session": "s-1", "key": key, "action": "ticket.delete", "params": {"id": 1}});
     agent.say("action.request", &delete);
@@ -96,8 +97,8 @@ impl Agent {
         writeln!(self.stream.get_mut(), "{line}").unwrap();
     }
 
-    fn call(&mut self, method: &str, params: Value) -> Value {
-        self.say(method, &params);
+    fn call(&mut self, method: &str, params: &Value) -> Value {
+        self.say(method, params);
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();
         let answer: Value = serde_json::from_str(&line).unwrap();
