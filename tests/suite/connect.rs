@@ -5,8 +5,9 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cra_core::gateway::connect::{Folders, Scope, event_names, settings_file};
-use cra_core::gateway::hook::{Host, Told};
+use cra_core::gateway::connect::{self, Folders, Scope, State, Wiring, event_names, settings_file};
+use cra_core::gateway::hook::{Host, Offline, Told};
+use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -564,4 +565,62 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(problems(&doctor())[0].contains("is cra 0.0.1, and this is cra "));
     assert_eq!(doctor().code, 1);
+}
+
+/// Any JSON, with names among it that mean something to agents.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    let name = prop_oneof![
+        Just("hooks".to_owned()),
+        Just("Stop".to_owned()),
+        Just("PreToolUse".to_owned()),
+        ".{0,6}",
+    ];
+    leaf.prop_recursive(4, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(name.clone(), inner, 0..5)
+                .prop_map(|it| it.into_iter().collect::<serde_json::Map<_, _>>().into()),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever somebody has in there, and however it is written: it is refused, or it is all still there, and
+    /// exactly the same once we are gone.
+    #[test]
+    fn nothing_of_anybody_is_lost(settings in any_json(), pretty in any::<bool>(), at in 0..5_usize) {
+        let host = Host::ALL[at];
+        let settings = match settings {
+            Value::Object(_) => settings,
+            Value::Array(lists) => json!({"a": 1, "hooks": {"Stop": lists, "x": 2}}),
+            other => json!({"a": other}),
+        };
+        let text = if pretty {
+            serde_json::to_string_pretty(&settings).unwrap()
+        } else {
+            settings.to_string()
+        };
+        let wiring = |timeout| Wiring {
+            program: "/opt/the tools/cra".into(),
+            timeout,
+            offline: Offline::Deny,
+            place: Vec::new(),
+        };
+        let Ok(first) = connect::connect(&text, host, &wiring(60)) else {
+            return Ok(());
+        };
+        prop_assert_eq!(connect::inspect(&first.text, host, &wiring(60)).unwrap(), State::Intact);
+        prop_assert_eq!(connect::wiring_in(&first.text, host), Some(wiring(60)));
+        let again = connect::connect(&first.text, host, &wiring(60)).unwrap();
+        prop_assert_eq!(&again.text, &first.text);
+        let other = connect::connect(&first.text, host, &wiring(90)).unwrap();
+        let without = connect::disconnect(&other.text, host, Some(&first.made)).unwrap();
+        prop_assert_eq!(without, text);
+    }
 }
