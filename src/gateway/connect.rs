@@ -125,14 +125,18 @@ pub fn disconnect(text: &str, host: Host, made: Option<&[String]>) -> Result<Str
     let empty = root.member("hooks").is_some_and(Node::is_empty);
     if let (true, true, Some(at)) = (empty, ours("hooks"), root.position("hooks")) {
         text.remove(&root, at);
-        let root = text.root()?;
-        let version = root.member("version").map(|it| text.value(it));
-        if let (true, Some(at)) = (
-            made.is_some() && ours("version") && version == Some(1.into()),
-            root.position("version"),
-        ) {
-            text.remove(&root, at);
-        }
+    }
+    let root = text.root()?;
+    let version = root.member("version").map(|it| text.value(it)) == Some(1.into());
+    // Hooks that came later need the version; those that were there before had none.
+    let needed = root.member("hooks").is_some() && ours("hooks");
+    if let (true, true, false, Some(at)) = (
+        made.is_some() && ours("version"),
+        version,
+        needed,
+        root.position("version"),
+    ) {
+        text.remove(&root, at);
     }
     Ok(text.as_str().to_owned())
 }
