@@ -9,13 +9,16 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+mod alarms;
 mod args;
 mod atlas;
 mod atlases;
 mod config;
+mod connect;
 mod console;
 #[cfg(test)]
 mod corpus;
+mod doctor;
 mod error;
 mod exit;
 mod hook;
@@ -93,6 +96,9 @@ fn run(args: Args) -> Result<u8, Failure> {
             args::AtlasCommand::Schema => atlas::schema(),
         },
         Some(Command::Hook(given)) => Ok(hook::hook(&settings, &given)),
+        Some(Command::Connect(given)) => connect::connect(&settings, &given),
+        Some(Command::Disconnect(given)) => connect::disconnect(&settings, &given),
+        Some(Command::Doctor(given)) => doctor::doctor(&settings, &given),
         Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
         Some(Command::Completions(completions)) => paths::completions(&completions),
     }

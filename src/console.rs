@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::base::clock::Clock;
 use crate::runtime::Desk;
 
+mod alarm;
 mod app;
 mod cells;
 mod chrome;
@@ -36,6 +37,7 @@ mod tests;
 mod theme;
 mod thread;
 
+pub use alarm::Alarms;
 pub use keymap::markdown as key_table;
 #[doc(hidden)]
 pub use terminal::Toasts;
@@ -58,6 +60,8 @@ pub struct Options {
     pub trials: Option<Trials>,
     /// Where Atlases are loaded from, where that can change.
     pub shelf: Option<Shelf>,
+    /// What raises alarms, where something does.
+    pub alarms: Option<Alarms>,
 }
 
 /// Plays the scenarios that lie beside Atlas files. It reads files and waits for them.
@@ -138,6 +142,10 @@ pub async fn run(desk: Desk, options: Options) -> Result<(), ConsoleError> {
 ///
 /// # Errors
 /// When the terminal fails or the runtime stops.
-pub async fn run_linear(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), ConsoleError> {
-    linear::drive(desk, clock).await
+pub async fn run_linear(
+    desk: Desk,
+    clock: Arc<dyn Clock>,
+    alarms: Option<Alarms>,
+) -> Result<(), ConsoleError> {
+    linear::drive(desk, clock, alarms).await
 }

@@ -6,6 +6,7 @@
 
 pub mod call;
 pub mod client;
+pub mod connect;
 pub mod hall;
 pub mod hook;
 pub mod place;

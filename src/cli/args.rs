@@ -151,6 +151,13 @@ pub(super) enum Command {
     /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
     /// format
     Hook(Hook),
+    /// Have an agent ask here before each step: put hooks into its settings. Shows the change first
+    Connect(Connect),
+    /// Take those hooks out again. Shows the change first
+    Disconnect(Disconnect),
+    /// Say whether the console answers, which agents are connected, and what each can be held to; exits
+    /// with 1 when something is wrong
+    Doctor(Doctor),
     /// Say which folders and files are used
     Paths(Paths),
     /// Print a script that completes commands in a shell

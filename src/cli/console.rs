@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::alarms;
 use super::args::{AtlasFiles, Demo};
 use super::atlases::{files_in, files_of, load_all};
 use super::error::Failure;
@@ -135,11 +136,14 @@ fn run(
             head_file: settings.head_file.clone(),
         })
         .await?;
-        let door = Door::open(door, Hall::new(runtime.agents()))?;
+        let hall = Hall::new(runtime.agents());
+        let door = Door::open(door, hall.clone())?;
         if let Some(script) = script {
             end_abandoned(&runtime).await;
             script.start(door.path());
         }
+        let snapshots = runtime.desk().snapshots();
+        let alarms = Some(alarms::watch(folder.clone(), hall, snapshots));
         let options = Options {
             look,
             theme: config.theme,
@@ -148,10 +152,13 @@ fn run(
             clock: Arc::new(SystemClock),
             trials: Some(Trials(Arc::new(trials))),
             shelf,
+            alarms,
         };
         let shown = match settings.manner {
             Manner::Screen => console::run(runtime.desk(), options).await,
-            Manner::Linear => console::run_linear(runtime.desk(), options.clock).await,
+            Manner::Linear => {
+                console::run_linear(runtime.desk(), options.clock, options.alarms).await
+            }
         };
         drop(door);
         runtime.stop().await;

@@ -17,8 +17,10 @@ use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
 
+mod connect;
 mod threads;
 
+pub(super) use connect::ConnectFailure;
 pub(super) use threads::ThreadFailure;
 
 /// Why a command failed.
@@ -125,6 +127,8 @@ pub(super) enum Failure {
     Console(#[from] ConsoleError),
     #[error(transparent)]
     Door(#[from] PlaceError),
+    #[error(transparent)]
+    Connect(#[from] ConnectFailure),
     #[error("cannot start: {0}")]
     Tokio(io::Error),
 }
@@ -142,6 +146,9 @@ const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra thread show
 
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
      record with another --data-dir";
+
+const RETENTION: &str = "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every one must \
+     have it";
 
 const SCENARIO_FILE: &str =
     "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one";
@@ -219,6 +226,7 @@ impl Failure {
             | Self::Console(_)
             | Self::Door(_)
             | Self::Tokio(_) => exit::FAILURE,
+            Self::Connect(failure) => failure.exit_code(),
         }
     }
 
@@ -239,16 +247,14 @@ impl Failure {
             Self::SigningKey(error) => Some(error.help()),
             Self::Unsigned => Some("open it once with cra, which signs what is there"),
             Self::Unsound(..) => Some("cra trace verify --file says more about it"),
-            Self::KeepsAll => Some(
-                "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every \
-                 one must have it",
-            ),
+            Self::KeepsAll => Some(RETENTION),
             Self::Upkeep(error) => Some(error.help()),
             Self::Start(StartError::Log(_)) => Some(RECORD_THAT_DOES_NOT_HOLD),
             Self::Start(StartError::HeadFile(_)) => Some(
                 "name another file with --head-file; one that keeps the head of another log is left alone",
             ),
             Self::Door(error) => Some(error.help()),
+            Self::Connect(failure) => Some(failure.help()),
             Self::NoHome => Some("name a folder with --data-dir"),
             Self::NoSession(_) => Some("cra trace list names the sessions on record"),
             Self::NoSessionIn(..) => Some("cra trace verify --file FILE names the sessions in it"),

@@ -4,11 +4,11 @@ use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-use super::args::{Hook, OfflineArg};
+use super::args::Hook;
 use super::error::Failure;
 use super::settings::{Settings, Whose};
 use crate::base::limits::MAX_MESSAGE_BYTES;
-use crate::gateway::hook::{self, Offline, Options, Printed};
+use crate::gateway::hook::{self, Options, Printed};
 
 /// Answers a hook. Whatever happens, the agent hears no.
 pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
@@ -46,10 +46,7 @@ fn options(settings: &Settings, hook: &Hook) -> Result<Options, Failure> {
     Ok(Options {
         host: hook.agent.into(),
         timer: hook.timer.map(Duration::from_secs),
-        offline: match hook.offline {
-            OfflineArg::Deny => Offline::Deny,
-            OfflineArg::Ask => Offline::Ask,
-        },
+        offline: hook.offline.into(),
         socket: settings.socket(Whose::Console)?,
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),

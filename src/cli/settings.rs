@@ -1,7 +1,7 @@
 //! What the arguments and the environment mean together.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 
@@ -9,6 +9,7 @@ use super::args::Common;
 use super::config::Config;
 use super::error::Failure;
 use crate::console::{Colour, Glyphs, Look, Theme};
+use crate::gateway::connect::Folders;
 use crate::runtime::extension::Registry;
 use crate::runtime::snapshot::Access;
 
@@ -147,6 +148,34 @@ impl Settings {
             (Some(folder), _) => beside(folder.clone()),
             (None, Some(path)) => path,
             (None, None) => beside(folders()?.data_dir()),
+        })
+    }
+
+    /// Where the console is, as other programs have to be told: only what was named.
+    pub(super) fn place(&self) -> Vec<String> {
+        let named = [("--data-dir", &self.data_dir), ("--socket", &self.socket)];
+        let named = named.into_iter().filter_map(|(name, path)| {
+            let path = std::path::absolute(path.as_ref()?).ok()?;
+            Some([name.to_owned(), path.to_string_lossy().into_owned()])
+        });
+        named.flatten().collect()
+    }
+
+    /// Where agents keep their settings, seen from a project: the folder this is run in, if none is named.
+    pub(super) fn agent_folders(project: Option<&Path>) -> Result<Folders, Failure> {
+        let project = project.unwrap_or(Path::new("."));
+        let failed = |error| Failure::Read(project.to_owned(), error);
+        let moved = |name: &str| {
+            let path = std::env::var_os(name).filter(|it| !it.is_empty());
+            path.and_then(|it| std::path::absolute(it).ok())
+        };
+        // Tidied up by hand: a folder that is not there yet has no real name.
+        let project = std::path::absolute(project).map_err(failed)?;
+        Ok(Folders {
+            project: project.components().collect(),
+            home: etcetera::home_dir().map_err(|_| Failure::NoHome)?,
+            claude: moved("CLAUDE_CONFIG_DIR"),
+            codex: moved("CODEX_HOME"),
         })
     }
 

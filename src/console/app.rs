@@ -29,6 +29,7 @@ use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
 mod act;
+mod alarm;
 mod aside;
 mod atlas;
 mod command;
@@ -65,6 +66,8 @@ pub(crate) struct App {
     pub(super) notice: Option<(Meaning, String)>,
     /// What the operator's own check found wrong.
     found: Option<RecordFault>,
+    /// What else is wrong, outside of the record.
+    alarms: Arc<[String]>,
     /// What waits for the runtime.
     pub(super) queued: usize,
     cancelled: Option<Timestamp>,
@@ -112,6 +115,7 @@ impl App {
             aside: Aside::default(),
             notice: None,
             found: None,
+            alarms: Arc::default(),
             queued: 0,
             cancelled: None,
             mouse: Mouse::default(),

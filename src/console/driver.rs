@@ -11,6 +11,7 @@ use self::editor::Editing;
 use self::ground::{Answer, Taken};
 use self::outbox::Outbox;
 use self::record::Left;
+use super::alarm::Alarms;
 use super::app::App;
 use super::dialog::gate::LayOut;
 use super::layer::Repaint;
@@ -64,6 +65,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
     let (mut screen, mut app, mut answer) = open(&options, first)?;
     let (sender, mut messages) = mpsc::channel(MESSAGE_QUEUE);
     let errands = Errands::new(desk, sender, &options);
+    let mut alarms = options.alarms.clone();
     let mut events = EventStream::new();
     let mut picture = Picture::Outdated;
     errands.run(app.begin(), &mut screen, outbox)?;
@@ -82,6 +84,7 @@ async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), Co
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 app.on_snapshot(snapshot)
             }
+            told = Alarms::next(&mut alarms) => app.on_alarms(told),
             event = events.next() => match event {
                 Some(event) => match answer.take(event?, now) {
                     Taken::Events(events) => app.on_events(&events, options.clock.now()),

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 
 use self::talk::{Deed, Talk};
 use super::ConsoleError;
+use super::alarm::Alarms;
 use crate::base::clock::Clock;
 use crate::base::id::GateId;
 use crate::engine::command::{Operate, Refused, Reply};
@@ -36,7 +37,11 @@ enum Answer {
 }
 
 /// Talks until the operator leaves, the terminal is gone, or the process is told to end.
-pub(super) async fn drive(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), ConsoleError> {
+pub(super) async fn drive(
+    desk: Desk,
+    clock: Arc<dyn Clock>,
+    mut alarms: Option<Alarms>,
+) -> Result<(), ConsoleError> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut hangup = signal(SignalKind::hangup())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -63,6 +68,7 @@ pub(super) async fn drive(desk: Desk, clock: Arc<dyn Clock>) -> Result<(), Conso
                 let snapshot = Arc::clone(&snapshots.borrow_and_update());
                 talk.on_snapshot(snapshot, now)
             }
+            alarms = Alarms::next(&mut alarms) => talk.on_alarms(&alarms),
             () = clock.sleep_until(talk.next_change().unwrap_or(now)), if talk.next_change().is_some() => {
                 talk.on_tick(clock.now())
             }

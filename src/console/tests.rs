@@ -1,6 +1,7 @@
 //! Keys in; requests and the screen out. Time is told, never waited for.
 
 mod acts;
+mod alarms;
 mod archive;
 mod atlas;
 mod batch;

@@ -1,7 +1,7 @@
 //! What all doors share: the way to the runtime, and what agents call the runs they were allowed.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::id::{ExecutionId, SessionId};
 use crate::base::limits::MAX_NAMED_RUNS;
@@ -12,6 +12,22 @@ use crate::runtime::Agents;
 pub struct Hall {
     pub(super) agents: Agents,
     runs: Arc<Mutex<Runs>>,
+    /// Sessions whose asker left without having heard an answer, and that nobody has asked for since.
+    left: Arc<Mutex<BTreeSet<SessionId>>>,
+}
+
+/// Somebody who waits for an answer. Without one they have left.
+struct Waiting<'h> {
+    hall: &'h Hall,
+    session: Option<SessionId>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.hall.lock_left().insert(session);
+        }
+    }
 }
 
 /// Runs by the name that an agent gave them: whoever reports what came of one may be another process than
@@ -30,7 +46,31 @@ impl Hall {
         Self {
             agents,
             runs: Arc::default(),
+            left: Arc::default(),
         }
+    }
+
+    /// Waits for what a session asked. Dropping this is leaving, and is remembered.
+    pub(super) async fn waiting<T>(&self, session: SessionId, asked: impl Future<Output = T>) -> T {
+        self.lock_left().remove(&session);
+        let mut waiting = Waiting {
+            hall: self,
+            session: Some(session),
+        };
+        let answer = asked.await;
+        waiting.session = None;
+        answer
+    }
+
+    /// Sessions whose asker left while it waited, of those that something is held of. The others are forgotten.
+    pub fn silent(&self, is_held: impl Fn(&SessionId) -> bool) -> BTreeSet<SessionId> {
+        let mut left = self.lock_left();
+        left.retain(is_held);
+        left.clone()
+    }
+
+    fn lock_left(&self) -> MutexGuard<'_, BTreeSet<SessionId>> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Remembers what an agent calls a run.

@@ -9,6 +9,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::base::digest::Digest;
 
 mod answer;
@@ -23,7 +25,8 @@ pub use told::{Moment, Told, Unreadable};
 pub use tools::{Action, actions};
 
 /// An agent that runs hooks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Host {
     /// Claude Code.
     ClaudeCode,
@@ -71,12 +74,31 @@ impl Host {
 }
 
 /// What is done when no console is there.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Offline {
     /// Nothing goes on.
     Deny,
     /// The agent asks its own user, where it can.
     Ask,
+}
+
+impl Offline {
+    /// Its name.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Deny => "deny",
+            Self::Ask => "ask",
+        }
+    }
+
+    /// The one of that name.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let mut all = [Self::Deny, Self::Ask].into_iter();
+        all.find(|it| it.as_str() == name)
+    }
 }
 
 /// How a hook is run.

@@ -11,6 +11,7 @@
 )]
 
 mod acts;
+mod alarms;
 mod decisions;
 mod dialog;
 mod endings;

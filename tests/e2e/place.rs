@@ -90,6 +90,15 @@ impl Place {
         self.start(command, size)
     }
 
+    /// A command that may ask something.
+    pub(crate) fn asked(&self, words: &[&str]) -> Terminal {
+        let mut command = self.builder();
+        command.args(words);
+        command.arg("--data-dir");
+        command.arg(self.path("data"));
+        Terminal::start(command, (120, 60))
+    }
+
     /// The console without agents.
     pub(crate) fn console(&self, size: Size) -> Terminal {
         self.start(self.builder(), size)

@@ -45,13 +45,13 @@ impl Said {
 }
 
 /// The program in an environment that has nothing of ours.
-fn command(home: &Path) -> Command {
+pub(crate) fn command(home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
     command.env_clear().env("HOME", home).stdin(Stdio::null());
     command
 }
 
-fn said(output: Output) -> Said {
+pub(crate) fn said(output: Output) -> Said {
     Said {
         code: output.status.code().expect("an exit code"),
         out: String::from_utf8(output.stdout).unwrap(),

@@ -14,6 +14,7 @@ mod attacks;
 mod cli;
 mod coding_agents;
 mod conformance;
+mod connect;
 mod conversations;
 mod drafts;
 mod events;

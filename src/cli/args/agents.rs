@@ -1,8 +1,11 @@
 //! Commands for agents.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, ValueEnum};
 
-use crate::gateway::hook::Host;
+use crate::gateway::connect::Scope;
+use crate::gateway::hook::{Host, Offline};
 
 /// An agent that runs hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -40,6 +43,33 @@ pub(in crate::cli) enum OfflineArg {
     Ask,
 }
 
+impl From<OfflineArg> for Offline {
+    fn from(offline: OfflineArg) -> Self {
+        match offline {
+            OfflineArg::Deny => Self::Deny,
+            OfflineArg::Ask => Self::Ask,
+        }
+    }
+}
+
+/// For whom an agent is connected.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(in crate::cli) enum ScopeArg {
+    /// For one project
+    Project,
+    /// For everything this user does
+    User,
+}
+
+impl From<ScopeArg> for Scope {
+    fn from(scope: ScopeArg) -> Self {
+        match scope {
+            ScopeArg::Project => Self::Project,
+            ScopeArg::User => Self::User,
+        }
+    }
+}
+
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct Hook {
     /// The agent that runs the hook
@@ -58,4 +88,89 @@ pub(in crate::cli) struct Hook {
     /// What is shown to be let in, where an Atlas wants to see a key
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
     pub(in crate::cli) api_key: Option<String>,
+}
+
+/// Which settings file, and how it is changed.
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Change {
+    /// The agent
+    #[arg(value_name = "AGENT")]
+    pub(in crate::cli) agent: AgentArg,
+
+    /// For one project, or for everything this user does
+    #[arg(long, value_enum, default_value_t = ScopeArg::Project)]
+    pub(in crate::cli) scope: ScopeArg,
+
+    /// The project (default: the folder this is run in)
+    #[arg(long, value_name = "PROJECT")]
+    pub(in crate::cli) dir: Option<PathBuf>,
+
+    /// Write without asking
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(in crate::cli) yes: bool,
+
+    /// Only show what would change
+    #[arg(long)]
+    pub(in crate::cli) dry_run: bool,
+
+    /// Print JSON; nothing is asked then
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
+}
+
+/// What connecting does, and where.
+const CONNECT: &str = "\
+Settings files:
+
+  claude-code  .claude/settings.local.json   ~/.claude/settings.json
+  codex        .codex/hooks.json             ~/.codex/hooks.json
+  gemini       .gemini/settings.json         ~/.gemini/settings.json
+  cursor       .cursor/hooks.json            ~/.cursor/hooks.json
+  copilot      .github/hooks/cra.json        ~/.copilot/hooks/cra.json
+
+Only entries that run `cra hook AGENT` are changed; everything else stays as it is written. What was there
+is kept beside the file as .cra-backup, and no backup is ever written over. A file with comments or trailing
+commas is refused: they could not be kept. Running it again changes nothing; with another --timeout only
+our entries. The console raises an alarm when an entry is edited or removed; `cra doctor` says more.";
+
+#[derive(Debug, ClapArgs)]
+#[command(after_long_help = CONNECT)]
+pub(in crate::cli) struct Connect {
+    #[command(flatten)]
+    pub(in crate::cli) change: Change,
+
+    /// How long the agent waits where something may be held, in seconds; the hook answers before that
+    #[arg(long, value_name = "SECONDS", default_value_t = 1800,
+          value_parser = clap::value_parser!(u64).range(10..=86_400))]
+    pub(in crate::cli) timeout: u64,
+
+    /// What is done when no console is running
+    #[arg(long, value_enum, default_value_t = OfflineArg::Deny)]
+    pub(in crate::cli) offline: OfflineArg,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Disconnect {
+    #[command(flatten)]
+    pub(in crate::cli) change: Change,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Exit codes: 0 all is well; 1 something is wrong: no console answers, an entry is missing or \
+                  was edited, a program is gone or of another version, Codex does not trust a hook, an agent \
+                  that was named is not connected, or none is."
+)]
+pub(in crate::cli) struct Doctor {
+    /// Agents to look at (default: all)
+    #[arg(value_name = "AGENT")]
+    pub(in crate::cli) agents: Vec<AgentArg>,
+
+    /// The project (default: the folder this is run in)
+    #[arg(long, value_name = "PROJECT")]
+    pub(in crate::cli) dir: Option<PathBuf>,
+
+    /// Print JSON
+    #[arg(long)]
+    pub(in crate::cli) json: bool,
 }

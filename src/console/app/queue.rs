@@ -133,6 +133,12 @@ impl App {
         self.tell(Bell::Ring, Some(clip(&text, MOST_TOAST, self.look)))
     }
 
+    /// Tells that something is wrong.
+    pub(super) fn tell_alarm(&self, what: &str) -> Request {
+        let text = format!("cra: ALARM {what}");
+        self.tell(Bell::Ring, Some(clip(&text, MOST_TOAST, self.look)))
+    }
+
     /// The window's title for what is held now, and what else the terminal is told.
     fn tell(&self, bell: Bell, toast: Option<String>) -> Request {
         let title = format!("cra: {} held", self.snapshot.held.len());

@@ -19,7 +19,7 @@ pub(in crate::console) struct Banner {
 }
 
 impl Banner {
-    fn new(text: &str, way: &'static str, meaning: Meaning) -> Self {
+    pub(super) fn new(text: &str, way: &'static str, meaning: Meaning) -> Self {
         let text = text.to_owned();
         Self { text, way, meaning }
     }
@@ -84,6 +84,7 @@ impl App {
             let text = format!("OVERRIDE {last}{more}: a denial was overruled by {by}");
             banners.push(Banner::new(&text, ". :ack-override", Meaning::Banner));
         }
+        banners.extend(self.alarm_banners());
         // The record goes on and is sealed. Only the copy that proves it to others is missing; what is worse
         // is said alone.
         if let (true, Elsewhere::Failed { what }) =

@@ -18,6 +18,7 @@ use crate::runtime::snapshot::Snapshot;
 use crate::trace::verify::{Progress, Report};
 
 mod acts;
+mod alarms;
 mod checks;
 mod commands;
 
@@ -50,6 +51,9 @@ pub(in crate::console) struct Talk {
     found: Option<RecordFault>,
     /// The check that is on its way.
     checking: Option<Progress>,
+    /// What else is wrong, and what of it has not been told.
+    alarms: Arc<[String]>,
+    untold: Vec<String>,
     out: String,
 }
 
@@ -73,6 +77,8 @@ impl Talk {
             arms_at: None,
             found: None,
             checking: None,
+            alarms: Arc::default(),
+            untold: Vec::new(),
             out: String::new(),
         };
         talk.say("CRA console, line by line. Type help to hear what can be typed.");
@@ -101,6 +107,7 @@ impl Talk {
                     let told = format!("{more} more came meanwhile. Type list to hear them.");
                     self.say(&told);
                 }
+                self.tell_alarms();
                 self.out.push_str("> ");
             }
             Doing::Passing(passing) => {

@@ -80,7 +80,10 @@ impl Call {
         match self {
             Self::Start(start) => start.begin(None, agents).await?.result(),
             Self::End(it) => done(agents.end_session(it.into()).await),
-            Self::Input(it) => told(&agents.input(it.into()).await?),
+            Self::Input(it) => {
+                let session = it.session.clone();
+                told(&hall.waiting(session, agents.input(it.into())).await?)
+            }
             Self::Request(it) => it.carry_out(hall).await,
             Self::Completed(it) => it.carry_out(hall).await,
             Self::Context(it) => told(&agents.request_context(it.into()).await?),
@@ -98,7 +101,8 @@ impl Call {
 impl Request {
     async fn carry_out(mut self, hall: &Hall) -> Result<Value, Fault> {
         let (session, name) = (self.session.clone(), self.reference.take());
-        match hall.agents.request_action(self.into()).await? {
+        let asked = hall.agents.request_action(self.into());
+        match hall.waiting(session.clone(), asked).await? {
             Requested::Allowed(allowed) => {
                 if let Some(name) = name {
                     hall.name_run(session, name.to_string(), allowed.execution.clone());

@@ -1,0 +1,287 @@
+//! `cra connect` and `cra disconnect`: hooks in the settings of agents.
+
+use std::io::{self, BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+use similar::TextDiff;
+
+use super::args::{Change, Connect, Disconnect};
+use super::error::{ConnectFailure, Failure, verdict};
+use super::exit;
+use super::settings::Settings;
+use crate::base::text::{Lines, one_line, visible};
+use crate::gateway::connect::file::Found;
+use crate::gateway::connect::registry::{Connection, FILE_NAME, Registry};
+use crate::gateway::connect::{self, Scope, Wiring, settings_file};
+use crate::gateway::hook::Host;
+
+/// Lines around a change that are shown with it.
+const AROUND: usize = 3;
+
+/// A settings file that is to be changed.
+struct Target {
+    host: Host,
+    scope: Scope,
+    /// Its name, as it was asked for.
+    file: PathBuf,
+    found: Found,
+    /// The folder of the store, where connections are remembered.
+    store: PathBuf,
+    known: Registry,
+}
+
+impl Target {
+    fn new(settings: &Settings, change: &Change) -> Result<Self, Failure> {
+        let (host, scope) = (change.agent.into(), change.scope.into());
+        let folders = Settings::agent_folders(change.dir.as_deref())?;
+        let file = settings_file(host, scope, &folders);
+        let found =
+            Found::read(&file).map_err(|error| ConnectFailure::File(file.clone(), error))?;
+        let store = settings.data_dir()?;
+        Ok(Self {
+            known: load(&store)?,
+            host,
+            scope,
+            file,
+            found,
+            store,
+        })
+    }
+
+    fn save(&self, known: &Registry) -> Result<(), Failure> {
+        if *known == self.known {
+            return Ok(());
+        }
+        let failed = |error| ConnectFailure::List(self.store.join(FILE_NAME), error);
+        Ok(known.save(&self.store).map_err(failed)?)
+    }
+
+    /// Changes the file; tells what was kept of it.
+    fn write(&self, new: Option<&str>) -> Result<Option<PathBuf>, Failure> {
+        let failed = |error| ConnectFailure::File(self.file.clone(), error);
+        Ok(self.found.change(new).map_err(failed)?)
+    }
+
+    fn name(&self) -> String {
+        one_line(&self.file.to_string_lossy())
+    }
+}
+
+/// The list of connections.
+pub(super) fn load(store: &Path) -> Result<Registry, Failure> {
+    let failed = |error| ConnectFailure::List(store.join(FILE_NAME), error);
+    Ok(Registry::load(store).map_err(failed)?)
+}
+
+/// The program that is running, as hooks have to name it.
+pub(super) fn program() -> Result<PathBuf, Failure> {
+    let program = std::env::current_exe().map_err(ConnectFailure::Program)?;
+    if program.to_str().is_none() {
+        return Err(ConnectFailure::ProgramText(program).into());
+    }
+    if program.file_name().is_none_or(|it| it != "cra") {
+        return Err(ConnectFailure::Name(program).into());
+    }
+    Ok(program)
+}
+
+/// Puts our hooks into an agent's settings.
+pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failure> {
+    let target = Target::new(settings, &given.change)?;
+    let wiring = Wiring {
+        program: program()?,
+        timeout: given.timeout,
+        offline: given.offline.into(),
+        place: settings.place(),
+    };
+    let form = |error| ConnectFailure::Form(target.file.clone(), error);
+    let changed = connect::connect(target.found.text(), target.host, &wiring).map_err(form)?;
+    let mut made = changed.made;
+    if target.found.text.is_none() {
+        made.insert(0, String::new());
+    }
+    let mut known = target.known.clone();
+    known.remember(Connection {
+        agent: target.host,
+        scope: target.scope,
+        file: target.file.clone(),
+        wiring,
+        made,
+    });
+    let outcome = decide(&target, &given.change, Some(&changed.text))?;
+    let backup = match outcome {
+        Outcome::Same => {
+            if !given.change.dry_run {
+                target.save(&known)?;
+            }
+            None
+        }
+        Outcome::Shown | Outcome::Declined => None,
+        Outcome::Write => {
+            let backup = target.write(Some(&changed.text))?;
+            target.save(&known)?;
+            backup
+        }
+    };
+    report(&target, &given.change, Some(&changed.text), outcome, backup)
+}
+
+/// Takes our hooks out of an agent's settings.
+pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, Failure> {
+    let target = Target::new(settings, &given.change)?;
+    let mut known = target.known.clone();
+    let earlier = known.forget(target.host, &target.file);
+    let made = earlier.as_ref().map(|it| it.made.as_slice());
+    let form = |error| ConnectFailure::Form(target.file.clone(), error);
+    let text = target.found.text();
+    let without = connect::disconnect(text, target.host, made).map_err(form)?;
+    let ours = earlier.as_ref().is_some_and(Connection::made_the_file);
+    let gone =
+        target.found.text.is_none() || (ours && without != text && connect::is_blank(&without));
+    let new = (!gone).then_some(without.as_str());
+    let outcome = decide(&target, &given.change, new)?;
+    let backup = match outcome {
+        Outcome::Same => {
+            if !given.change.dry_run {
+                target.save(&known)?;
+            }
+            None
+        }
+        Outcome::Shown | Outcome::Declined => None,
+        Outcome::Write => {
+            // First, so that a console that is running takes it for what it is.
+            target.save(&known)?;
+            match target.write(new) {
+                Ok(backup) => backup,
+                Err(failure) => {
+                    // It is still connected.
+                    let _ = target.known.save(&target.store);
+                    return Err(failure);
+                }
+            }
+        }
+    };
+    report(&target, &given.change, new, outcome, backup)
+}
+
+/// What becomes of a change.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Outcome {
+    /// There is none.
+    Same,
+    /// It was only to be shown.
+    Shown,
+    /// The user does not want it.
+    Declined,
+    /// It is to be written.
+    Write,
+}
+
+/// Shows a change, and asks whether it is wanted.
+fn decide(target: &Target, change: &Change, new: Option<&str>) -> Result<Outcome, Failure> {
+    if new == target.found.text.as_deref() {
+        return Ok(Outcome::Same);
+    }
+    if !change.json {
+        let mut out = io::stdout().lock();
+        out.write_all(diff(target, new).as_bytes())?;
+        out.flush()?;
+    }
+    if change.dry_run {
+        return Ok(Outcome::Shown);
+    }
+    if change.yes {
+        return Ok(Outcome::Write);
+    }
+    if change.json || !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+        return Err(ConnectFailure::NotAsked.into());
+    }
+    let mut out = io::stdout().lock();
+    write!(out, "\nWrite this? [y/N] ")?;
+    out.flush()?;
+    let mut typed = String::new();
+    io::stdin().lock().read_line(&mut typed)?;
+    Ok(match typed.trim() {
+        "y" | "Y" | "yes" => Outcome::Write,
+        _ => Outcome::Declined,
+    })
+}
+
+fn diff(target: &Target, new: Option<&str>) -> String {
+    let name = target.name();
+    let before = match target.found.text {
+        Some(_) => name.as_str(),
+        None => "/dev/null",
+    };
+    let after = if new.is_some() {
+        name.as_str()
+    } else {
+        "/dev/null"
+    };
+    let diff = TextDiff::from_lines(target.found.text(), new.unwrap_or_default());
+    let mut diff = diff.unified_diff();
+    let text = diff
+        .context_radius(AROUND)
+        .header(before, after)
+        .to_string();
+    visible(&text, Lines::Keep).text
+}
+
+fn report(
+    target: &Target,
+    change: &Change,
+    new: Option<&str>,
+    outcome: Outcome,
+    backup: Option<PathBuf>,
+) -> Result<u8, Failure> {
+    let mut out = io::stdout().lock();
+    if change.json {
+        let backup = backup.map(|it| it.to_string_lossy().into_owned());
+        let told = json!({
+            "agent": target.host.as_str(),
+            "scope": target.scope.as_str(),
+            "file": target.file.to_string_lossy(),
+            "changes": outcome != Outcome::Same,
+            "written": outcome == Outcome::Write,
+            "backup": backup,
+            "diff": if outcome == Outcome::Same { String::new() } else { diff(target, new) },
+        });
+        let written = serde_json::to_writer_pretty(&mut out, &told);
+        let written = written.map_err(io::Error::from);
+        return verdict(exit::OK, written.and_then(|()| writeln!(out)));
+    }
+    let (agent, name) = (target.host.as_str(), target.name());
+    let written = match outcome {
+        Outcome::Same => writeln!(out, "Nothing to do: {name} is as it should be."),
+        Outcome::Shown | Outcome::Declined => writeln!(out, "\nNothing was written."),
+        Outcome::Write => {
+            let what = if new.is_some() { "written" } else { "removed" };
+            let kept = backup.map(|it| one_line(&it.to_string_lossy()));
+            let kept = kept.map(|it| format!("\n  what was there is kept in {it}"));
+            let kept = kept.unwrap_or_default();
+            let advice = advice(target, new);
+            writeln!(
+                out,
+                "\n{name} was {what}.{kept}{advice}\n  check it: cra doctor {agent}"
+            )
+        }
+    };
+    verdict(exit::OK, written)
+}
+
+/// What is left to do for people, once hooks are in.
+fn advice(target: &Target, new: Option<&str>) -> String {
+    let mut advice = String::new();
+    let ours = new.is_some_and(|text| connect::wiring_in(text, target.host).is_some());
+    if !ours {
+        return advice;
+    }
+    if target.host == Host::Codex {
+        advice += "\n  Codex runs no hook before it is trusted: open /hooks there, and trust each of them";
+    }
+    if target.scope == Scope::Project && target.host != Host::ClaudeCode {
+        advice += "\n  it names a program on this machine: do not share the file through git";
+    }
+    advice
+}

@@ -1,0 +1,353 @@
+//! `cra doctor`: whether agents are held, and what they can be held to.
+
+use std::fs;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::args::Doctor;
+use super::connect::load;
+use super::error::{Failure, verdict};
+use super::exit;
+use super::settings::{Settings, Whose};
+use crate::base::text::one_line;
+use crate::gateway::call::Fault;
+use crate::gateway::client::{CallError, Client};
+use crate::gateway::connect::bounds::bounds;
+use crate::gateway::connect::file::Found;
+use crate::gateway::connect::registry::Registry;
+use crate::gateway::connect::trust::{Trust, codex_trust};
+use crate::gateway::connect::{Folders, Scope, State, Wiring, inspect, settings_file, wiring_in};
+use crate::gateway::hook::{Host, Offline};
+
+/// How long anybody has to answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// An agent's settings that have something to do with us.
+struct Finding {
+    host: Host,
+    scope: Scope,
+    file: PathBuf,
+    wiring: Option<Wiring>,
+    problems: Vec<String>,
+    /// How many of them connecting again puts right: they come first.
+    mended: usize,
+}
+
+/// Says what is well and what is not.
+pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure> {
+    let mut hosts: Vec<Host> = given.agents.iter().map(|it| (*it).into()).collect();
+    let named = !hosts.is_empty();
+    if !named {
+        hosts = Host::ALL.to_vec();
+    }
+    let folders = Settings::agent_folders(given.dir.as_deref())?;
+    let known = load(&settings.data_dir()?)?;
+    let place = settings.place();
+    let findings: Vec<_> = candidates(&hosts, &folders, &known)
+        .into_iter()
+        .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &place))
+        .collect();
+    let connected = |host: &Host| findings.iter().any(|it| it.host == *host);
+    let missing: Vec<Host> = hosts.iter().copied().filter(|it| !connected(it)).collect();
+    let socket = settings.socket(Whose::Console)?;
+    let console = reach(&socket);
+    let lacking = if named {
+        !missing.is_empty()
+    } else {
+        findings.is_empty()
+    };
+    let well = console.is_ok() && !lacking && findings.iter().all(|it| it.problems.is_empty());
+    let seen = Seen {
+        socket,
+        console,
+        findings,
+        missing,
+        hosts,
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if given.json {
+        serde_json::to_writer_pretty(&mut out, &seen.json(Well(well)))
+            .map_err(io::Error::from)
+            .and_then(|()| writeln!(out))
+    } else {
+        seen.print(&mut out, Well(well))
+    };
+    let code = if well { exit::OK } else { exit::FAILURE };
+    verdict(code, written.and_then(|()| out.flush()))
+}
+
+/// Whether nothing is wrong.
+#[derive(Clone, Copy)]
+struct Well(bool);
+
+/// Everything that was looked at.
+struct Seen {
+    socket: PathBuf,
+    console: Result<(), String>,
+    findings: Vec<Finding>,
+    missing: Vec<Host>,
+    hosts: Vec<Host>,
+}
+
+/// Where hooks may be: in this project, for this user, and wherever they were put.
+fn candidates(hosts: &[Host], folders: &Folders, known: &Registry) -> Vec<(Host, Scope, PathBuf)> {
+    let mut found = Vec::new();
+    for host in hosts {
+        let usual = Scope::ALL.map(|scope| (*host, scope, settings_file(*host, scope, folders)));
+        found.extend(usual);
+        let others = known.connections.iter().filter(|it| it.agent == *host);
+        for other in others {
+            if !found
+                .iter()
+                .any(|(host, _, file)| *host == other.agent && *file == other.file)
+            {
+                found.push((*host, other.scope, other.file.clone()));
+            }
+        }
+    }
+    found
+}
+
+/// Looks at one settings file. Nothing if it has nothing to do with us.
+fn examine(
+    host: Host,
+    scope: Scope,
+    file: PathBuf,
+    folders: &Folders,
+    known: &Registry,
+    place: &[String],
+) -> Option<Finding> {
+    let remembered = known.find(host, &file);
+    let text = match (Found::read(&file), remembered) {
+        (Ok(found), _) => found.text().to_owned(),
+        (Err(_), None) => return None,
+        (Err(error), Some(it)) => {
+            return Some(Finding {
+                host,
+                scope,
+                file,
+                wiring: Some(it.wiring.clone()),
+                problems: vec![format!("it cannot be read: {error}")],
+                mended: 0,
+            });
+        }
+    };
+    let wiring = remembered.map(|it| it.wiring.clone());
+    let wiring = wiring.or_else(|| wiring_in(&text, host));
+    let assumed = wiring.clone().unwrap_or_else(|| Wiring {
+        program: PathBuf::new(),
+        timeout: 0,
+        offline: Offline::Deny,
+        place: Vec::new(),
+    });
+    let problems = match inspect(&text, host, &assumed) {
+        Ok(State::Absent) | Err(_) if remembered.is_none() => return None,
+        Ok(State::Absent) => vec!["its hooks were removed".to_owned()],
+        Err(error) => vec![error.to_string()],
+        Ok(State::Changed(what)) => what,
+        Ok(State::Intact) => Vec::new(),
+    };
+    let mut finding = Finding {
+        host,
+        scope,
+        file,
+        wiring,
+        mended: problems.len(),
+        problems,
+    };
+    finding.look_further(folders, place);
+    Some(finding)
+}
+
+impl Finding {
+    /// What is not in the settings file itself.
+    fn look_further(&mut self, folders: &Folders, place: &[String]) {
+        if let Some(wiring) = &self.wiring {
+            self.problems.extend(program_trouble(&wiring.program));
+            self.mended = self.problems.len();
+            if wiring.place != place {
+                let asks = match wiring.place.as_slice() {
+                    [] => "the usual one".to_owned(),
+                    named => named.join(" "),
+                };
+                let trouble = format!("it asks another console than this command: {asks}");
+                self.problems.push(trouble);
+            }
+        }
+        if self.host == Host::Codex {
+            let config = folders.codex().join("config.toml");
+            let config = fs::read_to_string(config).unwrap_or_default();
+            if codex_trust(&config, &self.file) == Trust::Missing {
+                let trouble = "Codex does not trust it yet, so it is not run: open /hooks in Codex";
+                self.problems.push(trouble.to_owned());
+            }
+        }
+    }
+
+    /// How it is wired, in words.
+    fn wired(&self) -> String {
+        match &self.wiring {
+            Some(wiring) => format!(
+                "waits {} s, {} without a console",
+                wiring.timeout,
+                wiring.offline.as_str()
+            ),
+            None => "nobody knows how it is wired".to_owned(),
+        }
+    }
+}
+
+/// What is wrong with the program that hooks run.
+fn program_trouble(program: &Path) -> Option<String> {
+    let name = one_line(&program.to_string_lossy());
+    if !program.is_file() {
+        return Some(format!("its program `{name}` is gone"));
+    }
+    let this = std::env::current_exe();
+    if this.is_ok_and(|this| same_file(&this, program)) {
+        return None;
+    }
+    let ours = concat!("cra ", env!("CARGO_PKG_VERSION"));
+    match version(program) {
+        Some(theirs) if theirs == ours => None,
+        Some(theirs) => Some(format!(
+            "`{name}` is {}, and this is {ours}",
+            one_line(&theirs)
+        )),
+        None => Some(format!("`{name}` does not say its version")),
+    }
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    match (fs::canonicalize(one), fs::canonicalize(other)) {
+        (Ok(one), Ok(other)) => one == other,
+        (Ok(_) | Err(_), _) => false,
+    }
+}
+
+/// What a program says its version is. One that never answers is not waited for.
+fn version(program: &Path) -> Option<String> {
+    let mut command = Command::new(program);
+    command
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    let (sender, answers) = mpsc::channel();
+    std::thread::spawn(move || {
+        // Nobody may be waiting any more.
+        let _ = sender.send(command.output());
+    });
+    let output = answers.recv_timeout(PATIENCE).ok()?.ok()?;
+    let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    (output.status.success() && !said.is_empty()).then_some(said)
+}
+
+/// Asks the console for something that does not exist: whoever says so in our words is there.
+fn reach(socket: &Path) -> Result<(), String> {
+    let mut client = Client::connect(socket, Instant::now() + PATIENCE)
+        .map_err(|error| one_line(&error.to_string()))?;
+    match client.call("doctor", &json!({})) {
+        Err(CallError::Fault(fault)) if fault.code == Fault::METHOD => Ok(()),
+        Err(error) => Err(one_line(&error.to_string())),
+        Ok(_) => Err("something else than a console answers".to_owned()),
+    }
+}
+
+impl Seen {
+    fn json(&self, Well(well): Well) -> Value {
+        let findings = self.findings.iter().map(|it| {
+            let wiring = it.wiring.as_ref();
+            json!({
+                "agent": it.host.as_str(),
+                "scope": it.scope.as_str(),
+                "file": it.file.to_string_lossy(),
+                "program": wiring.map(|it| it.program.to_string_lossy()),
+                "timeout": wiring.map(|it| it.timeout),
+                "offline": wiring.map(|it| it.offline.as_str()),
+                "problems": it.problems,
+            })
+        });
+        let agents = self.hosts.iter().map(|host| {
+            let bounds = bounds(*host);
+            json!({
+                "agent": host.as_str(),
+                "connected": !self.missing.contains(host),
+                "hook_late": bounds.late,
+                "hook_broken": bounds.broken,
+                "asks_its_user": bounds.ask,
+                "never_asked_about": bounds.unseen,
+            })
+        });
+        json!({
+            "well": well,
+            "console": {
+                "socket": self.socket.to_string_lossy(),
+                "answers": self.console.is_ok(),
+                "problem": self.console.as_ref().err(),
+            },
+            "connections": findings.collect::<Vec<_>>(),
+            "agents": agents.collect::<Vec<_>>(),
+        })
+    }
+
+    fn print(&self, out: &mut impl Write, Well(well): Well) -> io::Result<()> {
+        match &self.console {
+            Ok(()) => {
+                let socket = one_line(&self.socket.to_string_lossy());
+                writeln!(out, "ok       console answers at {socket}")?;
+            }
+            Err(why) => writeln!(out, "PROBLEM  {why}\n         start it: cra")?,
+        }
+        for it in &self.findings {
+            let mark = if it.problems.is_empty() {
+                "ok"
+            } else {
+                "PROBLEM"
+            };
+            let (host, scope) = (it.host.as_str(), it.scope.as_str());
+            let file = one_line(&it.file.to_string_lossy());
+            writeln!(out, "{mark:<8} {host:<12} {scope:<8} {file}")?;
+            writeln!(out, "{:8} {}", "", it.wired())?;
+            for problem in &it.problems {
+                writeln!(out, "{:8} - {}", "", one_line(problem))?;
+            }
+            if it.mended > 0 {
+                writeln!(
+                    out,
+                    "{:8} put it right: cra connect {host} --scope {scope}",
+                    ""
+                )?;
+            }
+        }
+        if !self.missing.is_empty() {
+            let names: Vec<_> = self.missing.iter().map(|it| it.as_str()).collect();
+            writeln!(out, "-        not connected: {}", names.join(", "))?;
+        }
+        writeln!(
+            out,
+            "\nWhat each agent can be held to, once it is connected:\n\n\
+             {:<12} {:<10} {:<12} {:<22} NEVER ASKED ABOUT",
+            "AGENT", "HOOK LATE", "HOOK BROKEN", "ASKS ITS OWN USER"
+        )?;
+        for host in &self.hosts {
+            let it = bounds(*host);
+            let name = host.as_str();
+            let (late, broken, ask, unseen) = (it.late, it.broken, it.ask, it.unseen);
+            writeln!(out, "{name:<12} {late:<10} {broken:<12} {ask:<22} {unseen}")?;
+        }
+        writeln!(
+            out,
+            "\nA hook that is late would let the agent go on, so ours answers before the agent's own timer.\n{}",
+            if well {
+                "All is well."
+            } else {
+                "Something is wrong."
+            }
+        )
+    }
+}

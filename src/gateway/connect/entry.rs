@@ -1,0 +1,157 @@
+//! One entry: what is written, and how it is known again.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::table::{self, When};
+use super::{Wiring, words};
+use crate::gateway::hook::{Host, Offline};
+
+/// An entry of an event's list, with its fields in the order that people expect.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+pub(super) enum Entry {
+    /// Handlers that share a matcher. Ours has none: it is run for every tool.
+    Group { hooks: [Handler; 1] },
+    /// A handler of its own.
+    Plain(Handler),
+}
+
+#[derive(Debug, Default, Serialize)]
+pub(super) struct Handler {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    name: Option<&'static str>,
+    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    kind: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    command: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bash: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeout: Option<u64>,
+    #[serde(rename = "timeoutSec", skip_serializing_if = "Option::is_none")]
+    timeout_sec: Option<u64>,
+    #[serde(rename = "failClosed", skip_serializing_if = "Option::is_none")]
+    fail_closed: Option<bool>,
+    #[serde(rename = "statusMessage", skip_serializing_if = "Option::is_none")]
+    status: Option<&'static str>,
+}
+
+/// Every entry of an agent, by its event.
+pub(super) fn all(host: Host, wiring: &Wiring) -> Vec<(&'static str, Entry)> {
+    let events = table::events(host).iter();
+    let entries = events.map(|(event, when)| (*event, entry(host, *when, wiring)));
+    entries.collect()
+}
+
+fn entry(host: Host, when: When, wiring: &Wiring) -> Entry {
+    let timer = table::timer(host, when, wiring.timeout);
+    let command = command(host, when, wiring);
+    let status = (when == When::Before).then_some("Waiting for the operator (cra)");
+    let shared = Handler {
+        kind: Some("command"),
+        command: Some(command.clone()),
+        timeout: Some(timer),
+        ..Handler::default()
+    };
+    match host {
+        Host::ClaudeCode | Host::Codex => Entry::Group {
+            hooks: [Handler { status, ..shared }],
+        },
+        Host::Gemini => Entry::Group {
+            hooks: [Handler {
+                name: Some("cra"),
+                timeout: Some(timer * 1000),
+                ..shared
+            }],
+        },
+        // What listens only must not stop it when it breaks.
+        Host::Cursor => Entry::Plain(Handler {
+            kind: None,
+            fail_closed: when.is_gate().then_some(true),
+            ..shared
+        }),
+        Host::Copilot => Entry::Plain(Handler {
+            command: None,
+            bash: Some(command),
+            timeout: None,
+            timeout_sec: Some(timer),
+            ..shared
+        }),
+    }
+}
+
+/// The command line of a hook. These agents go on when a hook cannot be run or dies, but stop when it ends
+/// with 2: so the shell says that in its place. Cursor and Copilot stop by themselves.
+fn command(host: Host, when: When, wiring: &Wiring) -> String {
+    let timer = table::timer(host, when, wiring.timeout).to_string();
+    let program = wiring.program.to_string_lossy();
+    let offline = wiring.offline.as_str();
+    let first = [
+        &*program,
+        "hook",
+        host.as_str(),
+        "--timer",
+        &timer,
+        "--offline",
+        offline,
+    ];
+    let words = first
+        .into_iter()
+        .chain(wiring.place.iter().map(String::as_str));
+    let words: Vec<_> = words.map(words::quote).collect();
+    let line = words.join(" ");
+    match host {
+        Host::ClaudeCode | Host::Codex | Host::Gemini if when.is_gate() => {
+            format!("{line} || exit 2")
+        }
+        Host::ClaudeCode | Host::Codex | Host::Gemini | Host::Cursor | Host::Copilot => line,
+    }
+}
+
+/// What a handler runs, as words.
+pub(super) fn command_words(handler: &Value) -> Vec<String> {
+    let line = ["command", "bash", "powershell"];
+    let line = line.iter().find_map(|name| handler.get(name)?.as_str());
+    let mut words = words::split(line.unwrap_or_default());
+    let args = handler.get("args").and_then(Value::as_array);
+    let args = args.into_iter().flatten().filter_map(Value::as_str);
+    words.extend(args.map(str::to_owned));
+    words
+}
+
+/// Whether a handler runs our hook for that agent, wherever the program is and whatever else it is told.
+pub(super) fn is_ours(host: Host, handler: &Value) -> bool {
+    let words = command_words(handler);
+    let Some(program) = program(&words) else {
+        return false;
+    };
+    let rest = words.get(program..).unwrap_or_default();
+    rest.windows(2)
+        .any(|pair| pair == ["hook", host.as_str()].map(str::to_owned))
+}
+
+fn program(words: &[String]) -> Option<usize> {
+    let named = |word: &String| Path::new(word).file_name().is_some_and(|it| it == "cra");
+    words.iter().position(named)
+}
+
+/// How a command line is wired.
+pub(super) fn wiring_of(words: &[String]) -> Option<Wiring> {
+    let rest = words.get(program(words)?..)?;
+    let (program, rest) = rest.split_first()?;
+    let after = |name: &str| {
+        let at = rest.iter().position(|it| it == name)?;
+        rest.get(at + 1).map(String::as_str)
+    };
+    let place = ["--data-dir", "--socket"];
+    let place = place.iter().filter_map(|name| Some([*name, after(name)?]));
+    Some(Wiring {
+        program: program.into(),
+        timeout: after("--timer")?.parse().ok()?,
+        offline: Offline::named(after("--offline").unwrap_or("deny"))?,
+        place: place.flatten().map(str::to_owned).collect(),
+    })
+}

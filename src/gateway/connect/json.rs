@@ -1,0 +1,412 @@
+//! A JSON text that is changed in one place, while everything else stays as somebody wrote it.
+
+use std::ops::Range;
+
+use serde::Serialize;
+use serde_json::Value;
+use serde_json::ser::{PrettyFormatter, Serializer};
+
+/// Why a text cannot be changed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum JsonError {
+    /// It is no JSON.
+    #[error("it is not JSON at line {line}, column {column}: {what}")]
+    Form {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong there.
+        what: String,
+    },
+    /// Something is of another kind than it should be.
+    #[error("line {line}: `{name}` is not {wanted}")]
+    Shape {
+        /// The line, from 1.
+        line: usize,
+        /// What.
+        name: String,
+        /// What it should be.
+        wanted: &'static str,
+    },
+    /// A name is there twice, and nobody knows which one counts.
+    #[error("line {line}: `{name}` is there twice")]
+    Twice {
+        /// The line of the second one, from 1.
+        line: usize,
+        /// The name.
+        name: String,
+    },
+}
+
+/// A value, and where it is written.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) span: Range<usize>,
+    pub(super) kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Kind {
+    Object(Vec<Member>),
+    Array(Vec<Node>),
+    Other,
+}
+
+/// A member of an object.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    start: usize,
+    pub(super) value: Node,
+}
+
+impl Node {
+    /// Where its children are written.
+    fn children(&self) -> Vec<Range<usize>> {
+        match &self.kind {
+            Kind::Object(members) => {
+                let spans = members.iter().map(|it| it.start..it.value.span.end);
+                spans.collect()
+            }
+            Kind::Array(items) => items.iter().map(|it| it.span.clone()).collect(),
+            Kind::Other => Vec::new(),
+        }
+    }
+
+    /// Whether it has no children.
+    pub(super) fn is_empty(&self) -> bool {
+        self.children().is_empty()
+    }
+
+    /// Its members.
+    pub(super) fn members(&self) -> &[Member] {
+        match &self.kind {
+            Kind::Object(members) => members,
+            Kind::Array(_) | Kind::Other => &[],
+        }
+    }
+
+    /// Its items.
+    pub(super) fn items(&self) -> &[Node] {
+        match &self.kind {
+            Kind::Array(items) => items,
+            Kind::Object(_) | Kind::Other => &[],
+        }
+    }
+
+    /// The value of a member.
+    pub(super) fn member(&self, name: &str) -> Option<&Node> {
+        let found = self.members().iter().find(|it| it.name == name);
+        found.map(|it| &it.value)
+    }
+
+    /// Which member has that name.
+    pub(super) fn position(&self, name: &str) -> Option<usize> {
+        self.members().iter().position(|it| it.name == name)
+    }
+}
+
+/// A text that is JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Text(String);
+
+impl Text {
+    /// Reads a text whose whole is an object. No text at all is an empty one.
+    pub(super) fn read(text: &str) -> Result<Self, JsonError> {
+        let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
+        if bare.trim().is_empty() {
+            return Ok(Self("{}\n".to_owned()));
+        }
+        serde_json::from_str::<Value>(bare).map_err(|error| {
+            let what = error.to_string();
+            let what = what.split(" at line ").next().unwrap_or_default();
+            JsonError::Form {
+                line: error.line(),
+                column: error.column(),
+                what: what.to_owned(),
+            }
+        })?;
+        let text = Self(text.to_owned());
+        text.object("the whole", &text.root()?)?;
+        Ok(text)
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// What is written there.
+    pub(super) fn root(&self) -> Result<Node, JsonError> {
+        let mut walk = Walk {
+            text: &self.0,
+            at: 0,
+        };
+        walk.value().ok_or_else(|| JsonError::Form {
+            line: self.line(walk.at),
+            column: 1,
+            what: "it cannot be read".to_owned(),
+        })
+    }
+
+    /// A value as such.
+    pub(super) fn value(&self, node: &Node) -> Value {
+        let written = self.0.get(node.span.clone()).unwrap_or_default();
+        serde_json::from_str(written).unwrap_or_default()
+    }
+
+    /// Holds a value to being an object, with each name once.
+    pub(super) fn object(&self, name: &str, node: &Node) -> Result<(), JsonError> {
+        let Kind::Object(members) = &node.kind else {
+            return Err(self.shape(name, node, "an object"));
+        };
+        for (at, member) in members.iter().enumerate() {
+            let earlier = members.iter().take(at);
+            if earlier.into_iter().any(|it| it.name == member.name) {
+                return Err(JsonError::Twice {
+                    line: self.line(member.start),
+                    name: member.name.clone(),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds a value to being a list.
+    pub(super) fn array(&self, name: &str, node: &Node) -> Result<(), JsonError> {
+        match node.kind {
+            Kind::Array(_) => Ok(()),
+            Kind::Object(_) | Kind::Other => Err(self.shape(name, node, "a list")),
+        }
+    }
+
+    fn shape(&self, name: &str, node: &Node, wanted: &'static str) -> JsonError {
+        JsonError::Shape {
+            line: self.line(node.span.start),
+            name: name.to_owned(),
+            wanted,
+        }
+    }
+
+    fn line(&self, at: usize) -> usize {
+        let before = self.0.get(..at).unwrap_or_default();
+        before.matches('\n').count() + 1
+    }
+
+    /// Adds a member at the end of an object.
+    pub(super) fn add_member(&mut self, object: &Node, name: &str, value: &impl Serialize) {
+        self.add(object, Some(name), value);
+    }
+
+    /// Adds an item at the end of a list.
+    pub(super) fn add_item(&mut self, array: &Node, value: &impl Serialize) {
+        self.add(array, None, value);
+    }
+
+    fn add(&mut self, parent: &Node, name: Option<&str>, value: &impl Serialize) {
+        let name = name.map(|it| format!("{}: ", Value::from(it)));
+        let name = name.unwrap_or_default();
+        let nl = self.newline();
+        let children = parent.children();
+        let (Some(first), Some(last)) = (children.first(), children.last()) else {
+            let added = match self.unit() {
+                Some(unit) => {
+                    let outer = self.indent(parent.span.start);
+                    let inner = format!("{outer}{unit}");
+                    let value = self.pretty(value, &inner, &unit);
+                    format!("{nl}{inner}{name}{value}{nl}{outer}")
+                }
+                None => format!("{name}{}", compact(value)),
+            };
+            self.put(parent.span.start + 1..parent.span.end - 1, &added);
+            return;
+        };
+        let gap = self.0.get(parent.span.start + 1..first.start);
+        let added = match gap.unwrap_or_default().rsplit_once('\n') {
+            Some((_, inner)) => {
+                let inner = inner.to_owned();
+                let unit = self.unit().unwrap_or_default();
+                let value = self.pretty(value, &inner, &unit);
+                format!(",{nl}{inner}{name}{value}")
+            }
+            None => format!(", {name}{}", compact(value)),
+        };
+        self.put(last.end..last.end, &added);
+    }
+
+    /// Puts another value in the place of one.
+    pub(super) fn replace(&mut self, node: &Node, value: &impl Serialize) {
+        let written = self.0.get(node.span.clone()).unwrap_or_default();
+        let one_line = !written.contains('\n');
+        let new = match self.unit() {
+            Some(unit) if !one_line => {
+                let inner = self.indent(node.span.start);
+                self.pretty(value, &inner, &unit)
+            }
+            Some(_) | None => compact(value),
+        };
+        self.put(node.span.clone(), &new);
+    }
+
+    /// Takes a child out, with the comma that goes with it.
+    pub(super) fn remove(&mut self, parent: &Node, at: usize) {
+        let children = parent.children();
+        let before = at.checked_sub(1).and_then(|it| children.get(it));
+        let gone = match (before, children.get(at), children.get(at + 1)) {
+            (_, None, _) => return,
+            (_, Some(child), Some(next)) => child.start..next.start,
+            (Some(before), Some(child), None) => before.end..child.end,
+            (None, Some(_), None) => parent.span.start + 1..parent.span.end - 1,
+        };
+        self.put(gone, "");
+    }
+
+    fn put(&mut self, span: Range<usize>, new: &str) {
+        if self.0.get(span.clone()).is_some() {
+            self.0.replace_range(span, new);
+        }
+    }
+
+    fn newline(&self) -> &'static str {
+        if self.0.contains("\r\n") {
+            "\r\n"
+        } else {
+            "\n"
+        }
+    }
+
+    /// What one level is indented by; nothing where all is in one line.
+    fn unit(&self) -> Option<String> {
+        let root = self.root().ok()?;
+        let Some(first) = root.children().first().cloned() else {
+            return Some("  ".to_owned());
+        };
+        let gap = self.0.get(root.span.start + 1..first.start)?;
+        let (_, unit) = gap.rsplit_once('\n')?;
+        Some(if unit.is_empty() { "  " } else { unit }.to_owned())
+    }
+
+    /// How the line is indented that a place is in.
+    fn indent(&self, at: usize) -> String {
+        let before = self.0.get(..at).unwrap_or_default();
+        let line = before.rsplit('\n').next().unwrap_or_default();
+        let blank = line.chars().take_while(|it| matches!(it, ' ' | '\t'));
+        blank.collect()
+    }
+
+    fn pretty(&self, value: &impl Serialize, base: &str, unit: &str) -> String {
+        let mut out = Vec::new();
+        let format = PrettyFormatter::with_indent(unit.as_bytes());
+        let mut writer = Serializer::with_formatter(&mut out, format);
+        // Into memory, and made of texts and numbers: it cannot fail.
+        let _ = value.serialize(&mut writer);
+        let text = String::from_utf8(out).unwrap_or_default();
+        text.replace('\n', &format!("{}{base}", self.newline()))
+    }
+}
+
+fn compact(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
+}
+
+/// Goes through a text that is known to be JSON.
+struct Walk<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl Walk<'_> {
+    fn peek(&mut self) -> Option<u8> {
+        let rest = self.text.get(self.at..)?;
+        let skipped = rest.trim_start_matches([' ', '\t', '\n', '\r', '\u{feff}']);
+        self.at += rest.len() - skipped.len();
+        skipped.bytes().next()
+    }
+
+    fn take(&mut self, wanted: u8) -> Option<()> {
+        (self.peek()? == wanted).then(|| self.at += 1)
+    }
+
+    /// Whether another child follows.
+    fn more(&mut self) -> Option<bool> {
+        let found = self.peek()?;
+        self.at += 1;
+        match found {
+            b',' => Some(true),
+            b'}' | b']' => Some(false),
+            _ => None,
+        }
+    }
+
+    fn value(&mut self) -> Option<Node> {
+        let found = self.peek()?;
+        let start = self.at;
+        let kind = match found {
+            b'{' => Kind::Object(self.object()?),
+            b'[' => Kind::Array(self.array()?),
+            b'"' => {
+                self.string()?;
+                Kind::Other
+            }
+            _ => {
+                let rest = self.text.get(self.at..)?;
+                let end = rest.find(|it: char| ",]}".contains(it) || it.is_ascii_whitespace());
+                self.at += end.unwrap_or(rest.len());
+                Kind::Other
+            }
+        };
+        Some(Node {
+            span: start..self.at,
+            kind,
+        })
+    }
+
+    fn object(&mut self) -> Option<Vec<Member>> {
+        let mut members = Vec::new();
+        self.take(b'{')?;
+        if self.peek()? == b'}' {
+            self.at += 1;
+            return Some(members);
+        }
+        loop {
+            self.peek()?;
+            let start = self.at;
+            let name = self.string()?;
+            self.take(b':')?;
+            let value = self.value()?;
+            members.push(Member { name, start, value });
+            if !self.more()? {
+                return Some(members);
+            }
+        }
+    }
+
+    fn array(&mut self) -> Option<Vec<Node>> {
+        let mut items = Vec::new();
+        self.take(b'[')?;
+        if self.peek()? == b']' {
+            self.at += 1;
+            return Some(items);
+        }
+        loop {
+            items.push(self.value()?);
+            if !self.more()? {
+                return Some(items);
+            }
+        }
+    }
+
+    fn string(&mut self) -> Option<String> {
+        let start = self.at;
+        self.take(b'"')?;
+        loop {
+            match self.text.as_bytes().get(self.at)? {
+                b'"' => break,
+                b'\\' => self.at += 2,
+                _ => self.at += 1,
+            }
+        }
+        self.at += 1;
+        serde_json::from_str(self.text.get(start..self.at)?).ok()
+    }
+}

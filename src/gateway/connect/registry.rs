@@ -1,0 +1,123 @@
+//! What was connected: a small list beside the record, so that the console can tell when an entry is gone.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{Found, replace};
+use super::{Scope, State, Wiring, inspect};
+use crate::gateway::hook::Host;
+
+/// The list's name, in the folder of the store.
+pub const FILE_NAME: &str = "connections.json";
+
+/// Everything that was connected.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Registry {
+    /// One for each agent and settings file.
+    #[serde(default)]
+    pub connections: Vec<Connection>,
+}
+
+/// An agent that was connected.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Connection {
+    /// The agent.
+    pub agent: Host,
+    /// For whom.
+    pub scope: Scope,
+    /// The settings file.
+    pub file: PathBuf,
+    /// How it was wired.
+    pub wiring: Wiring,
+    /// What was made in the file for our entries; the file itself is an empty name.
+    pub made: Vec<String>,
+}
+
+impl Connection {
+    /// Whether the file was made for our entries.
+    #[must_use]
+    pub fn made_the_file(&self) -> bool {
+        self.made.iter().any(String::is_empty)
+    }
+
+    /// What is wrong with it now, in words; nothing if it is as it was written.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let state = match Found::read(&self.file) {
+            Ok(found) => inspect(found.text(), self.agent, &self.wiring),
+            Err(error) => return Some(format!("the settings cannot be read: {error}")),
+        };
+        match state {
+            Ok(State::Intact) if !self.wiring.program.is_file() => Some(format!(
+                "its program `{}` is gone",
+                self.wiring.program.display()
+            )),
+            Ok(State::Intact) => None,
+            Ok(State::Absent) => Some("its hooks were removed".to_owned()),
+            Ok(State::Changed(what)) => Some(first_of(&what)),
+            Err(error) => Some(format!("the settings cannot be read: {error}")),
+        }
+    }
+}
+
+fn first_of(what: &[String]) -> String {
+    match what {
+        [] => String::new(),
+        [one] => one.clone(),
+        [one, more @ ..] => format!("{one}, and {} more", more.len()),
+    }
+}
+
+impl Registry {
+    /// Reads the list. No list is an empty one.
+    ///
+    /// # Errors
+    /// When it is there and cannot be read.
+    pub fn load(folder: &Path) -> io::Result<Self> {
+        let found = Found::read(&folder.join(FILE_NAME))?;
+        match &found.text {
+            None => Ok(Self::default()),
+            Some(text) => serde_json::from_str(text).map_err(io::Error::from),
+        }
+    }
+
+    /// Writes the list.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn save(&self, folder: &Path) -> io::Result<()> {
+        let text = serde_json::to_string_pretty(self)?;
+        replace(&folder.join(FILE_NAME), &format!("{text}\n"), None)
+    }
+
+    /// What is known of an agent in a file.
+    #[must_use]
+    pub fn find(&self, agent: Host, file: &Path) -> Option<&Connection> {
+        let mut all = self.connections.iter();
+        all.find(|it| it.agent == agent && it.file == file)
+    }
+
+    /// Remembers a connection. What was made for an earlier one was made for this one.
+    pub fn remember(&mut self, mut connection: Connection) {
+        if let Some(earlier) = self.forget(connection.agent, &connection.file) {
+            let fresh = std::mem::take(&mut connection.made);
+            connection.made = earlier.made;
+            let fresh = fresh.into_iter();
+            let known = connection.made.clone();
+            let fresh = fresh.filter(|it| !known.contains(it));
+            connection.made.extend(fresh);
+        }
+        self.connections.push(connection);
+        let name = |it: &Connection| (it.agent, it.scope, it.file.clone());
+        self.connections.sort_by_key(name);
+    }
+
+    /// Forgets a connection.
+    pub fn forget(&mut self, agent: Host, file: &Path) -> Option<Connection> {
+        let mut all = self.connections.iter();
+        let at = all.position(|it| it.agent == agent && it.file == file)?;
+        Some(self.connections.remove(at))
+    }
+}

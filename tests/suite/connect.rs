@@ -1,0 +1,626 @@
+//! Connecting agents: real settings files in homes of their own, changed by the real program.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cra_core::gateway::connect::{self, Folders, Scope, State, Wiring, event_names, settings_file};
+use cra_core::gateway::hook::{Host, Offline, Told};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::cli::{Said, command, said};
+
+/// A home, and a project in it.
+struct Home(TempDir);
+
+impl Home {
+    fn new() -> Self {
+        let home = Self(tempfile::tempdir().unwrap());
+        fs::create_dir(home.project()).unwrap();
+        home
+    }
+
+    fn path(&self) -> PathBuf {
+        self.0.path().canonicalize().unwrap()
+    }
+
+    fn project(&self) -> PathBuf {
+        self.path().join("project")
+    }
+
+    fn folders(&self) -> Folders {
+        Folders {
+            project: self.project(),
+            home: self.path(),
+            claude: None,
+            codex: None,
+        }
+    }
+
+    fn file(&self, host: Host, scope: Scope) -> PathBuf {
+        settings_file(host, scope, &self.folders())
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = command(&self.path());
+        command.args(words).current_dir(self.project());
+        command
+    }
+
+    fn cra(&self, words: &[&str]) -> Said {
+        said(self.command(words).output().unwrap())
+    }
+
+    /// Writes settings, and the folder they are in.
+    fn settings(&self, host: Host, scope: Scope, text: &str) -> PathBuf {
+        let file = self.file(host, scope);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, text).unwrap();
+        file
+    }
+
+    fn list(&self) -> Value {
+        let file = self.path().join(".local/share/cra/connections.json");
+        serde_json::from_str(&fs::read_to_string(file).unwrap()).unwrap()
+    }
+}
+
+fn read(file: &Path) -> String {
+    fs::read_to_string(file).unwrap()
+}
+
+fn parse(file: &Path) -> Value {
+    serde_json::from_str(&read(file)).unwrap()
+}
+
+fn backups(file: &Path) -> Vec<String> {
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let mut found: Vec<_> = fs::read_dir(file.parent().unwrap())
+        .unwrap()
+        .map(|it| it.unwrap().file_name().into_string().unwrap())
+        .filter(|it| it.starts_with(name) && it != name)
+        .collect();
+    found.sort();
+    found
+}
+
+/// The only handler of an event, whether or not it is in a group.
+fn handler(settings: &Value, event: &str) -> Value {
+    let entry = &settings["hooks"][event][0];
+    match entry.get("hooks") {
+        Some(group) => group[0].clone(),
+        None => entry.clone(),
+    }
+}
+
+/// What an agent writes its timeouts as: the name, and how many make a second.
+fn unit(host: Host) -> (&'static str, u64) {
+    match host {
+        Host::ClaudeCode | Host::Codex | Host::Cursor => ("timeout", 1),
+        Host::Gemini => ("timeout", 1000),
+        Host::Copilot => ("timeoutSec", 1),
+    }
+}
+
+const CLAUDE: (Host, Scope) = (Host::ClaudeCode, Scope::Project);
+
+/// Somebody's settings, in a way of writing that is not ours.
+const THEIRS: &str = "{\n\t\"zebra\": 1.50, \"model\":\"opus\",\n\t\"hooks\": {\n\t\t\"PreToolUse\": [\n\t\t\t\
+    { \"matcher\": \"Bash\", \"hooks\": [ { \"type\": \"command\", \"command\": \"echo \\u00e9\" } ] }\n\t\t],\n\t\t\
+    \"Stop\": [ ]\n\t},\n\t\"a\": [1,2 , 3]\n}";
+
+#[test]
+fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
+    for host in Host::ALL {
+        for scope in Scope::ALL {
+            let home = Home::new();
+            let (agent, wide) = (host.as_str(), scope.as_str());
+            let words = [
+                "connect",
+                agent,
+                "--scope",
+                wide,
+                "--timeout",
+                "77",
+                "--yes",
+            ];
+            home.cra(&words).succeeds();
+            let file = home.file(host, scope);
+            let settings = parse(&file);
+            let (name, per_second) = unit(host);
+            for event in event_names(host) {
+                let handler = handler(&settings, event);
+                let line = handler.get("command").or(handler.get("bash")).unwrap();
+                let line = line.as_str().unwrap();
+                let seconds = handler[name].as_u64().unwrap() / per_second;
+                let told = format!(
+                    "{} hook {agent} --timer {seconds} --offline deny",
+                    env!("CARGO_BIN_EXE_cra")
+                );
+                assert!(line.starts_with(&told), "{agent} {event}: {line}");
+            }
+            assert_eq!(home.list()["connections"][0]["agent"], agent);
+            let again = home.cra(&words);
+            again.succeeds();
+            assert!(again.out.starts_with("Nothing to do"), "{}", again.out);
+            assert_eq!(backups(&file), [""; 0]);
+            let words = ["disconnect", agent, "--scope", wide, "--yes"];
+            home.cra(&words).succeeds();
+            assert!(!file.exists(), "{agent} {wide}: {}", read(&file));
+            assert_eq!(home.list(), json!({"connections": []}));
+            let again = home.cra(&words);
+            again.succeeds();
+            assert!(again.out.starts_with("Nothing to do"), "{}", again.out);
+        }
+    }
+}
+
+/// A gate waits as long as it is told to, and what cannot be run stops the agent where its format can say so.
+#[test]
+fn gates_are_pinned_and_fail_closed() {
+    let gates = [
+        (Host::ClaudeCode, ["UserPromptSubmit", "PreToolUse"]),
+        (Host::Codex, ["UserPromptSubmit", "PreToolUse"]),
+        (Host::Gemini, ["BeforeAgent", "BeforeTool"]),
+        (Host::Cursor, ["beforeSubmitPrompt", "preToolUse"]),
+        (Host::Copilot, ["userPromptSubmitted", "preToolUse"]),
+    ];
+    for (host, gates) in gates {
+        let home = Home::new();
+        home.cra(&[
+            "connect",
+            host.as_str(),
+            "--timeout",
+            "900",
+            "--offline",
+            "ask",
+            "--yes",
+        ])
+        .succeeds();
+        let settings = parse(&home.file(host, Scope::Project));
+        let (name, per_second) = unit(host);
+        for event in event_names(host) {
+            let handler = handler(&settings, event);
+            let is_gate = gates.contains(&event);
+            assert_eq!(handler[name] == 900 * per_second, is_gate, "{event}");
+            let line = handler.get("command").or(handler.get("bash")).unwrap();
+            let line = line.as_str().unwrap();
+            assert!(line.contains("--offline ask"), "{line}");
+            let closed = match host {
+                Host::ClaudeCode | Host::Codex | Host::Gemini => line.ends_with(" || exit 2"),
+                Host::Cursor => handler["failClosed"] == true,
+                // It stops by itself.
+                Host::Copilot => is_gate,
+            };
+            assert_eq!(closed, is_gate, "{} {event}: {line}", host.as_str());
+        }
+        assert_eq!(settings["hooks"].get("beforeShellExecution"), None);
+    }
+}
+
+/// Nothing is written down that its hook would not understand.
+#[test]
+fn every_event_that_is_written_down_is_one_that_its_hook_knows() {
+    for host in [Host::ClaudeCode, Host::Codex, Host::Gemini, Host::Cursor] {
+        for event in event_names(host) {
+            let payload = json!({
+                "session_id": "s", "hook_event_name": event, "prompt": "p", "tool_name": "Bash",
+                "tool_input": {"command": "ls"}, "last_assistant_message": "m", "prompt_response": "m",
+                "text": "m", "error": "e",
+            });
+            let told = Told::read(host, payload.to_string().as_bytes()).unwrap();
+            assert_ne!(format!("{:?}", told.moment), "Other", "{event}");
+        }
+    }
+}
+
+#[test]
+fn everything_else_in_the_file_stays_as_it_was_written() {
+    let home = Home::new();
+    let file = home.settings(CLAUDE.0, CLAUDE.1, THEIRS);
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o640)).unwrap();
+    home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+    let with = read(&file);
+    for line in THEIRS
+        .lines()
+        .filter(|it| !it.contains("Stop") && !it.contains("Bash"))
+    {
+        assert!(with.contains(line), "{line:?} is not in\n{with}");
+    }
+    let matcher = "{ \"matcher\": \"Bash\", \"hooks\": [ { \"type\": \"command\", \"command\": \"echo \\u00e9\" } ] },\n";
+    assert!(with.contains(matcher), "{with}");
+    assert_eq!(
+        fs::metadata(&file).unwrap().permissions().mode() & 0o777,
+        0o640
+    );
+    assert_eq!(backups(&file), ["settings.local.json.cra-backup"]);
+    assert_eq!(read(&file.with_extension("json.cra-backup")), THEIRS);
+    home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+    // A list that was empty before is written as every empty one is.
+    assert_eq!(read(&file), THEIRS.replace("[ ]", "[]"));
+    assert_eq!(backups(&file).len(), 2);
+    assert_eq!(read(&file.with_extension("json.cra-backup")), THEIRS);
+}
+
+#[test]
+fn files_come_back_byte_for_byte_whatever_their_form() {
+    let texts = [
+        "{}",
+        "{}\n",
+        "{\n  \"a\": 1\n}\n",
+        "{\r\n    \"a\": 1\r\n}\r\n",
+        "{\"a\":1,\"hooks\":{\"Stop\":[{\"hooks\":[{\"type\":\"command\",\"command\":\"x\"}]}]}}",
+        "{\n  \"hooks\": {}\n}\n",
+        "\u{feff}{\n  \"hooks\": {\n    \"Stop\": []\n  }\n}",
+    ];
+    for text in texts {
+        let home = Home::new();
+        let file = home.settings(CLAUDE.0, CLAUDE.1, text);
+        home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+        assert_ne!(read(&file), text);
+        home.cra(&["connect", "claude-code", "--timeout", "50", "--yes"])
+            .succeeds();
+        home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+        assert_eq!(read(&file), text);
+    }
+}
+
+#[test]
+fn another_timeout_changes_our_entries_alone() {
+    let home = Home::new();
+    let file = home.settings(CLAUDE.0, CLAUDE.1, THEIRS);
+    home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+    let before = read(&file);
+    home.cra(&["connect", "claude-code", "--timeout", "60", "--yes"])
+        .succeeds();
+    let after = read(&file);
+    assert_eq!(before.replace("1800", "60"), after);
+}
+
+/// An entry that somebody narrowed, doubled or put beside another hook is put right.
+#[test]
+fn our_entries_are_known_however_they_are_written() {
+    let ours = "/opt/old place/cra";
+    let entries = [
+        json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": format!("'{ours}' hook claude-code")}]}]),
+        json!([{"hooks": [{"type": "command", "command": ours, "args": ["--data-dir", "/x", "hook", "claude-code"]}]}]),
+        json!([{"hooks": [{"type": "command", "command": "cra hook claude-code"}]},
+               {"hooks": [{"type": "command", "command": "env A=1 /x/cra hook claude-code --timer 5"}]}]),
+    ];
+    for entry in entries {
+        let home = Home::new();
+        let text = json!({"hooks": {"PreToolUse": entry}}).to_string();
+        let file = home.settings(CLAUDE.0, CLAUDE.1, &text);
+        home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+        let list = parse(&file)["hooks"]["PreToolUse"].clone();
+        assert_eq!(list.as_array().unwrap().len(), 1, "{list}");
+        assert_eq!(list[0]["matcher"], Value::Null);
+        assert_eq!(list[0]["hooks"][0]["timeout"], 1800);
+        home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+        // The list was there before, so it stays.
+        assert_eq!(parse(&file)["hooks"]["PreToolUse"], json!([]));
+    }
+    // Others that only look alike are left alone.
+    let home = Home::new();
+    let others = json!({"hooks": {"PreToolUse": [{"hooks": [
+        {"type": "command", "command": "/x/cra hook codex"},
+        {"type": "command", "command": "/x/notcra hook claude-code"},
+        {"type": "command", "command": "echo; cra hook claude-code"},
+    ]}]}});
+    let file = home.settings(CLAUDE.0, CLAUDE.1, &others.to_string());
+    home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+    assert_eq!(read(&file), others.to_string());
+    // Beside another hook: only ours goes.
+    let beside = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [
+        {"type": "command", "command": "x"}, {"type": "command", "command": "cra hook claude-code"},
+    ]}]}});
+    let file = home.settings(CLAUDE.0, CLAUDE.1, &beside.to_string());
+    home.cra(&["disconnect", "claude-code", "--yes"]).succeeds();
+    let rest = json!([{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]);
+    assert_eq!(parse(&file)["hooks"]["PreToolUse"], rest);
+}
+
+#[test]
+fn what_could_not_be_kept_is_refused_with_its_place() {
+    let refused = [
+        ("{\n  // mine\n  \"a\": 1\n}", "line 2, column 3"),
+        ("{\n  \"a\": 1,\n}", "line 3, column 1"),
+        ("[1]", "line 1: `the whole` is not an object"),
+        ("{\n\"hooks\": []}", "line 2: `hooks` is not an object"),
+        (
+            "{\"hooks\": {\n\n\"Stop\": {}}}",
+            "line 3: `Stop` is not a list",
+        ),
+        (
+            "{\"hooks\": {},\n \"hooks\": {}}",
+            "line 2: `hooks` is there twice",
+        ),
+    ];
+    for (text, place) in refused {
+        let home = Home::new();
+        let file = home.settings(CLAUDE.0, CLAUDE.1, text);
+        let said = home.cra(&["connect", "claude-code", "--yes"]);
+        said.fails(1, &[place, "help: "]);
+        assert_eq!(read(&file), text);
+        assert_eq!(backups(&file), [""; 0]);
+    }
+}
+
+#[test]
+fn nothing_is_written_without_a_yes() {
+    let home = Home::new();
+    let file = home.file(CLAUDE.0, CLAUDE.1);
+    let said = home.cra(&["connect", "claude-code"]);
+    said.fails(2, &["nobody can be asked here", "--yes"]);
+    assert!(said.out.contains("+  \"hooks\": {"), "{}", said.out);
+    home.cra(&["connect", "claude-code", "--json"])
+        .fails(2, &["--yes"]);
+    let dry = home.cra(&["connect", "claude-code", "--dry-run"]);
+    dry.succeeds();
+    assert!(dry.out.contains("Nothing was written."), "{}", dry.out);
+    let told = home
+        .cra(&["connect", "claude-code", "--dry-run", "--json"])
+        .json();
+    assert_eq!(
+        (&told["changes"], &told["written"]),
+        (&json!(true), &json!(false))
+    );
+    assert!(!file.exists() && !home.path().join(".local").exists());
+    let told = home
+        .cra(&["connect", "claude-code", "--yes", "--json"])
+        .json();
+    assert_eq!(
+        (&told["written"], &told["backup"]),
+        (&json!(true), &Value::Null)
+    );
+    assert!(file.exists());
+}
+
+#[test]
+fn a_link_is_written_through_and_a_dangling_one_is_refused() {
+    let home = Home::new();
+    let real = home.path().join("dotfiles.json");
+    fs::write(&real, "{}\n").unwrap();
+    let file = home.file(Host::Cursor, Scope::User);
+    fs::create_dir_all(file.parent().unwrap()).unwrap();
+    symlink(&real, &file).unwrap();
+    home.cra(&["connect", "cursor", "--scope", "user", "--yes"])
+        .succeeds();
+    assert!(fs::symlink_metadata(&file).unwrap().is_symlink());
+    assert_eq!(parse(&real)["version"], 1);
+    home.cra(&["disconnect", "cursor", "--scope", "user", "--yes"])
+        .succeeds();
+    assert_eq!(read(&real), "{}\n");
+    fs::remove_file(&real).unwrap();
+    home.cra(&["connect", "cursor", "--scope", "user", "--yes"])
+        .fails(1, &["left alone"]);
+    assert!(!real.exists());
+}
+
+/// A console that was named is named to the hooks too, and a path that the shell would take apart is kept whole.
+#[test]
+fn hooks_ask_the_console_that_was_named() {
+    let home = Home::new();
+    let data = home.path().join("my data");
+    let words = [
+        "connect",
+        "codex",
+        "--yes",
+        "--data-dir",
+        data.to_str().unwrap(),
+    ];
+    home.cra(&words).succeeds();
+    let settings = parse(&home.file(Host::Codex, Scope::Project));
+    let line = handler(&settings, "PreToolUse")["command"].clone();
+    let told = format!("--data-dir '{}' || exit 2", data.display());
+    assert!(line.as_str().unwrap().ends_with(&told), "{line}");
+    // The shell comes to the same: the hook that is not connected to anything says no, with 2 at worst.
+    let shell = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(line.as_str().unwrap())
+        .output()
+        .unwrap();
+    assert_eq!(shell.status.code(), Some(2), "{shell:?}");
+    assert!(data.join("connections.json").exists());
+}
+
+/// A program that is gone stops the agent: the shell says 2 in its place.
+#[test]
+fn a_hook_that_cannot_be_run_says_no() {
+    let home = Home::new();
+    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    let settings = parse(&home.file(Host::Gemini, Scope::Project));
+    let line = handler(&settings, "BeforeTool")["command"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let line = line.replace(env!("CARGO_BIN_EXE_cra"), "/nowhere/cra");
+    let shell = Command::new("/bin/sh")
+        .arg("-c")
+        .arg(line)
+        .output()
+        .unwrap();
+    assert_eq!(shell.status.code(), Some(2));
+    assert!(!shell.stderr.is_empty());
+}
+
+/// What the doctor says about the only connection.
+fn problems(said: &Said) -> Vec<String> {
+    let told = said.json();
+    let found = told["connections"][0]["problems"].as_array().unwrap();
+    found
+        .iter()
+        .map(|it| it.as_str().unwrap().to_owned())
+        .collect()
+}
+
+// A console that answers is needed for a good report, so this one has a socket of its own.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
+    let house = super::socket::House::new().await;
+    let home = Home::new();
+    let socket = house.path();
+    let socket = socket.to_str().unwrap();
+    let doctor = |more: &[&str]| {
+        let words = ["doctor", "--json", "--socket", socket];
+        let words: Vec<_> = words.into_iter().chain(more.iter().copied()).collect();
+        home.cra(&words)
+    };
+    // Nobody is connected.
+    let nobody = doctor(&[]);
+    assert_eq!(
+        (nobody.code, &nobody.json()["console"]["answers"]),
+        (1, &json!(true))
+    );
+    home.cra(&["connect", "cursor", "--yes", "--socket", socket])
+        .succeeds();
+    let well = doctor(&[]);
+    assert_eq!((well.code, problems(&well)), (0, Vec::new()));
+    assert_eq!(doctor(&["cursor"]).code, 0);
+    assert_eq!(doctor(&["cursor", "gemini"]).code, 1);
+    let text = home.cra(&["doctor", "--socket", socket]);
+    assert_eq!(text.code, 0, "{}", text.out);
+    for words in [
+        "ok       console answers",
+        "ok       cursor",
+        "All is well.",
+        "HOOK LATE",
+    ] {
+        assert!(text.out.contains(words), "{words} is not in\n{}", text.out);
+    }
+    let file = home.file(Host::Cursor, Scope::Project);
+    let good = read(&file);
+    let edits = [
+        (
+            "\"timeout\": 1800",
+            "\"timeout\": 60",
+            "preToolUse was edited: the agent waits 60 s and the hook 1800 s",
+        ),
+        (
+            "\"failClosed\": true",
+            "\"failClosed\": false",
+            "preToolUse was edited",
+        ),
+        (
+            "\"preToolUse\"",
+            "\"afterMCPExecution\"",
+            "preToolUse is missing",
+        ),
+        ("--offline deny", "--offline ask", "preToolUse was edited"),
+    ];
+    for (from, to, words) in edits {
+        fs::write(&file, good.replace(from, to)).unwrap();
+        let said = doctor(&[]);
+        let found = problems(&said);
+        assert_eq!(said.code, 1);
+        assert!(found.iter().any(|it| it == words), "{words}: {found:?}");
+    }
+    fs::write(&file, "{}").unwrap();
+    assert_eq!(problems(&doctor(&[])), ["its hooks were removed"]);
+    fs::write(&file, &good).unwrap();
+    // Another console than the one that was asked about.
+    let other = home.path().join("run/other.sock");
+    let said = home.cra(&["doctor", "--json", "--socket", other.to_str().unwrap()]);
+    assert_eq!(
+        (said.code, &said.json()["console"]["answers"]),
+        (1, &json!(false))
+    );
+    assert!(
+        problems(&said)[0].starts_with("it asks another console"),
+        "{}",
+        said.out
+    );
+    assert_eq!(doctor(&[]).code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts() {
+    let house = super::socket::House::new().await;
+    let home = Home::new();
+    let socket = house.path();
+    let socket = socket.to_str().unwrap();
+    home.cra(&["connect", "codex", "--yes", "--socket", socket])
+        .succeeds();
+    let doctor = || home.cra(&["doctor", "codex", "--json", "--socket", socket]);
+    assert!(problems(&doctor())[0].contains("does not trust it yet"));
+    let file = home.file(Host::Codex, Scope::Project);
+    let trusted = format!(
+        "[hooks.state.\"{}:pre_tool_use:0:0\"]\ntrusted_hash = \"sha256:0\"\n",
+        file.display()
+    );
+    fs::create_dir_all(home.path().join(".codex")).unwrap();
+    fs::write(home.path().join(".codex/config.toml"), trusted).unwrap();
+    assert_eq!((doctor().code, problems(&doctor())), (0, Vec::new()));
+    // The list goes, so that the entries themselves say how they are wired.
+    fs::remove_file(home.path().join(".local/share/cra/connections.json")).unwrap();
+    assert_eq!(doctor().code, 0);
+    let program = home.path().join("cra");
+    let text = read(&file).replace(env!("CARGO_BIN_EXE_cra"), program.to_str().unwrap());
+    fs::write(&file, text).unwrap();
+    assert!(problems(&doctor())[0].ends_with("is gone"));
+    fs::write(&program, "#!/bin/sh\necho cra 0.0.1\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    assert!(problems(&doctor())[0].contains("is cra 0.0.1, and this is cra "));
+    assert_eq!(doctor().code, 1);
+}
+
+/// Any JSON, with names among it that mean something to agents.
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    let name = prop_oneof![
+        Just("hooks".to_owned()),
+        Just("Stop".to_owned()),
+        Just("PreToolUse".to_owned()),
+        ".{0,6}",
+    ];
+    leaf.prop_recursive(4, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::btree_map(name.clone(), inner, 0..5)
+                .prop_map(|it| it.into_iter().collect::<serde_json::Map<_, _>>().into()),
+        ]
+    })
+}
+
+proptest! {
+    /// Whatever somebody has in there, and however it is written: it is refused, or it is all still there, and
+    /// exactly the same once we are gone.
+    #[test]
+    fn nothing_of_anybody_is_lost(settings in any_json(), pretty in any::<bool>(), at in 0..5_usize) {
+        let host = Host::ALL[at];
+        let settings = match settings {
+            Value::Object(_) => settings,
+            Value::Array(lists) => json!({"a": 1, "hooks": {"Stop": lists, "x": 2}}),
+            other => json!({"a": other}),
+        };
+        let text = if pretty {
+            serde_json::to_string_pretty(&settings).unwrap()
+        } else {
+            settings.to_string()
+        };
+        let wiring = |timeout| Wiring {
+            program: "/opt/the tools/cra".into(),
+            timeout,
+            offline: Offline::Deny,
+            place: Vec::new(),
+        };
+        let Ok(first) = connect::connect(&text, host, &wiring(60)) else {
+            return Ok(());
+        };
+        prop_assert_eq!(connect::inspect(&first.text, host, &wiring(60)).unwrap(), State::Intact);
+        prop_assert_eq!(connect::wiring_in(&first.text, host), Some(wiring(60)));
+        let again = connect::connect(&first.text, host, &wiring(60)).unwrap();
+        prop_assert_eq!(&again.text, &first.text);
+        let other = connect::connect(&first.text, host, &wiring(90)).unwrap();
+        let without = connect::disconnect(&other.text, host, Some(&first.made)).unwrap();
+        prop_assert_eq!(without, text);
+    }
+}
