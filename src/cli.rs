@@ -20,6 +20,7 @@ mod error;
 mod exit;
 mod hook;
 mod input;
+mod mcp;
 mod paths;
 mod queue;
 mod reconstruct;
@@ -93,6 +94,7 @@ fn run(args: Args) -> Result<u8, Failure> {
             args::AtlasCommand::Schema => atlas::schema(),
         },
         Some(Command::Hook(given)) => Ok(hook::hook(&settings, &given)),
+        Some(Command::McpProxy(given)) => mcp::proxy(&settings, given),
         Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
         Some(Command::Completions(completions)) => paths::completions(&completions),
     }

@@ -151,6 +151,8 @@ pub(super) enum Command {
     /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
     /// format
     Hook(Hook),
+    /// Stand in front of an MCP server: every use of its tools is asked for at the console first
+    McpProxy(McpProxy),
     /// Say which folders and files are used
     Paths(Paths),
     /// Print a script that completes commands in a shell

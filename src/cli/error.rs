@@ -8,6 +8,7 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
+use crate::gateway::mcp::proxy::ProxyError;
 use crate::gateway::place::PlaceError;
 use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
@@ -87,6 +88,8 @@ pub(super) enum Failure {
     Thread(#[from] ThreadFailure),
     #[error(transparent)]
     Kept(#[from] RestoreError),
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
     #[error("`{}` has no scenario in it", .0.display())]
     NoScenario(PathBuf),
     #[error("`{}` has no Atlas in it", .0.display())]
@@ -206,6 +209,7 @@ impl Failure {
             | Self::NoGate(_)
             | Self::Thread(_)
             | Self::Kept(_)
+            | Self::Proxy(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
             | Self::Scenario(_)
@@ -263,6 +267,7 @@ impl Failure {
                 Some("nothing was read; open it yourself if you trust the file")
             }
             Self::Kept(_) => Some("cra trace verify says whether the record holds"),
+            Self::Proxy(error) => error.help(),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {

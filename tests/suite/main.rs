@@ -25,6 +25,7 @@ mod hooks;
 mod house;
 mod keeping;
 mod logs;
+mod mcp;
 mod powercuts;
 mod reading;
 mod readme;
