@@ -19,6 +19,7 @@ mod corpus;
 mod error;
 mod exit;
 mod hook;
+mod http;
 mod input;
 mod mcp;
 mod paths;

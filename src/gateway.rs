@@ -8,6 +8,7 @@ pub mod call;
 pub mod client;
 pub mod hall;
 pub mod hook;
+pub mod http;
 pub mod mcp;
 pub mod place;
 pub mod rpc;

@@ -40,6 +40,7 @@ pub mod load;
 mod message;
 mod outside;
 mod reading;
+mod records;
 #[cfg(test)]
 pub(crate) mod rehearsal;
 pub mod snapshot;
@@ -53,6 +54,7 @@ pub use agents::{Agents, Answered, Requested};
 pub use desk::Desk;
 pub use load::{Load, LoadRefused};
 pub use reading::Reading;
+pub use records::Records;
 pub use threads::{KeptThreads, TakeTurn, ThreadAct, kept_threads};
 pub use watched::Watch;
 
@@ -200,6 +202,12 @@ impl Runtime {
     #[must_use]
     pub fn agents(&self) -> Agents {
         self.agents.clone()
+    }
+
+    /// The record, for those who only listen.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        self.desk.records()
     }
 
     /// The operator's way in.

@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -72,6 +73,11 @@ pub(super) struct Common {
     /// is of it is held against the record
     #[arg(long, global = true, env = "CRA_HEAD_FILE", value_name = "FILE")]
     pub(super) head_file: Option<PathBuf>,
+
+    /// Let agents in by HTTP as well, at this address of this machine: 127.0.0.1:PORT. They show the token
+    /// that cra paths names
+    #[arg(long, global = true, env = "CRA_HTTP", value_name = "ADDRESS")]
+    pub(super) http: Option<SocketAddr>,
 
     /// Draw borders with plain characters
     #[arg(long, global = true)]

@@ -9,6 +9,7 @@ use super::args::{AtlasFiles, Demo};
 use super::atlases::{files_in, load_all};
 use super::error::Failure;
 use super::exit;
+use super::http;
 use super::run::trials;
 use super::settings::{Manner, Settings, Whose};
 use crate::atlas::{Atlas, load_str};
@@ -118,7 +119,9 @@ fn run(
             head_file: settings.head_file.clone(),
         })
         .await?;
-        let door = Door::open(door, Hall::new(runtime.agents()))?;
+        let hall = Hall::new(runtime.agents());
+        let door = Door::open(door, hall.clone())?;
+        let web = http::open(settings.http, &runtime, hall, (folder, door.path())).await?;
         if let Some(script) = script {
             end_abandoned(&runtime).await;
             script.start(door.path());
@@ -135,7 +138,7 @@ fn run(
             Manner::Screen => console::run(runtime.desk(), options).await,
             Manner::Linear => console::run_linear(runtime.desk(), options.clock).await,
         };
-        drop(door);
+        drop((door, web));
         runtime.stop().await;
         shown?;
         Ok(exit::OK)

@@ -8,6 +8,7 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
+use crate::gateway::http::HttpError;
 use crate::gateway::mcp::proxy::ProxyError;
 use crate::gateway::place::PlaceError;
 use crate::reconstruct::SnapshotError;
@@ -88,6 +89,8 @@ pub(super) enum Failure {
     Thread(#[from] ThreadFailure),
     #[error(transparent)]
     Kept(#[from] RestoreError),
+    #[error(transparent)]
+    Http(#[from] HttpError),
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error("`{}` has no scenario in it", .0.display())]
@@ -209,6 +212,7 @@ impl Failure {
             | Self::NoGate(_)
             | Self::Thread(_)
             | Self::Kept(_)
+            | Self::Http(_)
             | Self::Proxy(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
@@ -267,6 +271,7 @@ impl Failure {
                 Some("nothing was read; open it yourself if you trust the file")
             }
             Self::Kept(_) => Some("cra trace verify says whether the record holds"),
+            Self::Http(error) => Some(error.help()),
             Self::Proxy(error) => error.help(),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),

@@ -11,6 +11,7 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use crate::base::text::one_line;
+use crate::gateway::http::TOKEN_FILE;
 use crate::store::key;
 use crate::store::sqlite::FILE_NAME;
 
@@ -27,6 +28,11 @@ pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
             "key",
             "signs the record; keep it secret",
             data.join(key::FILE_NAME),
+        ),
+        (
+            "token",
+            "lets agents in by HTTP; keep it secret",
+            data.join(TOKEN_FILE),
         ),
         ("demo", "the store of cra demo", settings.demo_dir()?),
         (

@@ -23,6 +23,7 @@ mod extensions;
 mod headless;
 mod hooks;
 mod house;
+mod http;
 mod keeping;
 mod logs;
 mod mcp;
