@@ -96,6 +96,7 @@ fn run(args: Args) -> Result<u8, Failure> {
         },
         Some(Command::Hook(given)) => Ok(hook::hook(&settings, &given)),
         Some(Command::McpProxy(given)) => mcp::proxy(&settings, given),
+        Some(Command::Mcp(given)) => mcp::tools(&settings, given),
         Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
         Some(Command::Completions(completions)) => paths::completions(&completions),
     }

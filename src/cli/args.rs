@@ -159,6 +159,8 @@ pub(super) enum Command {
     Hook(Hook),
     /// Stand in front of an MCP server: every use of its tools is asked for at the console first
     McpProxy(McpProxy),
+    /// Be an MCP server, on standard input and output: tools for an agent that asks before it acts
+    Mcp(Mcp),
     /// Say which folders and files are used
     Paths(Paths),
     /// Print a script that completes commands in a shell

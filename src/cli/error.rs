@@ -10,6 +10,7 @@ use crate::console::ConsoleError;
 use crate::engine::RestoreError;
 use crate::gateway::http::HttpError;
 use crate::gateway::mcp::proxy::ProxyError;
+use crate::gateway::mcp::tools::ToolsError;
 use crate::gateway::place::PlaceError;
 use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
@@ -91,6 +92,8 @@ pub(super) enum Failure {
     Kept(#[from] RestoreError),
     #[error(transparent)]
     Http(#[from] HttpError),
+    #[error(transparent)]
+    Tools(#[from] ToolsError),
     #[error(transparent)]
     Proxy(#[from] ProxyError),
     #[error("`{}` has no scenario in it", .0.display())]
@@ -213,6 +216,7 @@ impl Failure {
             | Self::Thread(_)
             | Self::Kept(_)
             | Self::Http(_)
+            | Self::Tools(_)
             | Self::Proxy(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
@@ -272,6 +276,7 @@ impl Failure {
             }
             Self::Kept(_) => Some("cra trace verify says whether the record holds"),
             Self::Http(error) => Some(error.help()),
+            Self::Tools(_) => None,
             Self::Proxy(error) => error.help(),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),

@@ -1,4 +1,4 @@
-//! `cra mcp-proxy`: between an agent and an MCP server.
+//! `cra mcp-proxy` and `cra mcp`: between an agent and an MCP server, and as one.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,12 +6,13 @@ use std::path::Path;
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::args::McpProxy;
+use super::args::{Mcp, McpProxy};
 use super::error::Failure;
 use super::exit;
 use super::settings::{Settings, Whose};
 use crate::gateway::mcp::Guest;
 use crate::gateway::mcp::proxy::{self, Options};
+use crate::gateway::mcp::tools;
 
 /// Stands between until one of the two is gone.
 pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure> {
@@ -39,6 +40,23 @@ pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure>
     // A reader of standard input cannot be called back: it is left where it is.
     threads.shutdown_background();
     ended.map(|()| exit::OK)
+}
+
+/// Offers tools until the agent is gone.
+pub(super) fn tools(settings: &Settings, given: Mcp) -> Result<u8, Failure> {
+    let guest = Guest {
+        socket: settings.socket(Whose::Console)?,
+        agent: given.agent,
+        intent: None,
+        api_key: given.api_key,
+    };
+    let threads = Builder::new_current_thread().enable_all().build();
+    let threads = threads.map_err(Failure::Tokio)?;
+    let agent = (tokio::io::stdin(), tokio::io::stdout());
+    let served = threads.block_on(tools::serve(guest, agent));
+    threads.shutdown_background();
+    served?;
+    Ok(exit::OK)
 }
 
 /// Standard output is the agent's alone.

@@ -3,5 +3,6 @@
 mod gate;
 mod message;
 pub mod proxy;
+pub mod tools;
 
 pub use gate::Guest;

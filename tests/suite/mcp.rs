@@ -23,6 +23,7 @@ use super::socket::House;
 
 mod raw;
 mod server;
+mod tools;
 
 /// Lets `echo` pass, asks about everything else, and knows no further tool.
 const ATLAS: &str = r#"

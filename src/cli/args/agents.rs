@@ -82,6 +82,17 @@ pub(in crate::cli) struct McpProxy {
     pub(in crate::cli) command: Vec<OsString>,
 }
 
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Mcp {
+    /// The agent that uses the tools, as the record names it
+    #[arg(long, value_name = "NAME", default_value = "mcp-client")]
+    pub(in crate::cli) agent: String,
+
+    /// What is shown to be let in, where an Atlas wants to see a key
+    #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
+    pub(in crate::cli) api_key: Option<String>,
+}
+
 /// The name of a server. A dot in it would make its tools another server's.
 fn server(typed: &str) -> Result<String, &'static str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
