@@ -8,9 +8,6 @@ use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
-use crate::gateway::http::HttpError;
-use crate::gateway::mcp::proxy::ProxyError;
-use crate::gateway::mcp::tools::ToolsError;
 use crate::gateway::place::PlaceError;
 use crate::reconstruct::SnapshotError;
 use crate::runtime::StartError;
@@ -20,8 +17,10 @@ use crate::store::key::KeyError;
 use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
 
+mod doors;
 mod threads;
 
+pub(super) use doors::DoorFailure;
 pub(super) use threads::ThreadFailure;
 
 /// Why a command failed.
@@ -91,11 +90,7 @@ pub(super) enum Failure {
     #[error(transparent)]
     Kept(#[from] RestoreError),
     #[error(transparent)]
-    Http(#[from] HttpError),
-    #[error(transparent)]
-    Tools(#[from] ToolsError),
-    #[error(transparent)]
-    Proxy(#[from] ProxyError),
+    Agents(#[from] DoorFailure),
     #[error("`{}` has no scenario in it", .0.display())]
     NoScenario(PathBuf),
     #[error("`{}` has no Atlas in it", .0.display())]
@@ -215,9 +210,7 @@ impl Failure {
             | Self::NoGate(_)
             | Self::Thread(_)
             | Self::Kept(_)
-            | Self::Http(_)
-            | Self::Tools(_)
-            | Self::Proxy(_)
+            | Self::Agents(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
             | Self::Scenario(_)
@@ -275,9 +268,7 @@ impl Failure {
                 Some("nothing was read; open it yourself if you trust the file")
             }
             Self::Kept(_) => Some("cra trace verify says whether the record holds"),
-            Self::Http(error) => Some(error.help()),
-            Self::Tools(_) => None,
-            Self::Proxy(error) => error.help(),
+            Self::Agents(error) => error.help(),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {

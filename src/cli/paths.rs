@@ -15,10 +15,12 @@ use crate::gateway::http::TOKEN_FILE;
 use crate::store::key;
 use crate::store::sqlite::FILE_NAME;
 
-/// Says which folders and files are used, and which of them are there.
-pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
+/// A folder or file: its name, what it is for, and where it is.
+type Known = (&'static str, &'static str, PathBuf);
+
+fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
     let data = settings.data_dir()?;
-    let known: Vec<(&str, &str, PathBuf)> = vec![
+    Ok(vec![
         (
             "store",
             "the record, and what is held",
@@ -50,7 +52,12 @@ pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
             "extensions that may be asked",
             settings.extensions_file()?,
         ),
-    ];
+    ])
+}
+
+/// Says which folders and files are used, and which of them are there.
+pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
+    let known = known(settings)?;
     let head = settings.head_file.clone();
     let head = head.map(|file| {
         (
