@@ -145,6 +145,8 @@ const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra thread show
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
      record with another --data-dir";
 
+const ANOTHER_FILE: &str = "nothing was read; open it yourself if you trust the file";
+
 const SCENARIO_FILE: &str =
     "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one";
 
@@ -264,9 +266,7 @@ impl Failure {
             Self::Thread(failure) => failure.help(),
             Self::Snapshot(_, error) => Some(error.help()),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
-            Self::ArtifactPath(_) => {
-                Some("nothing was read; open it yourself if you trust the file")
-            }
+            Self::ArtifactPath(_) => Some(ANOTHER_FILE),
             Self::Kept(_) => Some("cra trace verify says whether the record holds"),
             Self::Agents(error) => error.help(),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
