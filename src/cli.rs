@@ -22,7 +22,9 @@ mod doctor;
 mod error;
 mod exit;
 mod hook;
+mod http;
 mod input;
+mod mcp;
 mod paths;
 mod queue;
 mod reconstruct;
@@ -99,6 +101,8 @@ fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Connect(given)) => connect::connect(&settings, &given),
         Some(Command::Disconnect(given)) => connect::disconnect(&settings, &given),
         Some(Command::Doctor(given)) => doctor::doctor(&settings, &given),
+        Some(Command::McpProxy(given)) => mcp::proxy(&settings, given),
+        Some(Command::Mcp(given)) => mcp::tools(&settings, given),
         Some(Command::Paths(paths)) => paths::paths(&settings, &paths),
         Some(Command::Completions(completions)) => paths::completions(&completions),
     }

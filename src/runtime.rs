@@ -40,6 +40,7 @@ pub mod load;
 mod message;
 mod outside;
 mod reading;
+mod records;
 #[cfg(test)]
 pub(crate) mod rehearsal;
 mod shadow;
@@ -56,6 +57,7 @@ pub use desk::Desk;
 pub use load::{Load, LoadRefused};
 pub use message::DraftOf;
 pub use reading::Reading;
+pub use records::Records;
 pub use threads::{KeptThreads, TakeTurn, ThreadAct, ThreadDrafts, kept_threads, recorded_turn};
 pub use watched::Watch;
 
@@ -203,6 +205,12 @@ impl Runtime {
     #[must_use]
     pub fn agents(&self) -> Agents {
         self.agents.clone()
+    }
+
+    /// The record, for those who only listen.
+    #[must_use]
+    pub fn records(&self) -> Records {
+        self.desk.records()
     }
 
     /// The operator's way in.

@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{ArgAction, ArgGroup, Args as ClapArgs, Parser, Subcommand, ValueEnum};
@@ -72,6 +73,11 @@ pub(super) struct Common {
     /// is of it is held against the record
     #[arg(long, global = true, env = "CRA_HEAD_FILE", value_name = "FILE")]
     pub(super) head_file: Option<PathBuf>,
+
+    /// Let agents in by HTTP as well, at this address of this machine: 127.0.0.1:PORT. They show the token
+    /// that cra paths names
+    #[arg(long, global = true, env = "CRA_HTTP", value_name = "ADDRESS")]
+    pub(super) http: Option<SocketAddr>,
 
     /// Draw borders with plain characters
     #[arg(long, global = true)]
@@ -158,6 +164,10 @@ pub(super) enum Command {
     /// Say whether the console answers, which agents are connected, and what each can be held to; exits
     /// with 1 when something is wrong
     Doctor(Doctor),
+    /// Stand in front of an MCP server: every use of its tools is asked for at the console first
+    McpProxy(McpProxy),
+    /// Be an MCP server, on standard input and output: tools for an agent that asks before it acts
+    Mcp(Mcp),
     /// Say which folders and files are used
     Paths(Paths),
     /// Print a script that completes commands in a shell

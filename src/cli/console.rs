@@ -10,6 +10,7 @@ use super::args::{AtlasFiles, Demo};
 use super::atlases::{files_in, files_of, load_all};
 use super::error::Failure;
 use super::exit;
+use super::http;
 use super::run::trials;
 use super::settings::{Manner, Settings, Whose};
 use crate::atlas::{Atlas, load_str};
@@ -138,6 +139,7 @@ fn run(
         .await?;
         let hall = Hall::new(runtime.agents());
         let door = Door::open(door, hall.clone())?;
+        let web = http::open(settings.http, &runtime, hall.clone(), (folder, door.path())).await?;
         if let Some(script) = script {
             end_abandoned(&runtime).await;
             script.start(door.path());
@@ -160,7 +162,7 @@ fn run(
                 console::run_linear(runtime.desk(), options.clock, options.alarms).await
             }
         };
-        drop(door);
+        drop((door, web));
         runtime.stop().await;
         shown?;
         Ok(exit::OK)

@@ -18,9 +18,11 @@ use crate::trace::head::HeadError;
 use crate::trace::note::NoteError;
 
 mod connect;
+mod doors;
 mod threads;
 
 pub(super) use connect::ConnectFailure;
+pub(super) use doors::DoorFailure;
 pub(super) use threads::ThreadFailure;
 
 /// Why a command failed.
@@ -91,6 +93,8 @@ pub(super) enum Failure {
     Thread(#[from] ThreadFailure),
     #[error(transparent)]
     Kept(#[from] RestoreError),
+    #[error(transparent)]
+    Agents(#[from] DoorFailure),
     #[error("`{}` has no scenario in it", .0.display())]
     NoScenario(PathBuf),
     #[error("`{}` has no Atlas in it", .0.display())]
@@ -216,6 +220,7 @@ impl Failure {
             | Self::NoGate(_)
             | Self::Thread(_)
             | Self::Kept(_)
+            | Self::Agents(_)
             | Self::NoScenario(_)
             | Self::NoAtlas(_)
             | Self::Scenario(_)
@@ -272,6 +277,7 @@ impl Failure {
             Self::AtlasGone(_) | Self::Kept(_) => {
                 Some("cra trace verify says whether the record holds")
             }
+            Self::Agents(error) => error.help(),
             Self::NoScenario(_) => Some(SCENARIO_FILE),
             Self::NoAtlas(_) => Some("an Atlas is a file that ends in .yaml, .yml or .json"),
             Self::SameAtlas { .. } | Self::Start(StartError::SameAtlas(_)) => {

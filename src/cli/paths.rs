@@ -11,13 +11,16 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use crate::base::text::one_line;
+use crate::gateway::http::TOKEN_FILE;
 use crate::store::key;
 use crate::store::sqlite::FILE_NAME;
 
-/// Says which folders and files are used, and which of them are there.
-pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
+/// A folder or file: its name, what it is for, and where it is.
+type Known = (&'static str, &'static str, PathBuf);
+
+fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
     let data = settings.data_dir()?;
-    let known: Vec<(&str, &str, PathBuf)> = vec![
+    Ok(vec![
         (
             "store",
             "the record, and what is held",
@@ -27,6 +30,11 @@ pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
             "key",
             "signs the record; keep it secret",
             data.join(key::FILE_NAME),
+        ),
+        (
+            "token",
+            "lets agents in by HTTP; keep it secret",
+            data.join(TOKEN_FILE),
         ),
         ("demo", "the store of cra demo", settings.demo_dir()?),
         (
@@ -44,7 +52,12 @@ pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
             "extensions that may be asked",
             settings.extensions_file()?,
         ),
-    ];
+    ])
+}
+
+/// Says which folders and files are used, and which of them are there.
+pub(super) fn paths(settings: &Settings, paths: &Paths) -> Result<u8, Failure> {
+    let known = known(settings)?;
     let head = settings.head_file.clone();
     let head = head.map(|file| {
         (

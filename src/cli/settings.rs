@@ -1,6 +1,7 @@
 //! What the arguments and the environment mean together.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
@@ -20,6 +21,7 @@ pub(super) struct Settings {
     socket: Option<PathBuf>,
     extensions: Option<PathBuf>,
     pub(super) head_file: Option<PathBuf>,
+    pub(super) http: Option<SocketAddr>,
     pub(super) operator: String,
     pub(super) access: Access,
     look: Look,
@@ -52,6 +54,7 @@ impl Settings {
             socket: common.socket.clone(),
             extensions: common.extensions.clone(),
             head_file: common.head_file.clone(),
+            http: common.http,
             operator: common
                 .operator
                 .clone()

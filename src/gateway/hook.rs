@@ -21,6 +21,7 @@ mod tools;
 
 pub use answer::Printed;
 pub use secret::secret;
+pub(super) use secret::secret_named;
 pub use told::{Moment, Told, Unreadable};
 pub use tools::{Action, actions};
 

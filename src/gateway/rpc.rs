@@ -29,7 +29,7 @@ enum Version {
 }
 
 /// What tells the answers to several requests apart.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Id {
     /// A number.

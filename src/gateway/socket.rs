@@ -20,7 +20,7 @@ use super::rpc;
 use crate::base::limits::{MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
 
 mod connection;
-mod lines;
+pub(super) mod lines;
 
 /// The socket, open until this is dropped.
 #[derive(Debug)]

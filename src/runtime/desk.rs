@@ -11,7 +11,7 @@ use super::message::{AskIds, DraftOf, Message, ThreadActAsked};
 use super::snapshot::Access;
 use super::threads::ThreadAct;
 use super::watched::Watch;
-use super::{Reading, RecordedSession, Snapshots};
+use super::{Reading, RecordedSession, Records, Snapshots};
 use crate::base::id::SessionId;
 use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
@@ -52,6 +52,11 @@ impl Desk {
     #[must_use]
     pub fn snapshots(&self) -> Snapshots {
         self.snapshots.clone()
+    }
+
+    /// The record, for those who only listen.
+    pub(super) fn records(&self) -> Records {
+        Records::new(Arc::clone(&self.store), self.snapshots.clone())
     }
 
     /// Decides about a held request. Answers when the record of it is durable.

@@ -1,5 +1,6 @@
 //! Commands for agents.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
@@ -173,4 +174,44 @@ pub(in crate::cli) struct Doctor {
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct McpProxy {
+    /// The agent that uses the server, as the record names it
+    #[arg(long, value_name = "NAME", default_value = "mcp-client")]
+    pub(in crate::cli) agent: String,
+
+    /// What actions call the server: its tools are asked for as mcp.SERVER.TOOL (default: the name of its
+    /// program)
+    #[arg(long, value_name = "SERVER", value_parser = server)]
+    pub(in crate::cli) server: Option<String>,
+
+    /// What is shown to be let in, where an Atlas wants to see a key
+    #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
+    pub(in crate::cli) api_key: Option<String>,
+
+    /// The server, and what it is started with
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(in crate::cli) command: Vec<OsString>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Mcp {
+    /// The agent that uses the tools, as the record names it
+    #[arg(long, value_name = "NAME", default_value = "mcp-client")]
+    pub(in crate::cli) agent: String,
+
+    /// What is shown to be let in, where an Atlas wants to see a key
+    #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
+    pub(in crate::cli) api_key: Option<String>,
+}
+
+/// The name of a server. A dot in it would make its tools another server's.
+fn server(typed: &str) -> Result<String, &'static str> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    if typed.is_empty() || !typed.chars().all(fits) {
+        return Err("a server's name has letters, digits, `_` and `-`");
+    }
+    Ok(typed.to_owned())
 }

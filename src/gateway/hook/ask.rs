@@ -12,9 +12,9 @@ use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
 use crate::base::text::one_line;
-use crate::engine::command::{DenyCode, Given};
-use crate::gateway::call::Fault;
+use crate::engine::command::DenyCode;
 use crate::gateway::client::{CallError, Client};
+use crate::gateway::words::{denial, given, joined};
 
 /// What a hook answers, whatever the agent's format is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -126,7 +126,7 @@ struct Asking<'a> {
 impl Asking<'_> {
     fn ask(mut self) -> Result<Verdict, CallError> {
         let started = self.begin()?;
-        let first = texts(&started);
+        let first = given(&started);
         match &self.told.moment {
             Moment::Start => Ok(Verdict::pass(first)),
             Moment::End => self
@@ -203,7 +203,7 @@ impl Asking<'_> {
         first: Option<String>,
     ) -> Result<Verdict, CallError> {
         let accepted = self.say("input", json!({"text": text}))?;
-        let mut context: Vec<_> = first.into_iter().chain(texts(&accepted)).collect();
+        let mut context: Vec<_> = first.into_iter().chain(given(&accepted)).collect();
         let id = id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let id: String = id.chars().take(100).collect();
         let turn = json!({"message_id": id, "message": text, "author": "user"});
@@ -243,7 +243,7 @@ impl Asking<'_> {
                 let why = "an answer that allows nothing".to_owned();
                 return Err(CallError::Unreadable(why));
             }
-            context.extend(texts(&allowed));
+            context.extend(given(&allowed));
             let by = allowed.get("approved_by").and_then(Value::as_str);
             approved = by.map(one_line).or(approved);
         }
@@ -256,45 +256,11 @@ impl Asking<'_> {
 
 /// What becomes of a moment about which the console said something else than yes.
 fn without(told: &Told, options: &Options, error: &CallError) -> Verdict {
-    let reason = match error {
-        CallError::Fault(fault) => refusal(fault),
-        CallError::Unreachable(_) => format!(
-            "cra: {error}, so nothing is allowed. Start it with `cra` in a terminal of its own, and try again."
-        ),
-        CallError::Gone | CallError::Late | CallError::Unreadable(_) => {
-            format!(
-                "cra: {error}, so this is denied. Ask the operator to look at the console, and try again."
-            )
-        }
-    };
+    let reason = denial(error);
     match (error, options.offline) {
         (CallError::Unreachable(_), Offline::Ask) if told.is_gate() => Verdict::Ask { reason },
         _ => Verdict::Deny { reason },
     }
-}
-
-/// A refusal, with the gate and the way out.
-fn refusal(fault: &Fault) -> String {
-    let gate = fault.data.as_ref().and_then(|it| it.get("gate")?.as_str());
-    let gate = gate.map(|it| format!(" (held as {it})"));
-    let help = fault.help().map(|it| format!(". {it}"));
-    let (gate, help) = (gate.unwrap_or_default(), help.unwrap_or_default());
-    format!("cra: {}{gate}{help}", fault.message)
-}
-
-/// What an answer hands to the agent, as one text.
-fn texts(answer: &Value) -> Option<String> {
-    let given: Given = serde_json::from_value(answer.get("given")?.clone()).ok()?;
-    let contexts = given.contexts.iter().map(|it| it.content.trim().to_owned());
-    let guidance = given
-        .guidance
-        .iter()
-        .map(|it| it.block.content.trim().to_owned());
-    let withdrawn = given
-        .withdrawn
-        .iter()
-        .map(|it| format!("What {it} said no longer holds."));
-    joined(contexts.chain(guidance).chain(withdrawn).collect())
 }
 
 /// What a turn has to say to the agent: what is closed, and that its summary was held back.
@@ -306,9 +272,4 @@ fn turn_words(turned: &Value) -> Option<String> {
         words.push("This conversation is at its peak: its summary stays as it is.".to_owned());
     }
     joined(words)
-}
-
-fn joined(texts: Vec<String>) -> Option<String> {
-    let texts: Vec<_> = texts.into_iter().filter(|it| !it.is_empty()).collect();
-    (!texts.is_empty()).then(|| texts.join("\n\n"))
 }

@@ -15,7 +15,15 @@ const FILE_NAME: &str = "hook.key";
 /// # Errors
 /// When the folder cannot be read or written, or what is there is no secret.
 pub fn secret(folder: &Path) -> io::Result<Digest> {
-    let path = folder.join(FILE_NAME);
+    secret_named(folder, FILE_NAME)
+}
+
+/// A secret of a folder by the name of its file: the one that is there, or a new one.
+///
+/// # Errors
+/// When the folder cannot be read or written, or what is there is no secret.
+pub(in crate::gateway) fn secret_named(folder: &Path, name: &str) -> io::Result<Digest> {
+    let path = folder.join(name);
     if let Some(known) = read(&path)? {
         return Ok(known);
     }
@@ -24,7 +32,7 @@ pub fn secret(folder: &Path) -> io::Result<Digest> {
     getrandom::fill(&mut bytes).map_err(io::Error::other)?;
     let new = Digest::of(bytes);
     // Whole or not at all, and whoever is first wins: hooks run side by side.
-    let draft = folder.join(format!("{FILE_NAME}.{}", std::process::id()));
+    let draft = folder.join(format!("{name}.{}", std::process::id()));
     let mut file = File::options()
         .write(true)
         .create(true)

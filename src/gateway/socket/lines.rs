@@ -11,7 +11,7 @@ use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
 
 /// Why there is no further line.
 #[derive(Debug)]
-pub(super) enum Over {
+pub(in crate::gateway) enum Over {
     /// The other side has closed.
     Closed,
     /// A line is longer than any may be.
@@ -24,7 +24,7 @@ pub(super) enum Over {
 
 /// Lines, read one after the other. Dropping [`Lines::next`] loses nothing.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(in crate::gateway) struct Lines<R> {
     reader: R,
     line: Vec<u8>,
     /// When the line that was begun has to be finished.
@@ -34,7 +34,7 @@ pub(super) struct Lines<R> {
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
-    pub(super) fn new(reader: R, large: Arc<Semaphore>) -> Self {
+    pub(in crate::gateway) fn new(reader: R, large: Arc<Semaphore>) -> Self {
         Self {
             reader,
             line: Vec::new(),
@@ -45,7 +45,7 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
     }
 
     /// The next line, without its end.
-    pub(super) async fn next(&mut self) -> Result<Vec<u8>, Over> {
+    pub(in crate::gateway) async fn next(&mut self) -> Result<Vec<u8>, Over> {
         loop {
             let Some(due) = self.due else {
                 // Nothing was begun: they may be silent for as long as they like.

@@ -1,0 +1,45 @@
+//! How doors for agents fail.
+
+use super::Failure;
+use crate::gateway::http::HttpError;
+use crate::gateway::mcp::proxy::ProxyError;
+use crate::gateway::mcp::tools::ToolsError;
+
+/// Why a door for agents does not open, or closes.
+#[derive(Debug, thiserror::Error)]
+pub(in crate::cli) enum DoorFailure {
+    #[error(transparent)]
+    Http(#[from] HttpError),
+    #[error(transparent)]
+    Proxy(#[from] ProxyError),
+    #[error(transparent)]
+    Tools(#[from] ToolsError),
+}
+
+impl DoorFailure {
+    pub(super) fn help(&self) -> Option<&'static str> {
+        match self {
+            Self::Http(error) => Some(error.help()),
+            Self::Proxy(error) => error.help(),
+            Self::Tools(_) => None,
+        }
+    }
+}
+
+impl From<HttpError> for Failure {
+    fn from(error: HttpError) -> Self {
+        Self::Agents(error.into())
+    }
+}
+
+impl From<ProxyError> for Failure {
+    fn from(error: ProxyError) -> Self {
+        Self::Agents(error.into())
+    }
+}
+
+impl From<ToolsError> for Failure {
+    fn from(error: ToolsError) -> Self {
+        Self::Agents(error.into())
+    }
+}

@@ -1,0 +1,76 @@
+//! `cra mcp-proxy` and `cra mcp`: between an agent and an MCP server, and as one.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::args::{Mcp, McpProxy};
+use super::error::Failure;
+use super::exit;
+use super::settings::{Settings, Whose};
+use crate::gateway::mcp::Guest;
+use crate::gateway::mcp::proxy::{self, Options};
+use crate::gateway::mcp::tools;
+
+/// Stands between until one of the two is gone.
+pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure> {
+    let server = given.server.unwrap_or_else(|| name_of(&given.command));
+    let options = Options {
+        guest: Guest {
+            socket: settings.socket(Whose::Console)?,
+            agent: given.agent,
+            intent: Some(format!("use the MCP server {server}")),
+            api_key: given.api_key,
+        },
+        server,
+        command: given.command,
+    };
+    let threads = Builder::new_current_thread().enable_all().build();
+    let threads = threads.map_err(Failure::Tokio)?;
+    let ended = threads.block_on(async {
+        let mut stop = signal(SignalKind::terminate()).map_err(Failure::Tokio)?;
+        let stop = async move {
+            stop.recv().await;
+        };
+        let agent = (tokio::io::stdin(), tokio::io::stdout());
+        Ok(proxy::run(options, agent, stop, aside).await?)
+    });
+    // A reader of standard input cannot be called back: it is left where it is.
+    threads.shutdown_background();
+    ended.map(|()| exit::OK)
+}
+
+/// Offers tools until the agent is gone.
+pub(super) fn tools(settings: &Settings, given: Mcp) -> Result<u8, Failure> {
+    let guest = Guest {
+        socket: settings.socket(Whose::Console)?,
+        agent: given.agent,
+        intent: None,
+        api_key: given.api_key,
+    };
+    let threads = Builder::new_current_thread().enable_all().build();
+    let threads = threads.map_err(Failure::Tokio)?;
+    let agent = (tokio::io::stdin(), tokio::io::stdout());
+    let served = threads.block_on(tools::serve(guest, agent));
+    threads.shutdown_background();
+    served?;
+    Ok(exit::OK)
+}
+
+/// Standard output is the agent's alone.
+fn aside(words: &str) {
+    let _ = writeln!(io::stderr().lock(), "cra: {words}");
+}
+
+/// What a server is called when nobody says: as its program is.
+fn name_of(command: &[std::ffi::OsString]) -> String {
+    let program = command.first().map(Path::new);
+    let name = program.and_then(Path::file_stem).unwrap_or_default();
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    name.to_string_lossy()
+        .chars()
+        .map(|c| if fits(c) { c } else { '_' })
+        .collect()
+}

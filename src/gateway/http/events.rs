@@ -1,0 +1,117 @@
+//! What is recorded of a session, as it is recorded.
+//!
+//! Only what is on disk, as it is there: what a steward wants left out is not in it. A reader who does not
+//! read is not waited for; it comes back with the number of the last event that it has.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::{Query, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::time::timeout;
+
+use super::Shared;
+use super::serve::{fault, refusal};
+use crate::base::id::SessionId;
+use crate::base::limits::MESSAGE_TIME;
+use crate::gateway::call::{Fault, Key};
+use crate::runtime::Records;
+use crate::trace::event::Event;
+
+/// Events that are read at a time.
+const PAGE: usize = 100;
+
+/// Pages on their way to a reader.
+const ON_THE_WAY: usize = 4;
+
+/// How often a reader hears that there is nothing new; and the door, that the reader is still there.
+const BEAT: Duration = Duration::from_secs(15);
+
+/// The header with the secret of the session.
+const KEY: &str = "cra-session-key";
+
+/// What is asked for.
+#[derive(Debug, Deserialize)]
+pub(super) struct Wanted {
+    session: SessionId,
+    /// The first event.
+    #[serde(default)]
+    from: u64,
+}
+
+/// `GET /v1/events?session=ID`
+pub(super) async fn serve(
+    State(shared): State<Arc<Shared>>,
+    wanted: Result<Query<Wanted>, axum::extract::rejection::QueryRejection>,
+    headers: HeaderMap,
+) -> Response {
+    let wanted = match wanted {
+        Ok(Query(wanted)) => wanted,
+        Err(error) => return fault(&Fault::params("", error.body_text())),
+    };
+    let key = headers.get(KEY).and_then(|it| it.to_str().ok());
+    let Some(key) = key.and_then(|it| Key::try_from(Value::from(it)).ok()) else {
+        let why = "show the session's `key` in the header Cra-Session-Key";
+        return refusal(StatusCode::FORBIDDEN, why);
+    };
+    let agents = &shared.behind.hall.agents;
+    if let Err(denied) = agents.owns(wanted.session.clone(), key.digest()).await {
+        return fault(&Fault::from(denied));
+    }
+    let Ok(room) = Arc::clone(&shared.streams).try_acquire_owned() else {
+        return fault(&Fault::new(Fault::BUSY, "there are too many streams"));
+    };
+    let last = headers.get("last-event-id");
+    let last = last.and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
+    let from = last.map_or(wanted.from, |last| last.saturating_add(1));
+    let (sender, pages) = mpsc::channel(ON_THE_WAY);
+    let records = shared.behind.records.clone();
+    tokio::spawn(tell(records, wanted.session, from, sender, room));
+    let pages = futures_util::stream::unfold(pages, |mut pages| async {
+        let page: Bytes = pages.recv().await?;
+        Some((Ok::<_, Infallible>(page), pages))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (header::CACHE_CONTROL, "no-store"),
+    ];
+    (headers, Body::from_stream(pages)).into_response()
+}
+
+/// Tells one reader, until it is gone or does not read.
+async fn tell(
+    mut records: Records,
+    session: SessionId,
+    mut from: u64,
+    reader: mpsc::Sender<Bytes>,
+    _room: OwnedSemaphorePermit,
+) {
+    loop {
+        let page = match timeout(BEAT, records.next(&session, from, PAGE)).await {
+            Ok(Ok(events)) => {
+                from = events
+                    .last()
+                    .map_or(from, |it| it.sequence.saturating_add(1));
+                events.iter().map(written).collect()
+            }
+            Ok(Err(_)) => return,
+            Err(_) => ": nothing new\n\n".to_owned(),
+        };
+        match timeout(MESSAGE_TIME, reader.send(Bytes::from(page))).await {
+            Ok(Ok(())) => {}
+            Ok(Err(_)) | Err(_) => return,
+        }
+    }
+}
+
+fn written(event: &Event) -> String {
+    let data = serde_json::to_string(event).unwrap_or_default();
+    let (id, kind) = (event.sequence, &event.event_type);
+    format!("id: {id}\nevent: {kind}\ndata: {data}\n\n")
+}

@@ -1,0 +1,89 @@
+//! Who may come in.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::Shared;
+use super::serve::refusal;
+use crate::base::digest::Digest;
+
+/// Why somebody is turned away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stranger {
+    /// It is a web page.
+    Page,
+    /// It came by a name that is not this machine's own.
+    Elsewhere,
+    /// It shows no token, or a wrong one.
+    Token,
+}
+
+impl Stranger {
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::Page => "web pages are not served",
+            Self::Elsewhere => "ask for 127.0.0.1, localhost or [::1]",
+            Self::Token => {
+                "show the token: `Authorization: Bearer TOKEN`; `cra paths` says where it is"
+            }
+        }
+    }
+}
+
+/// Lets nobody by who may not come in.
+pub(super) async fn check(
+    State(shared): State<Arc<Shared>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    match admit(request.headers(), &shared.token) {
+        Ok(()) => next.run(request).await,
+        Err(Stranger::Token) => {
+            let told = refusal(StatusCode::UNAUTHORIZED, Stranger::Token.words());
+            ([(header::WWW_AUTHENTICATE, "Bearer")], told).into_response()
+        }
+        Err(stranger @ (Stranger::Page | Stranger::Elsewhere)) => {
+            refusal(StatusCode::FORBIDDEN, stranger.words())
+        }
+    }
+}
+
+/// Whether somebody may come in.
+pub(super) fn admit(headers: &HeaderMap, token: &Digest) -> Result<(), Stranger> {
+    if headers.contains_key(header::ORIGIN) {
+        return Err(Stranger::Page);
+    }
+    let host = headers.get(header::HOST).and_then(|it| it.to_str().ok());
+    if !host.is_some_and(is_here) {
+        return Err(Stranger::Elsewhere);
+    }
+    let shown = headers.get(header::AUTHORIZATION);
+    let shown = shown.and_then(|it| it.to_str().ok()?.strip_prefix("Bearer "));
+    match shown {
+        Some(shown) if same(shown.trim(), token) => Ok(()),
+        Some(_) | None => Err(Stranger::Token),
+    }
+}
+
+/// Whether a name is this machine's own. A page that has its own name point here comes with that name.
+fn is_here(host: &str) -> bool {
+    let name = match host.rsplit_once(':') {
+        Some((name, port)) if port.bytes().all(|it| it.is_ascii_digit()) => name,
+        Some(_) | None => host,
+    };
+    let bare = name.trim_start_matches('[').trim_end_matches(']');
+    let address = bare.parse::<IpAddr>();
+    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|it| it.is_loopback())
+}
+
+/// Whether two secrets are the same. How long that takes says nothing about where they differ.
+fn same(shown: &str, token: &Digest) -> bool {
+    let (shown, token) = (Digest::of(shown), Digest::of(token.to_string()));
+    let pairs = shown.as_bytes().iter().zip(token.as_bytes());
+    pairs.fold(0, |differ, (a, b)| differ | (a ^ b)) == 0
+}

@@ -1,0 +1,151 @@
+//! Calls, and what they are answered with.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt;
+use serde_json::Value;
+use tokio::time::timeout;
+
+use super::Shared;
+use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+use crate::engine::command::DenyCode;
+use crate::gateway::call::{Fault, Spoken};
+use crate::gateway::visitor::Visitor;
+
+/// `POST /v1/CALL`
+pub(super) async fn call(
+    State(shared): State<Arc<Shared>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let Ok(_room) = shared.calls.try_acquire() else {
+        return fault(&Fault::new(
+            Fault::BUSY,
+            "there are too many calls; try again later",
+        ));
+    };
+    let body = match body(&shared, request).await {
+        Ok(body) => body,
+        Err(refused) => return refused,
+    };
+    let params = match serde_json::from_slice::<Value>(&body) {
+        Ok(params) => params,
+        Err(error) => return fault(&Fault::new(Fault::PARSE, format!("not JSON: {error}"))),
+    };
+    let said = match Spoken::read(&name.replace('/', "."), params) {
+        Ok(spoken) => Visitor::new(shared.behind.hall.clone()).say(spoken).await,
+        Err(fault) => Err(fault),
+    };
+    match said {
+        Ok(result) => json(StatusCode::OK, &result),
+        Err(refused) => fault(&refused),
+    }
+}
+
+/// What there is not.
+pub(super) async fn nothing() -> Response {
+    refusal(
+        StatusCode::NOT_FOUND,
+        "there is nothing here; GET /v1/openapi.json says what there is",
+    )
+}
+
+/// What is sent, of bounded size and in bounded time.
+pub(super) async fn body(shared: &Shared, request: Request) -> Result<Vec<u8>, Response> {
+    let length = request.headers().get(header::CONTENT_LENGTH);
+    let length = length.and_then(|it| it.to_str().ok()?.parse::<usize>().ok());
+    let reading = async {
+        let _room = match length {
+            Some(length) if length <= LARGE_MESSAGE => None,
+            Some(_) | None => shared.large.acquire().await.ok(),
+        };
+        read(request.into_body()).await
+    };
+    match timeout(MESSAGE_TIME, reading).await {
+        Ok(Some(body)) => Ok(body),
+        Ok(None) => Err(refusal(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            &format!("a message has at most {MAX_MESSAGE_BYTES} bytes"),
+        )),
+        Err(_) => Err(refusal(
+            StatusCode::REQUEST_TIMEOUT,
+            &format!(
+                "a message has to be finished within {} seconds",
+                MESSAGE_TIME.as_secs()
+            ),
+        )),
+    }
+}
+
+/// All of it, if it is not too much. What is too much is read to its end all the same: who is still writing
+/// when the connection closes never gets to read the answer.
+async fn read(body: Body) -> Option<Vec<u8>> {
+    let mut parts = body.into_data_stream();
+    let mut whole = Some(Vec::new());
+    while let Some(part) = parts.next().await {
+        let part = part.ok()?;
+        let kept = whole.take();
+        whole = kept.filter(|it| it.len() + part.len() <= MAX_MESSAGE_BYTES);
+        if let Some(whole) = &mut whole {
+            whole.extend_from_slice(&part);
+        }
+    }
+    whole
+}
+
+/// Why a call has no result.
+pub(super) fn fault(fault: &Fault) -> Response {
+    let value = serde_json::to_value(fault).unwrap_or_default();
+    json(status(fault), &value)
+}
+
+/// What is wrong with a request that is no call.
+pub(super) fn refusal(status: StatusCode, why: &str) -> Response {
+    let fault = Fault::new(Fault::REQUEST, why);
+    json(status, &serde_json::to_value(fault).unwrap_or_default())
+}
+
+pub(super) fn json(status: StatusCode, value: &Value) -> Response {
+    let kind = [(header::CONTENT_TYPE, "application/json")];
+    (status, kind, Body::from(value.to_string())).into_response()
+}
+
+fn status(fault: &Fault) -> StatusCode {
+    match fault.denied() {
+        Some(code) => denied(code),
+        None => match fault.code {
+            Fault::METHOD => StatusCode::NOT_FOUND,
+            Fault::ANSWER_FIRST => StatusCode::CONFLICT,
+            Fault::INVALID_ANSWERS => StatusCode::UNPROCESSABLE_ENTITY,
+            Fault::BUSY => StatusCode::SERVICE_UNAVAILABLE,
+            Fault::DENIED => StatusCode::FORBIDDEN,
+            _ => StatusCode::BAD_REQUEST,
+        },
+    }
+}
+
+fn denied(code: DenyCode) -> StatusCode {
+    match code {
+        DenyCode::BadRequest | DenyCode::Parameters => StatusCode::BAD_REQUEST,
+        DenyCode::Ended => StatusCode::GONE,
+        DenyCode::Limit => StatusCode::TOO_MANY_REQUESTS,
+        DenyCode::Overload | DenyCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        DenyCode::Session
+        | DenyCode::Unauthorized
+        | DenyCode::UnknownAction
+        | DenyCode::Policy
+        | DenyCode::Extension
+        | DenyCode::Resolution
+        | DenyCode::DeniedAction
+        | DenyCode::CapabilityLocked
+        | DenyCode::Refused
+        | DenyCode::InvalidAnswer
+        | DenyCode::Expired
+        | DenyCode::Withdrawn
+        | DenyCode::Changed => StatusCode::FORBIDDEN,
+    }
+}

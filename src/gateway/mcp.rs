@@ -1,0 +1,8 @@
+//! The Model Context Protocol: in front of a server, and as a server.
+
+mod gate;
+mod message;
+pub mod proxy;
+pub mod tools;
+
+pub use gate::Guest;

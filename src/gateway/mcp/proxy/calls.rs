@@ -1,0 +1,219 @@
+//! Each message's way: to the gate, to the server, back to the agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::{Mutex, mpsc, oneshot};
+use tokio::time::{Instant, interval_at, timeout};
+
+use super::super::gate::{Gate, Run};
+use super::super::message::{self, ToolCall};
+use super::ENDING;
+use super::pending::{Pending, Stage};
+use crate::gateway::call::Fault;
+use crate::gateway::client::CallError;
+use crate::gateway::rpc::Id;
+use crate::gateway::words::denial;
+
+/// When an agent is first told that its call waits, and how often after that. Agents give up on a call about
+/// which they hear nothing for long.
+const FIRST_BEAT: Duration = Duration::from_millis(300);
+const BEAT: Duration = Duration::from_secs(10);
+
+/// Everything between the two sides.
+#[derive(Debug)]
+pub(super) struct Calls {
+    pub(super) gate: Gate,
+    /// What actions call the server.
+    pub(super) server: String,
+    pub(super) pending: Arc<Mutex<Pending>>,
+    pub(super) to_server: mpsc::Sender<Value>,
+    pub(super) to_agent: mpsc::Sender<Value>,
+}
+
+impl Calls {
+    /// The agent wants to use a tool.
+    pub(super) async fn call(self: &Arc<Self>, call: Box<ToolCall>) {
+        let (held, called_back) = oneshot::channel();
+        let noted = self
+            .pending
+            .lock()
+            .await
+            .note(call.id.clone(), Stage::Held(held));
+        if !noted {
+            return self.twice(&call.id).await;
+        }
+        let calls = Arc::clone(self);
+        tokio::spawn(async move { calls.gated(*call, called_back).await });
+    }
+
+    async fn gated(&self, call: ToolCall, called_back: oneshot::Receiver<()>) {
+        let asked = tokio::select! {
+            asked = self.ask(&call) => asked,
+            _ = called_back => return,
+        };
+        match asked {
+            Ok(run) => self.release(call, run).await,
+            Err(error) => {
+                // Whoever cancelled it meanwhile wants no answer.
+                if self.pending.lock().await.take(&call.id).is_some() {
+                    self.tell(message::denied(&call.id, &denial(&error))).await;
+                }
+            }
+        }
+    }
+
+    /// Asks at the gate, and tells the agent now and then that it waits.
+    async fn ask(&self, call: &ToolCall) -> Result<Run, CallError> {
+        let action = format!("mcp.{}.{}", self.server, call.tool);
+        let asking = self.gate.ask(&action, &call.arguments);
+        tokio::pin!(asking);
+        let begun = Instant::now();
+        let mut beats = interval_at(begun + FIRST_BEAT, BEAT);
+        let mut beat = 0;
+        loop {
+            tokio::select! {
+                asked = &mut asking => return asked,
+                _ = beats.tick() => {
+                    let Some(token) = &call.progress else { continue };
+                    beat += 1;
+                    let waited = begun.elapsed().as_secs();
+                    let words = format!("waiting for an operator at the console, {waited} s so far");
+                    self.tell(message::progress(token, beat, &words)).await;
+                }
+            }
+        }
+    }
+
+    /// Passes a call on that may run.
+    async fn release(&self, call: ToolCall, run: Run) {
+        let room = self.to_server.reserve().await;
+        let mut pending = self.pending.lock().await;
+        let Ok(room) = room else {
+            // The server is gone: the agent is told with all the others.
+            drop(pending);
+            return self.report(&run, Err(not_run("the server was gone"))).await;
+        };
+        match pending.release(&call.id, run) {
+            // While nobody else can look: a cancellation comes after the call, or instead of it.
+            Ok(()) => room.send(call.message),
+            Err(run) => {
+                drop(pending);
+                self.report(&run, Err(not_run("the agent cancelled it")))
+                    .await;
+            }
+        }
+    }
+
+    /// The agent asks something else.
+    pub(super) async fn request(&self, id: Id, message: Value) {
+        let noted = self.pending.lock().await.note(id.clone(), Stage::Asked);
+        if noted {
+            self.pass(message).await;
+        } else {
+            self.twice(&id).await;
+        }
+    }
+
+    /// The agent no longer wants what it asked for.
+    pub(super) async fn cancel(&self, id: &Id, message: Value) {
+        let mut pending = self.pending.lock().await;
+        match pending.get(id) {
+            // The server has never heard of it. Forgetting it calls back whoever asks.
+            Some(Stage::Held(_)) => drop(pending.take(id)),
+            Some(Stage::Running(_)) => {
+                let stage = pending.take(id);
+                drop(pending);
+                self.pass(message).await;
+                if let Some(Stage::Running(run)) = stage {
+                    let why = "the agent cancelled it".to_owned();
+                    self.report(&run, Err(("cancelled".to_owned(), why))).await;
+                }
+            }
+            Some(Stage::Asked) => {
+                pending.take(id);
+                drop(pending);
+                self.pass(message).await;
+            }
+            None => {}
+        }
+    }
+
+    /// The server answers. What nobody asks, or only asks at the gate, it cannot answer.
+    pub(super) async fn answered(self: &Arc<Self>, id: &Id, mut message: Value) {
+        let mut pending = self.pending.lock().await;
+        if matches!(pending.get(id), None | Some(Stage::Held(_))) {
+            return;
+        }
+        let stage = pending.take(id);
+        drop(pending);
+        if let Some(Stage::Running(run)) = stage {
+            let outcome = message::outcome(&message);
+            if let Some(words) = &run.words {
+                message::add_words(&mut message, words);
+            }
+            // On record before the agent asks for the next thing.
+            self.report(&run, outcome).await;
+        }
+        self.tell(message).await;
+    }
+
+    /// Everybody who still waits is called back, and told why where there is a reason.
+    pub(super) async fn give_up(&self, why: Option<&str>) {
+        let all = self.pending.lock().await.take_all();
+        for (id, stage) in all {
+            let words = format!(
+                "cra: the MCP server `{}` ended ({})",
+                self.server,
+                why.unwrap_or("the agent left")
+            );
+            let told = match stage {
+                Stage::Held(_) => message::denied(&id, &words),
+                Stage::Running(run) => {
+                    let told = message::denied(&id, &words);
+                    self.report(&run, Err(("lost".to_owned(), words))).await;
+                    told
+                }
+                Stage::Asked => message::fault(Some(&id), &Fault::new(INTERNAL, words)),
+            };
+            if why.is_some() {
+                self.tell(told).await;
+            }
+        }
+    }
+
+    /// Passes a message on to the server.
+    pub(super) async fn pass(&self, message: Value) {
+        // A server that is gone hears nothing; what it was asked is answered when that is noticed.
+        let _ = self.to_server.send(message).await;
+    }
+
+    /// Passes a message on to the agent.
+    pub(super) async fn tell(&self, message: Value) {
+        // An agent that is gone hears nothing.
+        let _ = self.to_agent.send(message).await;
+    }
+
+    /// What the agent said makes no sense.
+    pub(super) async fn wrong(&self, id: Option<&Id>, fault: &Fault) {
+        self.tell(message::fault(id, fault)).await;
+    }
+
+    async fn twice(&self, id: &Id) {
+        let why = "a request with this id has no answer yet";
+        self.wrong(Some(id), &Fault::new(Fault::REQUEST, why)).await;
+    }
+
+    /// Tells the console what came of a run. A console that is gone, or slow, holds up no result.
+    async fn report(&self, run: &Run, outcome: Result<String, (String, String)>) {
+        let _ = timeout(ENDING, self.gate.completed(run, outcome)).await;
+    }
+}
+
+/// JSON-RPC's number for what goes wrong inside.
+const INTERNAL: i64 = -32603;
+
+fn not_run(why: &str) -> (String, String) {
+    ("not_run".to_owned(), why.to_owned())
+}

@@ -1,0 +1,255 @@
+//! A server of its own: tools for an agent that wants to ask before it acts.
+//!
+//! Each tool is one call at the console, in one session of this process. None of them decides, and none runs
+//! anything: an agent that does not ask is not held by this. What the console refuses is a result with an
+//! error, so that the model gets to read why.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
+    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    Tool,
+};
+use rmcp::service::RequestContext;
+use rmcp::{RoleServer, ServerHandler, ServiceExt};
+use schemars::{JsonSchema, schema_for};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use super::gate::{Gate, Guest};
+use crate::gateway::words::denial;
+
+/// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct RequestContextTool {
+    /// What you look for, in your own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    query: Option<String>,
+    /// Contexts by identifier, if you know them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    hints: Vec<String>,
+    /// A checkpoint by its name, to be asked its questions now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    checkpoint: Option<String>,
+}
+
+/// Says what would come of actions: allowed, denied, or held for an operator. Nothing is asked for and nothing
+/// runs. A yes here is no permission: ask for that with `ask_permission`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct CheckAction {
+    /// The actions, each with the parameters you would run it with. All that are known, if there are none.
+    #[serde(default)]
+    actions: Vec<Considered>,
+    /// What you were asked to do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    input: Option<String>,
+}
+
+/// An action that is considered.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Considered {
+    /// Its name, such as `shell.run`.
+    action: String,
+    /// Its parameters.
+    #[serde(default)]
+    params: Map<String, Value>,
+}
+
+/// Answers questions of a checkpoint that are yours to answer. An operator's approval is never yours to give.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AnswerCheckpoint {
+    /// The held request, such as `c-12`.
+    gate: String,
+    /// Answers by checkpoint, then by question.
+    answers: Map<String, Value>,
+}
+
+/// Says whether a context that you were given helped.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct GiveFeedback {
+    /// The context.
+    context_id: String,
+    /// Whether it helped.
+    helpful: bool,
+    /// Why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Asks to run one action, and waits until that is decided: that may take an operator some time. Run it only
+/// if the result names an `execution`, only as you asked for it, and once. Then say what came of it with
+/// `report_result`.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct AskPermission {
+    /// Its name, such as `shell.run`.
+    action: String,
+    /// Its parameters, exactly as you will run it.
+    #[serde(default)]
+    params: Map<String, Value>,
+}
+
+/// Says what came of an action that you were allowed to run: a result or an error.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReportResult {
+    /// The run, as `ask_permission` named it.
+    execution: String,
+    /// What came of it, in short.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<String>,
+    /// Why it failed, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Failed>,
+}
+
+/// Why a run failed.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Failed {
+    /// For programs.
+    code: String,
+    /// For people.
+    message: String,
+}
+
+/// A tool: its name, the call it makes, its schema, and whether arguments are its own.
+struct Offer {
+    name: &'static str,
+    call: &'static str,
+    schema: fn() -> schemars::Schema,
+    read: fn(Value) -> Result<Value, String>,
+}
+
+/// Arguments as the call wants them.
+fn read<T: for<'a> Deserialize<'a> + Serialize>(arguments: Value) -> Result<Value, String> {
+    let read: T = serde_json::from_value(arguments).map_err(|error| error.to_string())?;
+    serde_json::to_value(read).map_err(|error| error.to_string())
+}
+
+macro_rules! offer {
+    ($name:literal, $call:literal, $of:ty) => {
+        Offer {
+            name: $name,
+            call: $call,
+            schema: || schema_for!($of),
+            read: read::<$of>,
+        }
+    };
+}
+
+const OFFERS: [Offer; 6] = [
+    offer!("request_context", "context.request", RequestContextTool),
+    offer!("check_action", "resolve", CheckAction),
+    offer!("answer_checkpoint", "checkpoint.answer", AnswerCheckpoint),
+    offer!("give_feedback", "context.feedback", GiveFeedback),
+    offer!("ask_permission", "action.request", AskPermission),
+    offer!("report_result", "action.completed", ReportResult),
+];
+
+impl Offer {
+    fn tool(&self) -> Tool {
+        let mut schema = (self.schema)().to_value();
+        let fields = schema.as_object_mut().map(std::mem::take);
+        let mut fields = fields.unwrap_or_default();
+        let words = fields.remove("description");
+        let words = words.as_ref().and_then(Value::as_str).unwrap_or_default();
+        Tool::new(self.name, words.to_owned(), fields)
+    }
+}
+
+/// The server.
+#[derive(Clone, Debug)]
+struct Tools {
+    gate: Arc<Gate>,
+}
+
+impl ServerHandler for Tools {
+    fn get_info(&self) -> ServerConfig {
+        let capabilities = ServerCapabilities::builder().enable_tools().build();
+        ServerConfig::new(capabilities)
+            .with_server_info(Implementation::new("cra", env!("CARGO_PKG_VERSION")))
+            .with_instructions(
+                "Before anything that cannot be undone, ask with ask_permission and wait. Whatever is not \
+                 allowed there does not happen.",
+            )
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let tools = OFFERS.iter().map(Offer::tool).collect();
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        call: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let Some(offer) = OFFERS.iter().find(|it| it.name == call.name) else {
+            let why = format!("there is no tool `{}`", call.name);
+            return Err(ErrorData::invalid_params(why, None));
+        };
+        let arguments = Value::Object(call.arguments.unwrap_or_default());
+        let params = match (offer.read)(arguments) {
+            Ok(params) => params,
+            Err(why) => return Ok(refused(&format!("cra: wrong arguments: {why}"))),
+        };
+        tokio::select! {
+            said = self.gate.say(offer.call, params) => Ok(match said {
+                Ok(result) => CallToolResult::success(vec![ContentBlock::text(result.to_string())]).into(),
+                Err(error) => refused(&denial(&error)),
+            }),
+            // Who no longer wants to know leaves the gate.
+            () = context.ct.cancelled() => Ok(refused("cra: cancelled")),
+        }
+    }
+}
+
+fn refused(why: &str) -> CallToolResponse {
+    CallToolResult::error(vec![ContentBlock::text(why)]).into()
+}
+
+/// Why there is no server.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolsError {
+    /// There is no secret for the session.
+    #[error("no secret could be made: {0}")]
+    Secret(#[from] getrandom::Error),
+    /// The agent does not speak MCP.
+    #[error("the agent does not begin as MCP does: {0}")]
+    Begin(String),
+}
+
+/// Serves an agent until it is gone.
+///
+/// # Errors
+/// When it never begins.
+pub async fn serve(
+    guest: Guest,
+    agent: (
+        impl AsyncRead + Send + Unpin + 'static,
+        impl AsyncWrite + Send + Unpin + 'static,
+    ),
+) -> Result<(), ToolsError> {
+    let gate = Arc::new(Gate::new(guest)?);
+    let tools = Tools {
+        gate: Arc::clone(&gate),
+    };
+    let serving = tools.serve(agent).await;
+    let serving = serving.map_err(|error| ToolsError::Begin(error.to_string()))?;
+    // However it ended: the session is over.
+    let _ = serving.waiting().await;
+    let _ = gate.end().await;
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! What agents are told in words, at doors whose protocols have room for nothing else.
+
+use serde_json::Value;
+
+use super::call::Fault;
+use super::client::CallError;
+use crate::engine::command::Given;
+
+/// Why there is no yes, and what to do.
+pub(super) fn denial(error: &CallError) -> String {
+    match error {
+        CallError::Fault(fault) => refusal(fault),
+        CallError::Unreachable(_) => format!(
+            "cra: {error}, so nothing is allowed. Start it with `cra` in a terminal of its own, and try again."
+        ),
+        CallError::Gone | CallError::Late | CallError::Unreadable(_) => {
+            format!(
+                "cra: {error}, so this is denied. Ask the operator to look at the console, and try again."
+            )
+        }
+    }
+}
+
+/// A refusal, with the gate and the way out.
+fn refusal(fault: &Fault) -> String {
+    let gate = fault.data.as_ref().and_then(|it| it.get("gate")?.as_str());
+    let gate = gate.map(|it| format!(" (held as {it})"));
+    let help = fault.help().map(|it| format!(". {it}"));
+    let (gate, help) = (gate.unwrap_or_default(), help.unwrap_or_default());
+    format!("cra: {}{gate}{help}", fault.message)
+}
+
+/// What an answer hands to the agent, as one text.
+pub(super) fn given(answer: &Value) -> Option<String> {
+    let given: Given = serde_json::from_value(answer.get("given")?.clone()).ok()?;
+    let contexts = given.contexts.iter().map(|it| it.content.trim().to_owned());
+    let guidance = given
+        .guidance
+        .iter()
+        .map(|it| it.block.content.trim().to_owned());
+    let withdrawn = given
+        .withdrawn
+        .iter()
+        .map(|it| format!("What {it} said no longer holds."));
+    joined(contexts.chain(guidance).chain(withdrawn).collect())
+}
+
+/// Several texts as one; nothing, if there is nothing in them.
+pub(super) fn joined(texts: Vec<String>) -> Option<String> {
+    let texts: Vec<_> = texts.into_iter().filter(|it| !it.is_empty()).collect();
+    (!texts.is_empty()).then(|| texts.join("\n\n"))
+}
