@@ -437,3 +437,35 @@ async fn the_document_is_served() {
     assert_eq!(status, 200);
     assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), document());
 }
+
+#[test]
+fn every_word_that_the_document_offers_is_taken() {
+    let document = document();
+    let mut offered = 0;
+    for name in names() {
+        let path = format!("/v1/{}", name.replace('.', "/"));
+        let body = &document["paths"][&path]["post"]["requestBody"]["content"];
+        let schema = &body["application/json"]["schema"];
+        let fields = schema["properties"].as_object().unwrap();
+        let mut least = serde_json::Map::new();
+        for field in schema["required"].as_array().unwrap() {
+            let field = field.as_str().unwrap();
+            let sample = match fields[field]["type"].as_str() {
+                Some("boolean") => json!(true),
+                Some("object") => json!({}),
+                _ => json!("x"),
+            };
+            least.insert(field.to_owned(), sample);
+        }
+        for (field, schema) in fields {
+            for word in schema["enum"].as_array().into_iter().flatten() {
+                let mut params = least.clone();
+                params.insert(field.clone(), word.clone());
+                let read = Spoken::read(name, params.into());
+                assert!(read.is_ok(), "{name} {field} {word}: {read:?}");
+                offered += 1;
+            }
+        }
+    }
+    assert_eq!(offered, 13);
+}

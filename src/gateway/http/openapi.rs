@@ -7,6 +7,9 @@ use serde_json::{Map, Value, json};
 use super::serve;
 use crate::gateway::call;
 
+/// Every call: what it does, and its parameters.
+const CALLS: &str = include_str!("calls.json");
+
 /// `GET /v1/openapi.json`
 pub(super) async fn serve() -> Response {
     serve::json(StatusCode::OK, &document())
@@ -59,7 +62,7 @@ fn path(name: &str) -> Value {
     };
     json!({"post": {
         "operationId": name,
-        "summary": summary(name),
+        "summary": said(name).get("summary"),
         "requestBody": {"required": true, "content": {"application/json": {"schema": params(name)}}},
         "responses": {
             "200": {"description": "The result.", "content": {"application/json": {"schema": {"type": "object"}}}},
@@ -99,112 +102,24 @@ fn events() -> Value {
     }})
 }
 
-fn summary(name: &str) -> &'static str {
-    match name {
-        "session.start" => "Begins a session, or takes it up again.",
-        "session.end" => "Ends a session.",
-        "input" => "Says what input the agent was given.",
-        "action.request" => "Asks to run an action; answered when that is decided.",
-        "action.completed" => "Says what came of an action.",
-        "context.request" => "Asks for context, or for a checkpoint by its name.",
-        "context.feedback" => "Says whether a context helped.",
-        "turn" => "Takes a turn of a conversation.",
-        "checkpoint.answer" => "Answers what is the agent's to answer.",
-        "error" => "Reports an error.",
-        "error.recovered" => "Says that an error was dealt with.",
-        "output" => "Says what the agent produced.",
-        "resolve" => "Asks what the agent may do now; runs nothing.",
-        _ => "",
-    }
+/// What the document says of a call.
+fn said(name: &str) -> Value {
+    // INVARIANT: it is JSON; a test reads the document.
+    let calls: Value = serde_json::from_str(CALLS).unwrap_or_default();
+    calls.get(name).cloned().unwrap_or_default()
 }
 
 /// The parameters of a call.
 fn params(name: &str) -> Value {
-    let text = || json!({"type": "string"});
-    let (required, fields): (&[&str], Value) = match name {
-        "session.start" => (
-            &["agent"],
-            json!({"agent": text(), "version": text(), "intent": text(), "api_key": text()}),
-        ),
-        "session.end" => (
-            &[],
-            json!({"status": {"enum": ["completed", "failed", "cancelled"]}, "summary": text()}),
-        ),
-        "input" => (
-            &["text"],
-            json!({"text": text(), "source": {"enum": ["user", "system", "other_agent"]}}),
-        ),
-        "action.request" => (
-            &["action"],
-            json!({
-                "action": text(), "params": {"type": "object"}, "deadline": {"type": "string", "format": "date-time"},
-                "resolution": text(), "reference": text(),
-            }),
-        ),
-        "action.completed" => (
-            &[],
-            json!({
-                "execution": text(), "reference": text(), "result": text(),
-                "error": {"type": "object", "required": ["code", "message"],
-                    "properties": {"code": text(), "message": text()}},
-            }),
-        ),
-        "context.request" => (
-            &[],
-            json!({
-                "query": text(), "hints": {"type": "array", "items": text()}, "checkpoint": text(),
-            }),
-        ),
-        "context.feedback" => (
-            &["context_id", "helpful"],
-            json!({
-                "context_id": text(), "helpful": {"type": "boolean"}, "reason": text(), "usage_outcome": text(),
-            }),
-        ),
-        "turn" => (
-            &["turn"],
-            json!({"thread": text(), "turn": {"type": "object",
-            "required": ["message_id", "message"]}}),
-        ),
-        "checkpoint.answer" => (
-            &["gate", "answers"],
-            json!({"gate": text(), "answers": {"type": "object",
-            "additionalProperties": {"type": "object"}}}),
-        ),
-        "error" => (
-            &["error_type", "message"],
-            json!({
-                "error_type": text(), "error_code": text(), "message": text(), "recoverable": {"type": "boolean"},
-                "stack_trace": text(),
-            }),
-        ),
-        "error.recovered" => (
-            &["error", "method", "success"],
-            json!({
-                "error": text(), "method": text(), "success": {"type": "boolean"},
-            }),
-        ),
-        "output" => (
-            &["text"],
-            json!({
-                "text": text(), "output_type": text(), "contains_action": {"type": "boolean"},
-            }),
-        ),
-        "resolve" => (
-            &[],
-            json!({"input": text(), "actions": {"type": "array", "items": {"type": "object",
-            "required": ["action"], "additionalProperties": false,
-            "properties": {"action": text(), "params": {"type": "object"}}}}}),
-        ),
-        _ => (&[], json!({})),
-    };
-    let mut required = required.to_vec();
+    let said = said(name);
+    let required = said.get("required").and_then(Value::as_array);
+    let mut required = required.cloned().unwrap_or_default();
     if name != "session.start" {
-        required.insert(0, "session");
+        required.insert(0, "session".into());
     }
-    let mut properties = fields;
+    let mut properties = said.get("properties").cloned().unwrap_or_default();
     if let Some(fields) = properties.as_object_mut() {
-        fields.insert("session".to_owned(), text());
+        fields.insert("session".to_owned(), json!({"type": "string"}));
         fields.insert(
             "key".to_owned(),
             json!({"type": "string", "minLength": 16, "maxLength": 256}),
