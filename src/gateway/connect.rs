@@ -4,7 +4,7 @@
 //! wrote it: other hooks, the order of names, indentation. A text that is no strict JSON is refused, because
 //! what is beside JSON in it (comments, trailing commas) could not be kept.
 //!
-//! Nothing here reads or writes files but [`file`] and [`registry`].
+//! Nothing here reads or writes files but [`mod@file`] and [`registry`].
 
 use std::path::PathBuf;
 
