@@ -65,6 +65,16 @@ pub struct Gathering {
     last_activity: Option<String>,
 }
 
+/// What only begins something, or stands beside it: nobody who goes on can say that it was done.
+const BEGINNINGS: [&str; 6] = [
+    "session_started",
+    "action_attempted",
+    "policy_checked",
+    "checkpoint_triggered",
+    "request_claimed",
+    "breakpoint_decided",
+];
+
 impl Gathering {
     /// Takes the next event in.
     pub fn apply(&mut self, event: &Event) {
@@ -73,7 +83,7 @@ impl Gathering {
             self.decide(decision);
         }
         *self.events.entry(kind.to_owned()).or_default() += 1;
-        if kind != "breakpoint_decided" {
+        if !BEGINNINGS.contains(&kind) {
             self.last_activity = Some(sentence(event));
         }
         self.state.apply(event);
@@ -109,7 +119,9 @@ impl Gathering {
                 .map(|id| format!("minding the context {id}"))
                 .collect(),
             decided: self.decided.into(),
-            last_activity: self.last_activity,
+            last_activity: self
+                .last_activity
+                .or_else(|| Some("taking up the session".to_owned())),
             events: self.events.into_iter().collect(),
             ..Account::default()
         };

@@ -269,6 +269,12 @@ fn a_session_is_written_as_a_snapshot_file_that_leaves_nothing_unclear() {
     let file = written.json();
     assert_eq!(file["checkpoint_metadata"]["session_id"], "s-1");
     assert_eq!(file["session_state"]["phase"], "waiting_for_an_operator");
+    // What is still held was not completed: the denial was.
+    let last = file["current_position"]["last_major_activity"].as_str();
+    assert!(
+        last.unwrap().contains("the customer still needs it"),
+        "{last:?}"
+    );
     let decisions = file["decisions_made"].to_string();
     let all = file["decisions_made"].as_array().unwrap();
     let denied = all.iter().find(|it| it["status"] == "denied").unwrap();
