@@ -130,7 +130,7 @@ pub(crate) enum Meaning {
     Lapsed,
     /// Waits for a person.
     Waiting,
-    /// Stays as it is for now.
+    /// Kept as it is until something thaws it.
     Frozen,
     /// Something to look at before going on.
     Warning,

@@ -420,3 +420,41 @@ pub(crate) async fn rest(stream: &mut BufReader<UnixStream>) -> String {
     let _ = read.expect("the connection was never closed");
     text
 }
+
+const ASKS_THE_AGENT: &str = r#"
+atlas_version: "1.0"
+atlas_id: t
+name: T
+version: "1"
+actions: [{action_id: a.run, name: A, risk_tier: low}]
+checkpoints:
+  - checkpoint_id: why
+    trigger: {type: action_pre, patterns: [a.run]}
+    mode: blocking
+    respondent: agent
+    questions: [{question_id: q, question: "Why?", response_type: text, validation: {min_length: 5}}]
+"#;
+
+#[tokio::test]
+async fn what_the_agent_has_to_answer_first_is_no_yes() {
+    let house = House::under(ASKS_THE_AGENT).await;
+    let mut agent = house.agent().await;
+    agent.begin("s-1").await;
+    let request = json!({"session": "s-1", "action": "a.run"});
+    let told = agent.call("action.request", request).await;
+    let Err(CallError::Fault(fault)) = told else {
+        panic!("{told:?}");
+    };
+    assert_eq!(fault.code, -32002);
+    assert_eq!(fault.data.unwrap()["asked"]["gate"], json!("c-1"));
+    let mut answer = json!({"session": "s-1", "gate": "c-1", "answers": {"why": {"q": "no"}}});
+    let told = agent.call("checkpoint.answer", answer.clone()).await;
+    let Err(CallError::Fault(fault)) = told else {
+        panic!("{told:?}");
+    };
+    assert_eq!(fault.code, -32003);
+    assert_eq!(fault.data.unwrap()["problems"][0]["checkpoint"], "why");
+    answer["answers"]["why"]["q"] = json!("the build needs it");
+    let allowed = agent.says("checkpoint.answer", answer).await;
+    assert!(allowed["execution"].is_string(), "{allowed}");
+}
