@@ -107,7 +107,7 @@ struct Terminal {
     writer: Box<dyn Write + Send>,
     _master: Box<dyn MasterPty + Send>,
     bytes: Receiver<Vec<u8>>,
-    seen: String,
+    screen: vt100::Parser,
 }
 
 impl Terminal {
@@ -136,24 +136,26 @@ impl Terminal {
             writer: pair.master.take_writer().expect("a writer"),
             _master: pair.master,
             bytes,
-            seen: String::new(),
+            screen: vt100::Parser::new(size.rows, size.cols, 0),
         }
     }
 
     fn keys(&mut self, keys: &str) {
-        self.seen.clear();
         self.writer.write_all(keys.as_bytes()).expect("keys");
         self.writer.flush().expect("keys");
     }
 
-    /// Waits until a text is written since the last keys.
+    /// Waits until a text is on the screen.
     fn wait_for(&mut self, text: &str) {
         let begin = Instant::now();
-        while !self.seen.contains(text) {
+        while !self.screen.screen().contents().contains(text) {
             let left = DEADLINE.saturating_sub(begin.elapsed());
             match self.bytes.recv_timeout(left) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(error) => panic!("`{text}` never came, {error}: {:?}", self.seen),
+                Ok(bytes) => self.screen.process(&bytes),
+                Err(error) => {
+                    let shown = self.screen.screen().contents();
+                    panic!("`{text}` never came, {error}:\n{shown}");
+                }
             }
         }
     }

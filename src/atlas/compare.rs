@@ -4,10 +4,14 @@
 //! named too; being told too much is cheaper than a gate that went quietly.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use super::compiled::{Action, Atlas, Capability, Checkpoint, Policy};
-use super::document::{CheckpointMode, DefaultDecision, PolicyKind, Respondent, UnknownActions};
+use super::document::{
+    Access, AccessKind, CheckpointMode, DefaultDecision, PolicyKind, Respondent, UnknownActions,
+};
 use super::origin::Part;
+use super::recording::Recording;
 use crate::base::pattern::Patterns;
 
 mod sets;
@@ -78,11 +82,15 @@ pub fn compare(before: &Atlas, after: &Atlas) -> Comparison {
     let actions: Vec<_> = actions.cloned().collect();
     for id in unique(actions) {
         let (old, new) = (before.actions.get(&id), after.actions.get(&id));
-        let written = written(before, &id) == written(after, &id);
-        let same = |old: &Action, new: &Action| {
-            written && old.name == new.name && old.risk_tier == new.risk_tier
+        let written = if written(before, &id) == written(after, &id) {
+            Written::Alike
+        } else {
+            Written::Otherwise
         };
-        weaker_action(&id, (old, new), &mut comparison.weaker);
+        let same = |old: &Action, new: &Action| {
+            written == Written::Alike && old.name == new.name && old.risk_tier == new.risk_tier
+        };
+        weaker_action(&id, (old, new), written, &mut comparison.weaker);
         comparison.add(Part::Action, id, (old, new), same);
     }
     comparison
@@ -180,18 +188,90 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     if before.risk_mode != after.risk_mode {
         weaker.push("tiers of undeclared actions are found in another way".to_owned());
     }
-    if format!("{:?}", before.recording.redact) != format!("{:?}", after.recording.redact) {
-        weaker.push("other things are left out of records".to_owned());
+    records(&before.recording, &after.recording, weaker);
+    let access = |it: &Atlas| it.steward.as_ref().and_then(|it| it.access.clone());
+    doors(access(before).as_ref(), access(after).as_ref(), weaker);
+}
+
+fn records(before: &Recording, after: &Recording, weaker: &mut Vec<String>) {
+    let Recording {
+        level,
+        sync,
+        retention,
+        redact,
+    } = before;
+    let differs =
+        |old: &dyn fmt::Debug, new: &dyn fmt::Debug| format!("{old:?}") != format!("{new:?}");
+    let words = [
+        (after.level < *level, "fewer events are recorded"),
+        (
+            *sync != after.sync,
+            "other events are on disk before anyone is told",
+        ),
+        (
+            differs(retention, &after.retention),
+            "records are kept for another time",
+        ),
+        (
+            differs(redact, &after.redact),
+            "other things are left out of records",
+        ),
+    ];
+    let said = words.into_iter().filter(|(is_so, _)| *is_so);
+    weaker.extend(said.map(|(_, words)| words.to_owned()));
+}
+
+/// Who may come in. No `access` at all is what `public` without a rate is.
+fn doors(before: Option<&Access>, after: Option<&Access>, weaker: &mut Vec<String>) {
+    let needs_key = |it: Option<&Access>| {
+        it.is_some_and(|it| match it.kind {
+            AccessKind::Authenticated => true,
+            AccessKind::Public => false,
+        })
+    };
+    if needs_key(before) && !needs_key(after) {
+        weaker.push("agents need no key any more".to_owned());
+    } else if needs_key(before) && before.map(|it| &it.api_keys) != after.map(|it| &it.api_keys) {
+        weaker.push("agents come in with other keys".to_owned());
+    }
+    let rate = |it: Option<&Access>| {
+        let rate = it.and_then(|it| it.rate_limit);
+        rate.map_or(u64::MAX, |rate| rate.requests_per_minute)
+    };
+    if rate(after) > rate(before) {
+        weaker.push("agents may ask more often in a minute".to_owned());
     }
 }
 
 fn same_checkpoint(old: &Checkpoint, new: &Checkpoint) -> bool {
+    // By its fields, so that one that is added is not forgotten here.
+    let Checkpoint {
+        id: _,
+        name,
+        kind: _,
+        trigger: _,
+        mode: _,
+        questions: _,
+        guidance,
+        inject_contexts,
+        unlock_capabilities: _,
+        lock_capabilities: _,
+        allow_actions: _,
+        deny_actions: _,
+        force_sync_trace,
+        priority,
+        timeout_seconds,
+        respondent: _,
+        approvers: _,
+        when: _,
+        unless: _,
+        handler: _,
+    } = old;
     stops_alike(old, new)
         && gives_alike(old, new)
-        && (&old.name, &old.guidance, &old.inject_contexts)
-            == (&new.name, &new.guidance, &new.inject_contexts)
-        && (old.priority, old.timeout_seconds, old.force_sync_trace)
-            == (new.priority, new.timeout_seconds, new.force_sync_trace)
+        && (name, guidance, inject_contexts) == (&new.name, &new.guidance, &new.inject_contexts)
+        && (priority, timeout_seconds, force_sync_trace)
+            == (&new.priority, &new.timeout_seconds, &new.force_sync_trace)
 }
 
 /// Whether two checkpoints stop the same things in the same way.
@@ -199,6 +279,7 @@ fn stops_alike(old: &Checkpoint, new: &Checkpoint) -> bool {
     fires_alike(old, new)
         && old.mode == new.mode
         && old.respondent == new.respondent
+        && old.approvers == new.approvers
         && old.questions == new.questions
         && old.handler == new.handler
 }
@@ -248,6 +329,9 @@ fn weaker_checkpoint(id: &str, pair: Pair<'_, Checkpoint>, weaker: &mut Vec<Stri
         }
         if old.respondent == Respondent::Operator && new.respondent != Respondent::Operator {
             say(format!("gate `{id}` can be answered by the agent itself"));
+        }
+        if new.approvers.count() < old.approvers.count() {
+            say(format!("gate `{id}` takes one operator, not two"));
         }
         if old.handler != new.handler {
             say(format!("gate `{id}` asks another extension, or none"));
@@ -312,12 +396,26 @@ fn weaker_capability(id: &str, pair: Pair<'_, Capability>, weaker: &mut Vec<Stri
     weaker.push(words);
 }
 
-fn weaker_action(id: &str, pair: Pair<'_, Action>, weaker: &mut Vec<String>) {
+/// How the text of an action is, before and after.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Written {
+    Alike,
+    Otherwise,
+}
+
+fn weaker_action(id: &str, pair: Pair<'_, Action>, written: Written, weaker: &mut Vec<String>) {
     match pair {
         (None, Some(_)) => weaker.push(format!("action `{id}` is known now")),
         (Some(old), Some(new)) => {
-            if old.parameters.is_some() && new.parameters.is_none() {
-                weaker.push(format!("parameters of `{id}` are no longer checked"));
+            match (&old.parameters, &new.parameters) {
+                (Some(_), None) => {
+                    weaker.push(format!("parameters of `{id}` are no longer checked"));
+                }
+                (Some(_), Some(_)) if written == Written::Otherwise => {
+                    let words = format!("`{id}` is written otherwise: see how it is checked");
+                    weaker.push(words);
+                }
+                (Some(_), Some(_)) | (None, _) => {}
             }
             match (old.risk_tier, new.risk_tier) {
                 (Some(old), Some(new)) if new < old => {

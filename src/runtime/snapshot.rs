@@ -407,7 +407,12 @@ impl ChainVerdict {
             },
             Some((session, verdict)) => Self::Broken {
                 session: session.clone(),
-                what: verdict.to_string(),
+                what: match verdict {
+                    Verdict::Broken { sequence, what } => format!("event {sequence}: {what}"),
+                    Verdict::Holds(_) | Verdict::Diverged { .. } | Verdict::Truncated { .. } => {
+                        verdict.to_string()
+                    }
+                },
                 mark: mark(report),
             },
         }

@@ -5,11 +5,20 @@ const BASE: &str = r#"atlas_version: "1.0"
 atlas_id: a
 version: "1"
 name: A
+steward:
+  id: s
+  name: S
+  access: { type: authenticated, api_keys: ["k-*"], rate_limit: { requests_per_minute: 10 } }
 default_decision: deny
+trace_config:
+  level: verbose
+  retention: { default_days: 90 }
+  redact: [{ params: [pin] }]
 checkpoints:
   - checkpoint_id: gate
     trigger: { type: action_pre, patterns: ["x.*"] }
     mode: blocking
+    approvers: 2
     questions:
       - { question_id: q, question: Sure?, response_type: boolean }
   - checkpoint_id: tip
@@ -20,6 +29,7 @@ policies:
   - { policy_id: p, type: deny, actions: ["x.drop"], reason: no }
 actions:
   - { action_id: x.get, name: Get, risk_tier: high }
+  - { action_id: x.put, name: Put, parameters_schema: { type: object, required: [id] } }
 "#;
 
 fn changed(from: &str, to: &str) -> Comparison {
@@ -55,8 +65,8 @@ const DOORS: &[(&str, &str, &str)] = &[
         "gate `gate` asks something else",
     ),
     (
-        "mode: blocking",
-        "mode: blocking\n    respondent: either",
+        "    approvers: 2\n",
+        "    respondent: either\n",
         "gate `gate` can be answered by the agent itself",
     ),
     (
@@ -109,6 +119,71 @@ const DOORS: &[(&str, &str, &str)] = &[
         "name: C, actions: [\"x.*\"]",
         "name: C, actions: [\"*\"]",
         "capability `c` has other actions",
+    ),
+    (
+        "    approvers: 2\n",
+        "",
+        "gate `gate` takes one operator, not two",
+    ),
+    (
+        "type: authenticated, api_keys: [\"k-*\"],",
+        "type: public,",
+        "agents need no key any more",
+    ),
+    (
+        "api_keys: [\"k-*\"]",
+        "api_keys: [\"*\"]",
+        "agents come in with other keys",
+    ),
+    (
+        "requests_per_minute: 10",
+        "requests_per_minute: 11",
+        "agents may ask more often in a minute",
+    ),
+    (
+        ", rate_limit: { requests_per_minute: 10 }",
+        "",
+        "agents may ask more often in a minute",
+    ),
+    (
+        "required: [id]",
+        "required: []",
+        "`x.put` is written otherwise: see how it is checked",
+    ),
+    (
+        ", parameters_schema: { type: object, required: [id] }",
+        "",
+        "parameters of `x.put` are no longer checked",
+    ),
+    (
+        "level: verbose",
+        "level: minimal",
+        "fewer events are recorded",
+    ),
+    (
+        "default_days: 90",
+        "default_days: 9",
+        "records are kept for another time",
+    ),
+    (
+        "params: [pin]",
+        "params: [pin, name]",
+        "other things are left out of records",
+    ),
+    (
+        "name: C, actions: [\"x.*\"] }",
+        "name: C, actions: [\"x.*\"] }\n  - { capability_id: d, name: D, actions: [\"z\"] }",
+        "capability `d` makes [z] known",
+    ),
+    (
+        "policies:\n",
+        "policies:\n  - { policy_id: a, type: allow, actions: [\"x.y\"] }\n",
+        "policy `a` is new and allows [x.y]",
+    ),
+    (
+        "trigger: { type: session_start }",
+        "trigger: { type: session_start }\n  - checkpoint_id: gift\n    trigger: { type: session_start }\n    allow_actions: [\"y\"]",
+        "`gift` is new and gives without stopping anybody",
     ),
     (
         "atlas_id: a",

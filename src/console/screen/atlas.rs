@@ -117,7 +117,7 @@ impl Atlases {
             self.fired = fired(&snapshot.watched.evaluations);
         }
         self.files.sync(snapshot);
-        let last = self.problems(snapshot).len().saturating_sub(1);
+        let last = self.count(snapshot).saturating_sub(1);
         self.problem = self.problem.min(last);
     }
 
@@ -292,8 +292,13 @@ impl Atlases {
         self.top = 0;
     }
 
+    /// How many problems there are.
+    pub(crate) fn count(&self, snapshot: &Snapshot) -> usize {
+        self.problems(snapshot).len()
+    }
+
     fn problems<'s>(&'s self, snapshot: &'s Snapshot) -> Vec<Problem<'s>> {
-        problems::of(&self.files.states, snapshot)
+        problems::of(&self.files, snapshot)
     }
 
     fn copy(&mut self, snapshot: &Snapshot) -> Vec<Request> {

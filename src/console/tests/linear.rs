@@ -309,7 +309,7 @@ fn a_console_that_only_looks_or_cannot_record_decides_nothing() {
     let mut picture = busy();
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-1".parse().unwrap(),
-        what: "BROKEN at 3".to_owned(),
+        what: "event 3: the hash differs".to_owned(),
         mark: crate::base::digest::Digest::of("break"),
     };
     Listener::new(picture.clone()).hears(

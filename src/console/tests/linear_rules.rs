@@ -403,7 +403,7 @@ fn what_is_acknowledged_is_recorded_and_deciding_waits_for_it() {
     let mut picture = snapshot([ticket_delete()]);
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-9".parse().unwrap(),
-        what: "BROKEN at 3".to_owned(),
+        what: "event 3: the hash differs".to_owned(),
         mark: Digest::of("break"),
     };
     let fault = picture.chain.verdict.fault().unwrap();

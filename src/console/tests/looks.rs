@@ -81,7 +81,7 @@ fn a_broken_chain() {
     let mut picture = in_force(busy());
     picture.chain.verdict = ChainVerdict::Broken {
         session: "s-09".parse().unwrap(),
-        what: "BROKEN at 3: the hash differs".to_owned(),
+        what: "event 3: the hash differs".to_owned(),
         mark: Digest::of("fault"),
     };
     at_every_size("broken_queue", &picture, |_| {});

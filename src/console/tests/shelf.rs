@@ -19,7 +19,7 @@ use crate::console::request::{Message, Request};
 use crate::console::screen::atlas::Listing;
 use crate::engine::reload::hash_of;
 use crate::runtime::Load;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::snapshot::{Access, Snapshot};
 
 const MORE: &str = "atlas_version: '1.0'\natlas_id: com.acme.more\nversion: '1'\nname: More\n\
     actions: [{action_id: report.send, name: Send, risk_tier: low}]\n\
@@ -49,6 +49,18 @@ impl Shelved {
         for held in &mut snapshot.held {
             Arc::make_mut(held).atlas_hash = hash_of(&snapshot.loaded);
         }
+        Self::opened(folder, snapshot, size)
+    }
+
+    /// A console whose folder has nothing in it yet.
+    fn empty(size: (u16, u16)) -> Self {
+        let mut snapshot = Snapshot::empty();
+        snapshot.in_force.hash = Some(hash_of(&[]));
+        snapshot.access = Access::Write;
+        Self::opened(tempfile::tempdir().unwrap(), snapshot, size)
+    }
+
+    fn opened(folder: TempDir, snapshot: Snapshot, size: (u16, u16)) -> Self {
         let mut stage = Stage::new(snapshot, size);
         let requests = stage.press(KeyCode::Char('4'));
         let mut shelved = Self { folder, stage };
@@ -183,10 +195,45 @@ fn a_file_with_errors_keeps_everything_as_it_is() {
     // Looked at again without being read again, it is still so.
     shelved.look();
     shelved.stage.shows("KEPT OLD: errors in broken.yaml");
+    // They are among the problems, and can be gone to.
+    shelved.stage.press(KeyCode::Char(']'));
+    shelved.stage.shows("NEW broken.yaml:1:");
+    shelved
+        .stage
+        .shows("in a file that nothing was loaded from yet");
+    let edited = shelved.stage.press(KeyCode::Char('e'));
+    assert_eq!(edited, [Request::EditFile(shelved.file("broken.yaml"), 1)]);
     fs::remove_file(shelved.file("broken.yaml")).unwrap();
     shelved.look();
     shelved.stage.hides("KEPT OLD");
     shelved.stage.hides("FILE NEWER");
+}
+
+#[test]
+fn the_first_file_of_an_empty_folder_is_offered_without_a_restart() {
+    for (_, size) in SIZES {
+        let mut shelved = Shelved::empty(size);
+        shelved.stage.shows("No Atlas is loaded");
+        fs::write(shelved.file("first.yaml"), "atlas_version: 7").unwrap();
+        shelved.look();
+        shelved.stage.shows("NOT LOADED: errors in first.yaml");
+        shelved.stage.press(KeyCode::Char(']'));
+        shelved.stage.shows("NEW first.yaml:1:");
+        fs::write(shelved.file("first.yaml"), MORE).unwrap();
+        shelved.look();
+        shelved.stage.press(KeyCode::Esc);
+        shelved
+            .stage
+            .shows("FILE NEWER: first.yaml is new: L loads that");
+        shelved.ask();
+        shelved.stage.shows("com.acme.more");
+        let first = load_file(shelved.file("first.yaml")).unwrap().atlas;
+        let code: String = hash_of(&[first]).to_string().chars().take(4).collect();
+        let loads = shelved.load(&code);
+        assert_eq!(loads.len(), 1);
+        assert_eq!(ids(&loads[0]), ["com.acme.more"]);
+        assert_eq!(loads[0].instead_of, hash_of(&[]));
+    }
 }
 
 #[test]

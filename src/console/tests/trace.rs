@@ -1,5 +1,6 @@
 //! Keys in the record: what they ask for, and what they show.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -146,14 +147,14 @@ fn a_replay_steps_jumps_to_checkpoints_and_plays_until_a_stop() {
     archive.keys(&mut stage, "ggs ");
     stage.shows("PLAYING at 0 of 14");
     stage.shows("stop on: deny (s)");
-    let mut beats = 0;
-    while stage.text().contains("PLAYING") {
+    let mut places = BTreeSet::new();
+    while let Some((_, place)) = stage.text().split_once("PLAYING at ") {
+        places.insert(place.chars().take(2).collect::<String>());
         stage.now = stage.app.next_change(stage.now);
         let requests = stage.app.on_tick(stage.now);
         archive.serve(&mut stage, requests);
-        beats += 1;
     }
-    assert_eq!(beats, 13);
+    assert_eq!(places.len(), 13);
     stage.shows("paused at 13 of 14");
     stage.shows("unlocked: basic-support");
     archive.keys(&mut stage, "[");

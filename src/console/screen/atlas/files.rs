@@ -153,7 +153,7 @@ impl Files {
             })
         });
         let glances: Vec<Glance> = glances.collect();
-        if glances.is_empty() {
+        if !has_files(snapshot) {
             self.glancing = Glancing::Never;
             return Vec::new();
         }
@@ -173,6 +173,13 @@ impl Files {
             FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
         })
     }
+}
+
+/// Whether files can come and go: not where everything in force comes with the program. Where nothing is,
+/// the first file may come.
+fn has_files(snapshot: &Snapshot) -> bool {
+    let loaded = &snapshot.loaded;
+    loaded.is_empty() || loaded.iter().any(|it| it.origin.file.is_some())
 }
 
 impl Atlases {
@@ -221,8 +228,7 @@ impl Atlases {
     pub(crate) fn look_soon(&mut self, snapshot: &Snapshot) {
         match self.files.glancing {
             Glancing::Now(_) => {}
-            Glancing::Never | Glancing::Next(_)
-                if snapshot.loaded.iter().all(|it| it.origin.file.is_none()) => {}
+            Glancing::Never | Glancing::Next(_) if !has_files(snapshot) => {}
             Glancing::Never | Glancing::Next(_) => {
                 self.files.glancing = Glancing::Next(Timestamp::from_micros(0));
             }
@@ -235,16 +241,5 @@ impl Atlases {
             Glancing::Next(at) if at <= now => self.files.glance(snapshot, now),
             Glancing::Next(_) | Glancing::Never | Glancing::Now(_) => Vec::new(),
         }
-    }
-
-    /// How many problems there are.
-    pub(crate) fn count(&self, snapshot: &Snapshot) -> usize {
-        let of_files = |state: &FileState| match state {
-            FileState::Newer(newer) => newer.problems.len(),
-            FileState::Unreadable(_) => 1,
-            FileState::Same | FileState::AsBefore => 0,
-        };
-        let warnings = snapshot.loaded.iter().map(|it| it.origin.warnings.len());
-        warnings.sum::<usize>() + self.files.states.values().map(of_files).sum::<usize>()
     }
 }

@@ -3,7 +3,7 @@
 //! What the folder says is offered and never taken: what is in force stays so until somebody loads it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::{Atlases, FileState, Newer, Stamp};
 use crate::atlas::Atlas;
@@ -95,8 +95,7 @@ impl Folder {
         let mut bar = None;
         let mut added = Vec::new();
         for path in new {
-            let name = path.file_name().unwrap_or_default();
-            let name = one_line(&name.to_string_lossy());
+            let name = one_line(&name(path));
             match self.find(path) {
                 Some(FileState::Newer(newer)) if newer.loads() => {}
                 Some(FileState::Newer(_)) => bar = Some(format!("errors in {name}")),
@@ -137,18 +136,25 @@ impl Folder {
         arranged
     }
 
+    /// Files that nothing was loaded from.
+    pub(super) fn added(&self) -> impl Iterator<Item = (&Path, &FileState)> {
+        let added = self.added.iter();
+        added.map(|(path, (_, state))| (path.as_path(), state))
+    }
+
     /// What is new in it, with the name of each.
     pub(super) fn newer(&self) -> impl Iterator<Item = (String, &Newer)> {
-        self.added
-            .iter()
-            .filter_map(|(path, (_, state))| match state {
-                FileState::Newer(newer) => {
-                    let name = path.file_name().unwrap_or_default();
-                    Some((name.to_string_lossy().into_owned(), newer))
-                }
-                FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
-            })
+        self.added().filter_map(|(path, state)| match state {
+            FileState::Newer(newer) => Some((name(path), newer)),
+            FileState::Same | FileState::AsBefore | FileState::Unreadable(_) => None,
+        })
     }
+}
+
+/// What a file is called.
+pub(super) fn name(path: &Path) -> String {
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
 impl Change {
@@ -196,5 +202,6 @@ impl Atlases {
             self.sums = super::Sums::default();
             self.files.folder.files = files;
         }
+        self.sync(snapshot);
     }
 }

@@ -1,10 +1,12 @@
 //! What is wrong with Atlases: with what is loaded, and with what their files say by now.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 
 use ratatui::text::Line;
 
 use super::FileState;
+use super::files::Files;
+use super::folder::name;
 use crate::atlas::diagnostic::{Colour, Severity, render};
 use crate::atlas::{Atlas, Diagnostic};
 use crate::base::text::one_line;
@@ -16,36 +18,38 @@ use crate::runtime::snapshot::Snapshot;
 #[derive(Debug)]
 pub(super) enum Problem<'s> {
     /// With what is loaded.
-    Loaded(usize, &'s Atlas, &'s Diagnostic),
-    /// With what the file says by now.
-    File(usize, &'s str, &'s Diagnostic),
-    /// The file cannot be read.
-    Unreadable(usize, &'s Atlas, &'s str),
+    Loaded(&'s Atlas, &'s Diagnostic),
+    /// With what a file says by now.
+    File(&'s Path, Of, &'s str, &'s Diagnostic),
+    /// A file cannot be read: its place, what it is known by, and why.
+    Unreadable(&'s Path, String, &'s str),
+}
+
+/// What a file is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    /// An Atlas in force.
+    Loaded,
+    /// Nothing yet.
+    New,
 }
 
 /// Everything that is wrong: errors first, and of each Atlas its file first, because that is what can
 /// be mended.
-pub(super) fn of<'s>(
-    files: &'s BTreeMap<usize, FileState>,
-    snapshot: &'s Snapshot,
-) -> Vec<Problem<'s>> {
+pub(super) fn of<'s>(files: &'s Files, snapshot: &'s Snapshot) -> Vec<Problem<'s>> {
     let mut problems = Vec::new();
     for (at, atlas) in snapshot.loaded.iter().enumerate() {
-        match files.get(&at) {
-            Some(FileState::Newer(newer)) => {
-                let found = newer.problems.iter();
-                problems.extend(found.map(|it| Problem::File(at, &newer.text, it)));
-            }
-            Some(FileState::Unreadable(what)) => {
-                problems.push(Problem::Unreadable(at, atlas, what));
-            }
-            Some(FileState::Same | FileState::AsBefore) | None => {}
+        if let (Some(path), Some(state)) = (&atlas.origin.file, files.states.get(&at)) {
+            problems.extend(of_file(path, Of::Loaded, &atlas.id, state));
         }
         let warnings = atlas.origin.warnings.iter();
-        problems.extend(warnings.map(|it| Problem::Loaded(at, atlas, it)));
+        problems.extend(warnings.map(|it| Problem::Loaded(atlas, it)));
+    }
+    for (path, state) in files.folder.added() {
+        problems.extend(of_file(path, Of::New, &name(path), state));
     }
     problems.sort_by_key(|it| match it {
-        Problem::Loaded(_, _, found) | Problem::File(_, _, found) => {
+        Problem::Loaded(_, found) | Problem::File(_, _, _, found) => {
             found.severity == Severity::Warning
         }
         Problem::Unreadable(..) => false,
@@ -53,18 +57,31 @@ pub(super) fn of<'s>(
     problems
 }
 
-impl Problem<'_> {
-    /// Which Atlas it is in.
-    pub(super) fn atlas(&self) -> usize {
+fn of_file<'s>(path: &'s Path, of: Of, known_by: &str, state: &'s FileState) -> Vec<Problem<'s>> {
+    match state {
+        FileState::Newer(newer) => {
+            let found = newer.problems.iter();
+            let problem = |it| Problem::File(path, of, &newer.text, it);
+            found.map(problem).collect()
+        }
+        FileState::Unreadable(what) => vec![Problem::Unreadable(path, one_line(known_by), what)],
+        FileState::Same | FileState::AsBefore => Vec::new(),
+    }
+}
+
+impl<'s> Problem<'s> {
+    /// The file to mend it in, where there is one.
+    pub(super) fn file(&self) -> Option<&'s Path> {
         match self {
-            Self::Loaded(at, ..) | Self::File(at, ..) | Self::Unreadable(at, ..) => *at,
+            Self::Loaded(atlas, _) => atlas.origin.file.as_deref(),
+            Self::File(path, ..) | Self::Unreadable(path, ..) => Some(*path),
         }
     }
 
     /// The line it is in.
     pub(super) fn line(&self) -> Option<usize> {
         match self {
-            Self::Loaded(_, _, found) | Self::File(_, _, found) => Some(found.span?.line),
+            Self::Loaded(_, found) | Self::File(_, _, _, found) => Some(found.span?.line),
             Self::Unreadable(..) => None,
         }
     }
@@ -72,35 +89,36 @@ impl Problem<'_> {
     /// Its code, its place, what it is about, and how much it weighs.
     pub(super) fn row(&self) -> (String, String, Meaning) {
         match self {
-            Self::Loaded(_, _, found) | Self::File(_, _, found) => {
+            Self::Loaded(_, found) | Self::File(_, _, _, found) => {
                 let file = one_line(found.file.rsplit('/').next().unwrap_or_default());
                 let place = found.span.map_or(file.clone(), |place| {
                     format!("{file}:{}:{}", place.line, place.column)
                 });
                 let newer = match self {
-                    Self::File(..) => "NEWER ",
+                    Self::File(_, Of::Loaded, ..) => "NEWER ",
+                    Self::File(_, Of::New, ..) => "NEW ",
                     Self::Loaded(..) | Self::Unreadable(..) => "",
                 };
                 let head = format!("{} {newer}{place}", found.code);
                 (head, found.message.clone(), weight(found))
             }
-            Self::Unreadable(_, atlas, what) => (
-                format!("FILE {}", one_line(&atlas.id)),
-                one_line(what),
-                Meaning::Error,
-            ),
+            Self::Unreadable(_, known_by, what) => {
+                (format!("FILE {known_by}"), one_line(what), Meaning::Error)
+            }
         }
     }
 
     /// All of it, with the line of the text underlined.
     pub(super) fn lines(&self, cells: usize, look: Look) -> Vec<Line<'static>> {
         let (source, found, words) = match self {
-            Self::Loaded(_, atlas, found) => (&*atlas.text, *found, "in what is loaded"),
-            Self::File(_, text, found) => (
-                *text,
-                *found,
-                "in the file, which is newer than what is loaded",
-            ),
+            Self::Loaded(atlas, found) => (&*atlas.text, *found, "in what is loaded"),
+            Self::File(_, of, text, found) => {
+                let words = match of {
+                    Of::Loaded => "in the file, which is newer than what is loaded",
+                    Of::New => "in a file that nothing was loaded from yet",
+                };
+                (*text, *found, words)
+            }
             Self::Unreadable(_, _, what) => {
                 let rows = wrap(&one_line(what), cells).into_iter();
                 return rows

@@ -24,6 +24,9 @@ const SHORT_HASH: usize = 12;
 /// Why there is nothing to load or to compare.
 const SAME: &str = "files are as loaded";
 
+/// Why there is nothing to edit.
+const NO_FILE: &str = "this Atlas comes with the program: it has no file";
+
 /// What is asked before other Atlases come into force.
 pub(crate) struct Proposal {
     pub(crate) load: Load,
@@ -41,9 +44,8 @@ impl Atlases {
         match key {
             StewardKey::Load => writes && self.wanted(snapshot).is_ok(),
             StewardKey::Undo => writes && snapshot.in_force.before.is_some(),
-            StewardKey::Edit | StewardKey::Test => {
-                snapshot.loaded.iter().any(|it| it.origin.file.is_some())
-            }
+            StewardKey::Edit => self.editable(snapshot).is_ok(),
+            StewardKey::Test => snapshot.loaded.iter().any(|it| it.origin.file.is_some()),
             StewardKey::Rehearse => self.wanted(snapshot).is_ok(),
             StewardKey::Shadow => {
                 snapshot.watched.shadow.is_some() || self.wanted(snapshot).is_ok()
@@ -222,17 +224,19 @@ impl Atlases {
         let problem = problems
             .get(self.problem)
             .filter(|_| self.pane == Pane::Problems);
-        let at = problem.map_or(self.row.atlas, super::Problem::atlas);
-        let atlas = snapshot.loaded.get(at).ok_or("no Atlas is loaded")?;
-        let file = atlas.origin.file.clone();
-        let file = file.ok_or("this Atlas comes with the program: it has no file")?;
+        if let Some(problem) = problem {
+            let file = problem.file().ok_or(NO_FILE)?;
+            return Ok((file.to_owned(), problem.line().unwrap_or(1)));
+        }
+        let atlas = snapshot.loaded.get(self.row.atlas);
+        let atlas = atlas.ok_or("no Atlas is loaded")?;
+        let file = atlas.origin.file.clone().ok_or(NO_FILE)?;
         let part = || {
             let (part, item) = (self.row.part?, self.row.item?);
             let id = super::tree::id(atlas, part, item)?;
             Some(atlas.origin.lines_of(part, id)?.0)
         };
-        let line = problem.map_or_else(part, super::Problem::line);
-        Ok((file, line.unwrap_or(1)))
+        Ok((file, part().unwrap_or(1)))
     }
 }
 

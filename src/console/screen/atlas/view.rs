@@ -106,14 +106,14 @@ pub(crate) fn draw(
         status(atlases, snapshot, usize::from(area.width), look),
         all.status,
     );
-    if snapshot.loaded.is_empty() {
+    if snapshot.loaded.is_empty() && atlases.pane != Pane::Problems {
         let rest = Rect::new(
             area.x,
             area.y + 1,
             area.width,
             area.height.saturating_sub(1),
         );
-        draw_empty(frame, rest, look);
+        draw_empty(atlases, snapshot, frame, rest, look);
         return;
     }
     if !all.tree.is_empty() {
@@ -178,19 +178,28 @@ fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> L
     Line::from(spans)
 }
 
-fn draw_empty(frame: &mut Frame, area: Rect, look: Look) {
-    let block = look
-        .panel(Focus::Here)
-        .title(Line::styled(" Atlas ", look.style(Meaning::Title)));
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+fn draw_empty(atlases: &Atlases, snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
+    let inner = panel(frame, area, ("Atlas", ""), Focus::Here, look);
+    let cells = usize::from(inner.width);
     let text = "No Atlas is loaded: every action is unknown, and denied.\n\n\
         cra looks for files in its Atlas folder (`cra paths` names it) and takes others as arguments.\n\
-        `cra atlas init FILE` writes one to begin with; a restart loads it. Try: cra demo";
-    let rows = wrap(text, usize::from(inner.width)).into_iter();
-    let lines: Vec<Line> = rows
+        `cra atlas init FILE` writes one to begin with. When it lies in the folder, it is offered here. Try: cra demo";
+    let rows = wrap(text, cells).into_iter();
+    let mut lines: Vec<Line> = rows
         .map(|row| Line::styled(row, look.style(Meaning::Dim)))
         .collect();
+    if let Some(change) = atlases.files.folder.change(snapshot) {
+        let (words, meaning) = match &change.bar {
+            Some(bar) => (format!("NOT LOADED: {bar} (])"), Meaning::Error),
+            None => change.words(),
+        };
+        let rows = wrap(&words, cells).into_iter();
+        let mut rows: Vec<Line> = rows
+            .map(|row| Line::styled(row, look.style(meaning)))
+            .collect();
+        rows.push(Line::default());
+        lines.splice(0..0, rows);
+    }
     frame.render_widget(Paragraph::new(lines), inner);
 }
 

@@ -28,8 +28,8 @@ pub(super) fn draw(
     look: Look,
 ) {
     let hint = match snapshot.access {
-        Access::Write => "L load  U undo  = diff  T tests  R past ",
-        Access::ReadOnly => "read-only: = diff  T tests  R past ",
+        Access::Write => "L load  U undo  = diff  T tests  R past  S shadow ",
+        Access::ReadOnly => "read-only: = diff  T tests  R past  S shadow ",
     };
     let inner = panel(frame, area, ("Reload", hint), Focus::Elsewhere, look);
     let cells = usize::from(inner.width);
