@@ -13,6 +13,7 @@
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Read, Write};
+use std::num::NonZero;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
@@ -136,7 +137,7 @@ impl Terminal {
             writer: pair.master.take_writer().expect("a writer"),
             _master: pair.master,
             bytes,
-            screen: vt100::Parser::new(size.rows, size.cols, 0),
+            screen: vt100::Parser::new(cells(size.rows), cells(size.cols), 0),
         }
     }
 
@@ -179,6 +180,10 @@ impl Terminal {
         let number = line.and_then(|line| line.split_whitespace().nth(1));
         number.and_then(|number| number.parse().ok()).unwrap_or(0)
     }
+}
+
+fn cells(count: u16) -> NonZero<u16> {
+    NonZero::new(count).expect("a terminal has some")
 }
 
 impl Drop for Terminal {

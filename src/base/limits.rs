@@ -272,8 +272,5 @@ pub const DIFFERENCES_KEPT: usize = 200;
 /// Askers whose requests of the last minute are counted.
 pub const MAX_ASKERS: usize = 10_000;
 
-/// Runs whose names are remembered until somebody says what came of them.
-pub const MAX_NAMED_RUNS: usize = 10_000;
-
 /// Calls of one connection in a second; what comes faster waits.
 pub const CALLS_PER_SECOND: u64 = 2000;

@@ -93,7 +93,7 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
         program: program()?,
         timeout: given.timeout,
         offline: given.offline.into(),
-        place: settings.place(),
+        place: settings.place()?,
     };
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
     let changed = connect::connect(target.found.text(), target.host, &wiring).map_err(form)?;

@@ -19,7 +19,7 @@ use crate::gateway::call::Fault;
 use crate::gateway::client::{CallError, Client};
 use crate::gateway::connect::bounds::bounds;
 use crate::gateway::connect::file::Found;
-use crate::gateway::connect::registry::Registry;
+use crate::gateway::connect::registry::{Registry, off_elsewhere};
 use crate::gateway::connect::trust::{Trust, codex_trust};
 use crate::gateway::connect::{Folders, Scope, State, Wiring, inspect, settings_file, wiring_in};
 use crate::gateway::hook::{Host, Offline};
@@ -47,11 +47,12 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
     }
     let folders = Settings::agent_folders(given.dir.as_deref())?;
     let known = load(&settings.data_dir()?)?;
-    let place = settings.place();
+    let place = settings.place()?;
     let findings: Vec<_> = candidates(&hosts, &folders, &known)
         .into_iter()
         .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &place))
         .collect();
+    let findings = asked_twice(findings);
     let connected = |host: &Host| findings.iter().any(|it| it.host == *host);
     let missing: Vec<Host> = hosts.iter().copied().filter(|it| !connected(it)).collect();
     let socket = settings.socket(Whose::Console)?;
@@ -164,6 +165,26 @@ fn examine(
     Some(finding)
 }
 
+/// Notes where an agent runs two hooks that differ: each step is asked about by both then, and what one of them is
+/// let do, the other is not.
+fn asked_twice(mut findings: Vec<Finding>) -> Vec<Finding> {
+    let wired: Vec<_> = findings
+        .iter()
+        .map(|it| (it.host, it.wiring.clone()))
+        .collect();
+    for finding in &mut findings {
+        let other = |(host, wiring): &&(Host, Option<Wiring>)| {
+            *host == finding.host && wiring.is_some() && *wiring != finding.wiring
+        };
+        if finding.scope == Scope::Project && wired.iter().any(|it| other(&it)) {
+            let trouble =
+                "it is connected for the user too, and otherwise: each step is asked twice";
+            finding.problems.push(trouble.to_owned());
+        }
+    }
+    findings
+}
+
 impl Finding {
     /// What is not in the settings file itself.
     fn look_further(&mut self, folders: &Folders, place: &[String]) {
@@ -179,13 +200,21 @@ impl Finding {
                 self.problems.push(trouble);
             }
         }
+        let off = off_elsewhere(self.host, &self.file, Some(folders));
+        self.problems.extend(off);
         if self.host == Host::Codex {
             let config = folders.codex().join("config.toml");
             let config = fs::read_to_string(config).unwrap_or_default();
-            if codex_trust(&config, &self.file) == Trust::Missing {
-                let trouble = "Codex does not trust it yet, so it is not run: open /hooks in Codex";
-                self.problems.push(trouble.to_owned());
-            }
+            let trouble = match codex_trust(&config, &self.file) {
+                Trust::Given => None,
+                Trust::Missing => {
+                    Some("Codex does not trust it yet, so it is not run: open /hooks in Codex")
+                }
+                Trust::Off => {
+                    Some("Codex has it switched off: open /hooks in Codex, or config.toml")
+                }
+            };
+            self.problems.extend(trouble.map(str::to_owned));
         }
     }
 
@@ -301,7 +330,10 @@ impl Seen {
                 let socket = one_line(&self.socket.to_string_lossy());
                 writeln!(out, "ok       console answers at {socket}")?;
             }
-            Err(why) => writeln!(out, "PROBLEM  {why}\n         start it: cra")?,
+            Err(why) => writeln!(
+                out,
+                "PROBLEM  {why}\n         start it: cra; if it runs, look at it: it may be stuck, or listen elsewhere"
+            )?,
         }
         for it in &self.findings {
             let mark = if it.problems.is_empty() {

@@ -2,29 +2,84 @@
 
 use std::io::{self, Read, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::args::Hook;
 use super::error::Failure;
 use super::settings::{Settings, Whose};
 use crate::base::limits::MAX_MESSAGE_BYTES;
-use crate::gateway::hook::{self, Options, Printed};
+use crate::gateway::hook::{self, Host, Options, Printed, Told};
 
-/// Answers a hook. Whatever happens, the agent hears no.
+/// How long an agent may take to say what it wants.
+const PAYLOAD_TIME: Duration = Duration::from_secs(10);
+
+/// Answers a hook. Whatever happens, the agent hears no; and whatever is waited for, it hears it in time.
 pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
-    let answered = catch_unwind(AssertUnwindSafe(|| answer(settings, hook)));
-    let printed = match answered {
-        Ok(Ok(printed)) => printed,
-        Ok(Err(reason)) => refused(&reason),
-        Err(_) => refused("something went wrong inside cra hook"),
-    };
-    print(&printed)
+    let begun = Instant::now();
+    let (answered, watched) = mpsc::channel();
+    let done = answered.clone();
+    let host = Host::from(hook.agent);
+    let timer = hook.timer.map(Duration::from_secs);
+    let timer = timer.unwrap_or(host.usual_timer());
+    let first = begun + (timer / 2).min(PAYLOAD_TIME);
+    let (settings, hook) = (settings.clone(), hook.clone());
+    thread::spawn(move || {
+        let printed = catch_unwind(AssertUnwindSafe(|| answer(&settings, &hook, begun, &done)));
+        let printed = match printed {
+            Ok(Ok(printed)) => printed,
+            Ok(Err(reason)) => refused(&reason),
+            Err(_) => refused("something went wrong inside cra hook"),
+        };
+        // Whoever listens has given the answer already.
+        let _ = done.send(Progress::Answered(printed));
+    });
+    drop(answered);
+    print(&in_time(&watched, first))
 }
 
-fn answer(settings: &Settings, hook: &Hook) -> Result<Printed, String> {
-    let options = options(settings, hook).map_err(|failure| failure.report())?;
+/// How far an answer has come.
+enum Progress {
+    /// It is known what is asked: until when there is time, and what is said then.
+    Read(Instant, Printed),
+    /// It is there.
+    Answered(Printed),
+}
+
+/// The answer; when it does not come in time, that.
+fn in_time(watched: &Receiver<Progress>, first: Instant) -> Printed {
+    let mut until = first;
+    let mut late = refused("what the agent sent did not end in time");
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        match watched.recv_timeout(left) {
+            Ok(Progress::Read(moment, printed)) => (until, late) = (moment, printed),
+            Ok(Progress::Answered(printed)) => return printed,
+            Err(RecvTimeoutError::Timeout) => return late,
+            Err(RecvTimeoutError::Disconnected) => {
+                return refused("something went wrong inside cra hook");
+            }
+        }
+    }
+}
+
+fn answer(
+    settings: &Settings,
+    hook: &Hook,
+    begun: Instant,
+    progress: &Sender<Progress>,
+) -> Result<Printed, String> {
+    let options = options(settings, hook, begun).map_err(|failure| failure.report())?;
     let payload = payload().map_err(|error| format!("the payload cannot be read: {error}"))?;
-    Ok(hook::run(&payload, &options))
+    match Told::read(options.host, &payload) {
+        Ok(told) => {
+            let (until, late) = hook::too_late(&told, &options);
+            let _ = progress.send(Progress::Read(until, late));
+            Ok(hook::answer(&told, &options))
+        }
+        Err(_) => Ok(hook::run(&payload, &options)),
+    }
 }
 
 fn refused(why: &str) -> Printed {
@@ -34,17 +89,24 @@ fn refused(why: &str) -> Printed {
 fn print(printed: &Printed) -> u8 {
     let said = io::stdout().lock().write_all(printed.out.as_bytes());
     let said = said.and_then(|()| io::stdout().lock().flush());
-    // The agent never heard the answer: only the exit code is left to say no.
-    let code = if said.is_ok() { printed.code } else { 2 };
-    let _ = io::stderr().lock().write_all(printed.err.as_bytes());
+    // The agent never heard the answer: only the exit code is left to say no, and it wants words with it.
+    let (code, err) = match said {
+        Ok(()) => (printed.code, printed.err.as_str()),
+        Err(_) => (
+            2,
+            "cra: nothing is allowed, because the answer could not be told\n",
+        ),
+    };
+    let _ = io::stderr().lock().write_all(err.as_bytes());
     code
 }
 
-fn options(settings: &Settings, hook: &Hook) -> Result<Options, Failure> {
+fn options(settings: &Settings, hook: &Hook, begun: Instant) -> Result<Options, Failure> {
     let folder = settings.data_dir()?;
     let secret = hook::secret(&folder);
     Ok(Options {
         host: hook.agent.into(),
+        begun,
         timer: hook.timer.map(Duration::from_secs),
         offline: hook.offline.into(),
         socket: settings.socket(Whose::Console)?,

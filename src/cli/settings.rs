@@ -15,7 +15,7 @@ use crate::runtime::extension::Registry;
 use crate::runtime::snapshot::Access;
 
 /// What holds for this run.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Settings {
     data_dir: Option<PathBuf>,
     socket: Option<PathBuf>,
@@ -154,14 +154,20 @@ impl Settings {
         })
     }
 
-    /// Where the console is, as other programs have to be told: only what was named.
-    pub(super) fn place(&self) -> Vec<String> {
-        let named = [("--data-dir", &self.data_dir), ("--socket", &self.socket)];
-        let named = named.into_iter().filter_map(|(name, path)| {
-            let path = std::path::absolute(path.as_ref()?).ok()?;
-            Some([name.to_owned(), path.to_string_lossy().into_owned()])
-        });
-        named.flatten().collect()
+    /// Where the console is, as other programs have to be told. All of it: what they find in their own environment
+    /// may be somebody else's word.
+    pub(super) fn place(&self) -> Result<Vec<String>, Failure> {
+        let named = [
+            ("--data-dir", self.data_dir()?),
+            ("--socket", self.socket(Whose::Console)?),
+        ];
+        let mut place = Vec::new();
+        for (name, path) in named {
+            let failed = |error| Failure::Read(path.clone(), error);
+            let path = std::path::absolute(&path).map_err(failed)?;
+            place.extend([name.to_owned(), path.to_string_lossy().into_owned()]);
+        }
+        Ok(place)
     }
 
     /// Where agents keep their settings, seen from a project: the folder this is run in, if none is named.

@@ -31,6 +31,10 @@ impl Askers {
         if self.0.len() >= MAX_ASKERS {
             self.0
                 .retain(|_, times| times.back().is_some_and(|last| last.plus(MINUTE) > now));
+            // So many at once is somebody who makes names up.
+            if self.0.len() >= MAX_ASKERS && !self.0.contains_key(&asker) {
+                return Err(MINUTE);
+            }
         }
         let times = self.0.entry(asker).or_default();
         while times.front().is_some_and(|first| first.plus(MINUTE) <= now) {
@@ -58,12 +62,13 @@ impl Session {
     }
 }
 
-/// Whose requests count together: those who show the same key; without one, agents of the same name.
+/// Whose requests count together: those who show the same key, and all who show none. An agent's name is its own
+/// word, and a new one would be a new allowance.
 fn asker(start: &StartSession) -> Option<Digest> {
     let owner = start.owner.as_ref()?;
     Some(match &owner.api_key {
         Some(key) => Digest::of(format!("api key\n{key}")),
-        None => Digest::of(format!("agent\n{}", start.agent)),
+        None => Digest::of("no key"),
     })
 }
 

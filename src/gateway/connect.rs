@@ -177,20 +177,38 @@ pub fn inspect(text: &str, host: Host, wiring: &Wiring) -> Result<State, JsonErr
         return Ok(State::Absent);
     }
     wrong.extend(missing);
-    let root = text.root()?;
-    let off = table::switches(host).iter().filter(|(path, off)| {
-        let found = path
-            .iter()
-            .try_fold(&root, |node, name| node.member(name))
-            .map(|node| text.value(node));
-        found.is_some_and(|it| it == *off)
-    });
-    wrong.extend(off.map(|(path, _)| format!("hooks are switched off by `{}`", path.join("."))));
+    wrong.extend(off_in(&text, host)?);
     Ok(if wrong.is_empty() {
         State::Intact
     } else {
         State::Changed(wrong)
     })
+}
+
+/// What switches our hooks off in a text, in words. One that cannot be read switches nothing off.
+#[must_use]
+pub fn switched_off(text: &str, host: Host) -> Vec<String> {
+    let text = Text::read(text);
+    text.and_then(|it| off_in(&it, host)).unwrap_or_default()
+}
+
+fn off_in(text: &Text, host: Host) -> Result<Vec<String>, JsonError> {
+    let root = text.root()?;
+    let at = |path: &[&str]| {
+        let node = path.iter().try_fold(&root, |node, name| node.member(name));
+        node.map(|node| text.value(node))
+    };
+    let off = table::switches(host).iter();
+    let off = off.filter(|(path, off)| at(path).is_some_and(|it| it == *off));
+    let named = table::lists_of_those_off(host).iter().filter(|path| {
+        let listed = at(path);
+        let listed = listed.as_ref().and_then(Value::as_array);
+        listed.is_some_and(|it| it.iter().any(|name| name == entry::NAME))
+    });
+    let paths = off.map(|(path, _)| path).chain(named);
+    Ok(paths
+        .map(|path| format!("hooks are switched off by `{}`", path.join(".")))
+        .collect())
 }
 
 /// How our entries in a text are wired, as the one before tools says it.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::base::id::{ExecutionId, SessionId};
-use crate::base::limits::MAX_NAMED_RUNS;
+use crate::base::limits::MAX_RUNNING_PER_SESSION;
 use crate::runtime::Agents;
 
 /// What all doors share.
@@ -30,14 +30,9 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// Runs by the name that an agent gave them: whoever reports what came of one may be another process than
-/// the one that asked, and knows only that. A restart forgets them.
-#[derive(Debug, Default)]
-struct Runs {
-    named: BTreeMap<(SessionId, String), Vec<ExecutionId>>,
-    /// The oldest first.
-    order: VecDeque<(SessionId, String)>,
-}
+/// Runs of each session by the name that its agent gave them, the oldest first: whoever reports what came of one
+/// may be another process than the one that asked, and knows only that. A restart forgets them.
+type Runs = BTreeMap<SessionId, VecDeque<(String, ExecutionId)>>;
 
 impl Hall {
     /// The hall before a runtime.
@@ -73,29 +68,35 @@ impl Hall {
         self.left.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Remembers what an agent calls a run.
+    /// Remembers what an agent calls a run. A session that names too many loses its own oldest, and nobody else's.
     pub(super) fn name_run(&self, session: SessionId, name: String, execution: ExecutionId) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (session, name);
-        if let Some(known) = runs.named.get_mut(&key) {
-            known.push(execution);
-            return;
-        }
-        runs.order.push_back(key.clone());
-        runs.named.insert(key, vec![execution]);
-        if runs.order.len() > MAX_NAMED_RUNS
-            && let Some(oldest) = runs.order.pop_front()
-        {
-            runs.named.remove(&oldest);
+        let own = runs.entry(session).or_default();
+        own.push_back((name, execution));
+        if own.len() > MAX_RUNNING_PER_SESSION {
+            own.pop_front();
         }
     }
 
     /// The runs of that name, which are forgotten by it.
     pub(super) fn take_runs(&self, session: &SessionId, name: &str) -> Vec<ExecutionId> {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
-        let key = (session.clone(), name.to_owned());
-        let taken = runs.named.remove(&key).unwrap_or_default();
-        runs.order.retain(|it| *it != key);
-        taken
+        let Some(own) = runs.get_mut(session) else {
+            return Vec::new();
+        };
+        let (taken, left) = std::mem::take(own)
+            .into_iter()
+            .partition::<Vec<_>, _>(|it| it.0 == name);
+        *own = left.into();
+        if own.is_empty() {
+            runs.remove(session);
+        }
+        taken.into_iter().map(|(_, execution)| execution).collect()
+    }
+
+    /// Forgets what a session that has ended called its runs.
+    pub(super) fn forget_runs(&self, session: &SessionId) {
+        let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+        runs.remove(session);
     }
 }

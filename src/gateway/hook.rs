@@ -7,10 +7,13 @@
 //! outright.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use self::ask::Verdict;
+use super::client::CallError;
+use super::words::denial;
 use crate::base::digest::Digest;
 
 mod answer;
@@ -107,6 +110,8 @@ impl Offline {
 pub struct Options {
     /// Whose hook it is.
     pub host: Host,
+    /// When the agent began to wait for it.
+    pub begun: Instant,
     /// How long the agent waits for it, if that is known.
     pub timer: Option<Duration>,
     /// What is done when no console is there.
@@ -124,13 +129,22 @@ pub struct Options {
 #[must_use]
 pub fn run(payload: &[u8], options: &Options) -> Printed {
     match Told::read(options.host, payload) {
-        Ok(told) => {
-            let verdict = ask::ask(&told, options);
-            answer::encode(&told, &verdict)
-        }
-        Err(unreadable) => Printed::refused(&format!(
-            "cra: this hook cannot be read, so nothing goes on: {unreadable}. Is `cra hook {}` the right one?",
-            options.host.as_str()
-        )),
+        Ok(told) => answer(&told, options),
+        Err(unreadable) => Printed::unreadable(options.host, &unreadable),
     }
+}
+
+/// The answer to what an agent told.
+#[must_use]
+pub fn answer(told: &Told, options: &Options) -> Printed {
+    let verdict = ask::ask(told, options);
+    answer::encode(told, &verdict)
+}
+
+/// What is said when no answer came in time, and until when there is time to wait for one.
+#[must_use]
+pub fn too_late(told: &Told, options: &Options) -> (Instant, Printed) {
+    let reason = denial(&CallError::Late);
+    let printed = answer::encode(told, &Verdict::Deny { reason });
+    (ask::last_moment(told, options), printed)
 }

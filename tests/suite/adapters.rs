@@ -10,6 +10,7 @@ use tokio::process::Command;
 use super::socket::House;
 
 mod dialects;
+mod hostile;
 
 /// The Atlas for coding agents, in force.
 const CODING: &str = include_str!("../../assets/atlas/coding-agents.yaml");

@@ -190,7 +190,7 @@ fn gates_are_pinned_and_fail_closed() {
             let line = line.as_str().unwrap();
             assert!(line.contains("--offline ask"), "{line}");
             let closed = match host {
-                Host::ClaudeCode | Host::Codex | Host::Gemini => line.ends_with(" || exit 2"),
+                Host::ClaudeCode | Host::Codex | Host::Gemini => line.ends_with("; exit 2; }"),
                 Host::Cursor => handler["failClosed"] == true,
                 // It stops by itself.
                 Host::Copilot => is_gate,
@@ -415,8 +415,8 @@ fn hooks_ask_the_console_that_was_named() {
     home.cra(&words).succeeds();
     let settings = parse(&home.file(Host::Codex, Scope::Project));
     let line = handler(&settings, "PreToolUse")["command"].clone();
-    let told = format!("--data-dir '{}' || exit 2", data.display());
-    assert!(line.as_str().unwrap().ends_with(&told), "{line}");
+    let told = format!("--data-dir '{}' --socket ", data.display());
+    assert!(line.as_str().unwrap().contains(&told), "{line}");
     // The shell comes to the same: the hook that is not connected to anything says no, with 2 at worst.
     let shell = Command::new("/bin/sh")
         .arg("-c")
@@ -565,6 +565,64 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     assert!(problems(&doctor())[0].contains("is cra 0.0.1, and this is cra "));
     assert_eq!(doctor().code, 1);
+}
+
+/// What switches hooks off counts wherever the agent reads it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
+    let house = super::socket::House::new().await;
+    let home = Home::new();
+    let socket = house.path();
+    let socket = socket.to_str().unwrap();
+    for agent in ["claude-code", "gemini"] {
+        home.cra(&["connect", agent, "--yes", "--socket", socket])
+            .succeeds();
+    }
+    let doctor = |agent| home.cra(&["doctor", agent, "--json", "--socket", socket]);
+    let off = json!({"disableAllHooks": true}).to_string();
+    let shared = home.project().join(".claude/settings.json");
+    let users = home.file(Host::ClaudeCode, Scope::User);
+    for other in [shared, users] {
+        assert_eq!(doctor("claude-code").code, 0);
+        fs::create_dir_all(other.parent().unwrap()).unwrap();
+        fs::write(&other, &off).unwrap();
+        let said = doctor("claude-code");
+        assert_eq!(said.code, 1);
+        let words = format!(
+            "hooks are switched off by `disableAllHooks` in {}",
+            other.display()
+        );
+        assert_eq!(problems(&said), [words]);
+        fs::remove_file(other).unwrap();
+    }
+    // By its name.
+    assert_eq!(doctor("gemini").code, 0);
+    let users = home.settings(
+        Host::Gemini,
+        Scope::User,
+        r#"{"hooksConfig": {"disabled": ["cra"]}}"#,
+    );
+    let found = problems(&doctor("gemini"));
+    assert!(
+        found[0].starts_with("hooks are switched off by `hooksConfig.disabled` in"),
+        "{found:?}"
+    );
+    fs::remove_file(users).unwrap();
+    // Two that differ are both run.
+    home.cra(&[
+        "connect",
+        "gemini",
+        "--yes",
+        "--scope",
+        "user",
+        "--timeout",
+        "77",
+        "--socket",
+        socket,
+    ])
+    .succeeds();
+    let found = problems(&doctor("gemini"));
+    assert!(found[0].contains("each step is asked twice"), "{found:?}");
 }
 
 /// Any JSON, with names among it that mean something to agents.

@@ -71,7 +71,7 @@ impl From<ScopeArg> for Scope {
     }
 }
 
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub(in crate::cli) struct Hook {
     /// The agent that runs the hook
     #[arg(value_name = "AGENT")]

@@ -79,7 +79,10 @@ impl Call {
         let agents = &hall.agents;
         match self {
             Self::Start(start) => start.begin(None, agents).await?.result(),
-            Self::End(it) => done(agents.end_session(it.into()).await),
+            Self::End(it) => {
+                hall.forget_runs(&it.session);
+                done(agents.end_session(it.into()).await)
+            }
             Self::Input(it) => {
                 let session = it.session.clone();
                 told(&hall.waiting(session, agents.input(it.into())).await?)
@@ -126,15 +129,19 @@ impl Completed {
                 runs
             }
         };
+        // One that cannot be completed does not keep the others from it.
+        let mut outcome = Ok(json!({}));
         for execution in runs {
             let completed = ActionCompleted {
                 session: self.session.clone(),
                 execution,
                 result: self.result.clone(),
             };
-            hall.agents.complete_action(completed).await?;
+            if let Err(denied) = hall.agents.complete_action(completed).await {
+                outcome = outcome.and(Err(denied.into()));
+            }
         }
-        Ok(json!({}))
+        outcome
     }
 }
 

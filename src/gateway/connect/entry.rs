@@ -62,7 +62,7 @@ fn entry(host: Host, when: When, wiring: &Wiring) -> Entry {
         },
         Host::Gemini => Entry::Group {
             hooks: [Handler {
-                name: Some("cra"),
+                name: Some(NAME),
                 timeout: Some(timer * 1000),
                 ..shared
             }],
@@ -82,6 +82,9 @@ fn entry(host: Host, when: When, wiring: &Wiring) -> Entry {
         }),
     }
 }
+
+/// What our hooks are called, where hooks have names.
+pub(super) const NAME: &str = "cra";
 
 /// The command line of a hook. These agents go on when a hook cannot be run or dies, but stop when it ends
 /// with 2: so the shell says that in its place. Cursor and Copilot stop by themselves.
@@ -105,7 +108,8 @@ fn command(host: Host, when: When, wiring: &Wiring) -> String {
     let line = words.join(" ");
     match host {
         Host::ClaudeCode | Host::Codex | Host::Gemini if when.is_gate() => {
-            format!("{line} || exit 2")
+            // Codex takes no exit code for a no that comes without words.
+            format!("{line} || {{ echo 'cra: its hook failed, so nothing goes on' >&2; exit 2; }}")
         }
         Host::ClaudeCode | Host::Codex | Host::Gemini | Host::Cursor | Host::Copilot => line,
     }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::file::{Found, replace};
-use super::{Scope, State, Wiring, inspect};
+use super::table::{Folders, read_with};
+use super::{Scope, State, Wiring, inspect, switched_off};
 use crate::gateway::hook::Host;
 
 /// The list's name, in the folder of the store.
@@ -54,12 +55,23 @@ impl Connection {
                 "its program `{}` is gone",
                 self.wiring.program.display()
             )),
-            Ok(State::Intact) => None,
+            Ok(State::Intact) => off_elsewhere(self.agent, &self.file, None),
             Ok(State::Absent) => Some("its hooks were removed".to_owned()),
             Ok(State::Changed(what)) => Some(first_of(&what)),
             Err(error) => Some(format!("the settings cannot be read: {error}")),
         }
     }
+}
+
+/// What another file says that an agent reads with its settings, where that switches our hooks off.
+#[must_use]
+pub fn off_elsewhere(agent: Host, file: &Path, folders: Option<&Folders>) -> Option<String> {
+    let mut others = read_with(agent, file, folders).into_iter();
+    others.find_map(|other| {
+        let found = Found::read(&other).ok()?;
+        let off = switched_off(found.text(), agent);
+        Some(format!("{} in {}", off.first()?, other.display()))
+    })
 }
 
 fn first_of(what: &[String]) -> String {

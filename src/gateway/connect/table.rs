@@ -207,3 +207,35 @@ pub(super) fn switches(host: Host) -> &'static [(&'static [&'static str], bool)]
         Host::Codex | Host::Cursor => &[],
     }
 }
+
+/// Lists of hooks that are off, by their names.
+pub(super) fn lists_of_those_off(host: Host) -> &'static [&'static [&'static str]] {
+    match host {
+        Host::Gemini => &[&["hooksConfig", "disabled"], &["hooks", "disabled"]],
+        Host::ClaudeCode | Host::Codex | Host::Cursor | Host::Copilot => &[],
+    }
+}
+
+/// Other files that an agent reads together with its settings: each of them can switch hooks off.
+pub(super) fn read_with(host: Host, file: &Path, folders: Option<&Folders>) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let beside = |name: &str| file.with_file_name(name);
+    match host {
+        Host::ClaudeCode => {
+            found.extend([beside("settings.json"), beside("settings.local.json")]);
+            found.push("/etc/claude-code/managed-settings.json".into());
+        }
+        Host::Gemini => found.push("/etc/gemini-cli/settings.json".into()),
+        Host::Codex | Host::Cursor | Host::Copilot => return found,
+    }
+    if let Some(folders) = folders {
+        found.extend(Scope::ALL.map(|scope| settings_file(host, scope, folders)));
+        if host == Host::ClaudeCode {
+            found.push(folders.project.join(".claude").join("settings.json"));
+        }
+    }
+    found.sort();
+    found.dedup();
+    found.retain(|it| it != file);
+    found
+}

@@ -9,19 +9,43 @@ pub enum Trust {
     Given,
     /// None was.
     Missing,
+    /// It, or every hook, is switched off.
+    Off,
 }
 
 /// Looks for a trusted hash of the hooks in `file`. It is a search, not a reading: the file belongs to Codex.
 #[must_use]
 pub fn codex_trust(config: &str, file: &Path) -> Trust {
-    let key = format!("{}:pre_tool_use:", file.display());
-    let mut after = config.split(key.as_str()).skip(1);
-    let given = after.any(|rest| {
+    let table = |rest: &str| {
         // Up to where the next table begins.
         let own = rest.split("\n[").next().unwrap_or_default();
-        own.contains("trusted_hash")
-    });
-    if given { Trust::Given } else { Trust::Missing }
+        let lines = own.lines().map(|line| line.replace([' ', '\t'], ""));
+        lines.collect::<Vec<_>>()
+    };
+    let off = |lines: &[String], names: &[&str]| {
+        let is_off = |name: &&str| {
+            lines
+                .iter()
+                .any(|line| line.starts_with(&format!("{name}=false")))
+        };
+        names.iter().any(|name| is_off(name))
+    };
+    let features = config.split("[features]").nth(1).map(table);
+    if features.is_some_and(|it| off(&it, &["hooks", "codex_hooks"])) {
+        return Trust::Off;
+    }
+    let key = format!("{}:pre_tool_use:", file.display());
+    let own = config.split(key.as_str()).skip(1).map(table);
+    let mut trust = Trust::Missing;
+    for lines in own {
+        if off(&lines, &["enabled"]) {
+            return Trust::Off;
+        }
+        if lines.iter().any(|line| line.starts_with("trusted_hash=")) {
+            trust = Trust::Given;
+        }
+    }
+    trust
 }
 
 #[cfg(test)]
@@ -37,8 +61,12 @@ mod tests {
         assert_eq!(codex_trust(&other, file), Trust::Missing);
         let elsewhere = given.replace("/p/", "/q/");
         assert_eq!(codex_trust(&elsewhere, file), Trust::Missing);
-        let next = "[hooks.state.\"/p/.codex/hooks.json:pre_tool_use:0:0\"]\nenabled = false\n[x]\ntrusted_hash = 1";
-        assert_eq!(codex_trust(next, file), Trust::Missing);
+        let next = given.replace("trusted_hash", "x = 1\n[x]\ntrusted_hash");
+        assert_eq!(codex_trust(&next, file), Trust::Missing);
+        let off = format!("{given}enabled = false\n");
+        assert_eq!(codex_trust(&off, file), Trust::Off);
+        let off = format!("[features]\nhooks = false\n{given}");
+        assert_eq!(codex_trust(&off, file), Trust::Off);
         assert_eq!(codex_trust("", file), Trust::Missing);
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::Host;
 use super::ask::Verdict;
-use super::told::{Moment, Told};
+use super::told::{Moment, Told, Unreadable};
 
 /// What a hook prints, and how it ends.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,6 +31,14 @@ impl Printed {
             out: format!("{value}\n"),
             ..Self::nothing()
         }
+    }
+
+    /// A denial of what cannot be read.
+    pub(super) fn unreadable(host: Host, why: &Unreadable) -> Self {
+        Self::refused(&format!(
+            "cra: this hook cannot be read, so nothing goes on: {why}. Is `cra hook {}` the right one?",
+            host.as_str()
+        ))
     }
 
     /// A denial in the one way that every agent knows, for when it is not known what is asked.
@@ -127,7 +135,7 @@ fn prompt(told: &Told, verdict: &Verdict) -> Printed {
             }
             Host::Gemini => Printed::json(&json!({"decision": "deny", "reason": reason})),
             Host::Cursor => Printed::json(&json!({"continue": false, "user_message": reason})),
-            // It does not listen here; what follows is held before each tool.
+            // It does not listen here: the prompt reaches the agent all the same.
             Host::Copilot => quiet(host),
         },
         (Host::Cursor, Verdict::Pass { .. }) => Printed::json(&json!({"continue": true})),

@@ -70,8 +70,7 @@ pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
         let reason = "cra: the hook names no session, so nothing goes on".to_owned();
         return Verdict::Deny { reason };
     };
-    let timer = options.timer.unwrap_or_else(|| usual_timer(told));
-    let until = Instant::now() + budget(timer);
+    let until = options.begun + budget(timer(told, options));
     let asked = Client::connect(&options.socket, until).and_then(|client| {
         let asking = Asking {
             client,
@@ -83,6 +82,16 @@ pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
         asking.ask()
     });
     asked.unwrap_or_else(|error| without(told, options, &error))
+}
+
+/// When the agent has to be answered, whatever there is to say by then.
+pub(super) fn last_moment(told: &Told, options: &Options) -> Instant {
+    let timer = timer(told, options);
+    options.begun + timer.saturating_sub(timer.saturating_sub(budget(timer)) / 2)
+}
+
+fn timer(told: &Told, options: &Options) -> Duration {
+    options.timer.unwrap_or_else(|| usual_timer(told))
 }
 
 /// How much of a timer there is to wait for an operator.
@@ -132,23 +141,25 @@ impl Asking<'_> {
             Moment::End => self
                 .say("session.end", json!({}))
                 .map(|_| Verdict::pass(None)),
-            Moment::Prompt { id, text } => self.hear(id.as_deref(), text, first),
+            Moment::Prompt { id, text } => match text {
+                Some(text) => self.hear(id.as_deref(), text, first),
+                None => Ok(Verdict::Deny {
+                    reason: "cra: nobody can tell what was said: the prompt is no text".to_owned(),
+                }),
+            },
             Moment::Before { reference, actions } => match actions {
                 Ok(actions) => self.request(reference, actions, first),
                 Err(why) => Ok(Verdict::Deny {
                     reason: format!("cra: nobody can tell what this would do: {why}"),
                 }),
             },
-            Moment::After { reference, result } => {
-                let said = match result {
-                    Ok(result) => json!({"reference": reference, "result": result}),
-                    Err(message) => json!({"reference": reference,
-                        "error": {"code": "failed", "message": message}}),
-                };
-                // A run that no gate knows of any more is over all the same.
-                let _ = self.say("action.completed", said);
-                Ok(Verdict::pass(first))
-            }
+            Moment::After {
+                reference,
+                tool,
+                result,
+            } => self
+                .report(reference, tool, result)
+                .map(|()| Verdict::pass(first)),
             Moment::Said(text) => self
                 .say("output", json!({"text": text}))
                 .map(|_| Verdict::pass(None)),
@@ -157,6 +168,33 @@ impl Asking<'_> {
                 self.say("error", error).map(|_| Verdict::pass(None))
             }
             Moment::Other => Ok(Verdict::pass(None)),
+        }
+    }
+
+    /// What came of a use of a tool. One that nobody here let run is on record as such: the agent may have gone on
+    /// without an answer, or past a hook that was taken out.
+    fn report(
+        &mut self,
+        reference: &str,
+        tool: &str,
+        result: &Result<String, String>,
+    ) -> Result<(), CallError> {
+        let said = match result {
+            Ok(result) => json!({"reference": reference, "result": result}),
+            Err(message) => json!({"reference": reference,
+                "error": {"code": "failed", "message": message}}),
+        };
+        match self.say("action.completed", said) {
+            Ok(_) => Ok(()),
+            Err(CallError::Fault(_)) => {
+                let message = format!(
+                    "`{tool}` was used ({reference}), and nobody here let it run, or cra began anew since"
+                );
+                let error =
+                    json!({"error_type": "ran_unasked", "message": message, "recoverable": true});
+                self.say("error", error).map(|_| ())
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -224,7 +262,7 @@ impl Asking<'_> {
         first: Option<String>,
     ) -> Result<Verdict, CallError> {
         let mut context: Vec<_> = first.into_iter().collect();
-        let mut approved = None;
+        let mut approved = Vec::new();
         for action in actions {
             let left = self.until.saturating_duration_since(Instant::now());
             // The console answers before the hook gives up, and says that it expired.
@@ -245,11 +283,13 @@ impl Asking<'_> {
             }
             context.extend(given(&allowed));
             let by = allowed.get("approved_by").and_then(Value::as_str);
-            approved = by.map(one_line).or(approved);
+            approved.extend(by.map(one_line));
         }
+        // Where one of several went by without anybody's word, the agent's own rules stay in force.
+        let all = approved.len() == actions.len();
         Ok(Verdict::Pass {
             context: joined(context),
-            approved,
+            approved: approved.pop().filter(|_| all),
         })
     }
 }

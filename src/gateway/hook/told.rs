@@ -45,8 +45,8 @@ pub enum Moment {
     Prompt {
         /// What the agent calls it.
         id: Option<String>,
-        /// What they say.
-        text: String,
+        /// What they say; nothing, if that cannot be read.
+        text: Option<String>,
     },
     /// A tool is about to be used.
     Before {
@@ -59,6 +59,8 @@ pub enum Moment {
     After {
         /// What the agent calls this use.
         reference: String,
+        /// The tool, as the agent calls it.
+        tool: String,
         /// What came of it.
         result: Result<String, String>,
     },
@@ -110,6 +112,18 @@ const EVENTS: &[(&str, Kind)] = &[
     ("StopFailure", Kind::Failed), ("errorOccurred", Kind::Failed), ("ErrorOccurred", Kind::Failed),
 ];
 
+/// Events with a tool in them that let nothing run by being passed over.
+const HARMLESS: &[&str] = &[
+    "PermissionRequest",
+    "permissionRequest",
+    "PermissionDenied",
+    "permissionDenied",
+    "PostToolBatch",
+    "afterShellExecution",
+    "afterMCPExecution",
+    "afterFileEdit",
+];
+
 /// Longest result that is reported: it is for people who look what came of it.
 const MOST: usize = 16 * 1024;
 
@@ -129,7 +143,10 @@ impl Told {
         let event = event(&fields).ok_or(Unreadable::NoEvent)?;
         let session = text(&fields, &["session_id", "sessionId", "conversation_id"]);
         let kind = EVENTS.iter().find(|(name, _)| *name == event);
-        let moment = kind.map_or(Moment::Other, |(_, kind)| moment(host, *kind, &fields));
+        let moment = match kind {
+            Some((_, kind)) => moment(host, *kind, &fields),
+            None => unnamed(&event, &fields),
+        };
         Ok(Self {
             host,
             event,
@@ -195,7 +212,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
         Kind::End => Moment::End,
         Kind::Prompt => Moment::Prompt {
             id: text(fields, &["prompt_id", "turn_id", "generation_id"]),
-            text: text(fields, &["prompt"]).unwrap_or_default(),
+            text: fields.get("prompt").and_then(spoken),
         },
         Kind::Before => before(host, fields),
         Kind::BeforeShell => of_tool("Shell", fields, fields),
@@ -210,6 +227,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
                 .filter(|it| !it.is_null());
             Moment::After {
                 reference: reference(fields),
+                tool: tool(fields),
                 result: match failed {
                     Some(error) => Err(cut(error)),
                     None => Ok(response.map(cut).unwrap_or_default()),
@@ -221,6 +239,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
             let error = error.iter().find_map(|name| fields.get(*name));
             Moment::After {
                 reference: reference(fields),
+                tool: tool(fields),
                 result: Err(error.map(cut).unwrap_or_default()),
             }
         }
@@ -237,6 +256,46 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
             }
         }
     }
+}
+
+/// An event of a name that nobody here knows. One that could stand before the use of a tool is a use that nobody
+/// can judge.
+fn unnamed(event: &str, fields: &Map<String, Value>) -> Moment {
+    let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
+    let over = has(&[
+        "tool_response",
+        "toolResult",
+        "tool_output",
+        "error_message",
+    ]);
+    let names_tool = has(&["tool_name", "toolName"]);
+    if !names_tool || over || HARMLESS.contains(&event) {
+        return Moment::Other;
+    }
+    Moment::Before {
+        reference: reference(fields),
+        actions: Err(format!("the event `{event}` is not known here")),
+    }
+}
+
+/// What somebody says: a text, or a list of parts of which each has one.
+fn spoken(prompt: &Value) -> Option<String> {
+    match prompt {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) => {
+            let text = |part: &Value| match part {
+                Value::String(text) => Some(text.clone()),
+                part => Some(part.get("text")?.as_str()?.to_owned()),
+            };
+            let parts: Option<Vec<_>> = parts.iter().map(text).collect();
+            parts.map(|it| it.join("\n")).filter(|it| !it.is_empty())
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
+    }
+}
+
+fn tool(fields: &Map<String, Value>) -> String {
+    text(fields, &["tool_name", "toolName"]).unwrap_or_default()
 }
 
 /// A tool is about to be used. A use without a tool's name is one that nobody can judge.

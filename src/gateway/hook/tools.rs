@@ -4,6 +4,10 @@
 //! {path}, `file.write` {path}, `web.fetch` {url}, `web.search` {query}, `agent.run` {prompt}; tools of MCP
 //! servers are `mcp.SERVER.TOOL`, and every other one is `tool.NAME`. What a tool is told stays beside it, so
 //! that an operator sees all of it.
+//!
+//! Contract: whatever a tool could take for its target is judged. Where a use names several, each is an action
+//! of its own; where nobody can tell which one counts, there is none. What the agent itself says (`cwd`, `tool`,
+//! `subagent`) comes before what the model put under the same names, which stays as `asked_NAME`.
 
 use serde_json::{Map, Value};
 
@@ -20,11 +24,21 @@ pub struct Action {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Tool {
     Shell,
+    /// Reads what it names.
     Read,
-    Look,
+    /// Reads what it names, in lists of patterns.
+    ReadMany,
+    /// Finds files by a pattern of names.
+    Find,
+    /// Looks through files for a text.
+    Grep,
+    /// Lists a folder.
+    List,
     Write,
     Patch,
     Fetch,
+    /// Fetches whatever it is told about: Gemini puts addresses into its prompt.
+    FetchAny,
     Search,
     Agent,
 }
@@ -36,16 +50,17 @@ const TOOLS: &[(&str, Tool)] = &[
     ("powershell", Tool::Shell), ("shell", Tool::Shell), ("run_shell_command", Tool::Shell),
     ("run_in_terminal", Tool::Shell), ("exec_command", Tool::Shell), ("local_shell", Tool::Shell),
     ("Read", Tool::Read), ("NotebookRead", Tool::Read), ("view", Tool::Read), ("read_file", Tool::Read),
-    ("Glob", Tool::Look), ("Grep", Tool::Look), ("LS", Tool::Look), ("glob", Tool::Look), ("grep", Tool::Look),
-    ("rg", Tool::Look), ("list_directory", Tool::Look), ("search_file_content", Tool::Look),
-    ("read_many_files", Tool::Look), ("list_dir", Tool::Look), ("grep_search", Tool::Look),
-    ("file_search", Tool::Look),
+    ("read_many_files", Tool::ReadMany),
+    ("Glob", Tool::Find), ("glob", Tool::Find), ("file_search", Tool::Find),
+    ("Grep", Tool::Grep), ("grep", Tool::Grep), ("rg", Tool::Grep), ("search_file_content", Tool::Grep),
+    ("grep_search", Tool::Grep),
+    ("LS", Tool::List), ("list_directory", Tool::List), ("list_dir", Tool::List),
     ("Write", Tool::Write), ("Edit", Tool::Write), ("MultiEdit", Tool::Write), ("NotebookEdit", Tool::Write),
     ("write_file", Tool::Write), ("replace", Tool::Write), ("create", Tool::Write), ("edit", Tool::Write),
     ("str_replace_editor", Tool::Write), ("Delete", Tool::Write), ("create_file", Tool::Write),
     ("replace_string_in_file", Tool::Write), ("insert_edit_into_file", Tool::Write),
     ("apply_patch", Tool::Patch),
-    ("WebFetch", Tool::Fetch), ("web_fetch", Tool::Fetch), ("fetch_webpage", Tool::Fetch),
+    ("WebFetch", Tool::Fetch), ("web_fetch", Tool::FetchAny), ("fetch_webpage", Tool::FetchAny),
     ("WebSearch", Tool::Search), ("web_search", Tool::Search), ("google_web_search", Tool::Search),
     ("Agent", Tool::Agent), ("Task", Tool::Agent), ("task", Tool::Agent), ("spawn_agent", Tool::Agent),
 ];
@@ -58,10 +73,10 @@ const PATCHED: [&str; 4] = [
     "*** Move to: ",
 ];
 
-/// What a use of a tool would do: one action, or one for each file of a patch.
+/// What a use of a tool would do: one action, or one for each thing that it names.
 ///
 /// # Errors
-/// When it is a known tool and does not say what it is known to say: nobody can judge it.
+/// When it is a known tool and does not say what it is known to say, or says it twice: nobody can judge it.
 pub fn actions(
     tool: &str,
     input: &Map<String, Value>,
@@ -71,9 +86,7 @@ pub fn actions(
     let mut params = input.clone();
     let beside = [("cwd", cwd), ("subagent", subagent), ("tool", Some(tool))];
     for (name, value) in beside {
-        if let Some(value) = value {
-            params.entry(name).or_insert_with(|| value.into());
-        }
+        put(&mut params, name, value.map(Value::from));
     }
     let plain = |name| Action {
         name,
@@ -85,55 +98,104 @@ pub fn actions(
     let Some((_, known)) = TOOLS.iter().find(|(name, _)| *name == tool) else {
         return Ok(vec![plain(format!("tool.{}", tame(tool)))]);
     };
-    let (name, key, values) = judged(*known, tool, input, cwd)?;
+    let judged = judged(*known, input, cwd);
+    let (name, key, values) = judged.map_err(|why| format!("`{tool}` {why}"))?;
     let each = values.into_iter().map(|value| {
         let mut action = plain(name.to_owned());
-        action.params.insert(key.to_owned(), value.into());
+        put(&mut action.params, key, Some(value.into()));
         action
     });
     Ok(each.collect())
 }
 
+/// Puts in what is known for sure. What stood there under the same name and says something else is kept apart.
+fn put(params: &mut Map<String, Value>, name: &str, value: Option<Value>) {
+    if let Some(asked) = params.remove(name)
+        && Some(&asked) != value.as_ref()
+    {
+        params.insert(format!("asked_{name}"), asked);
+    }
+    if let Some(value) = value {
+        params.insert(name.to_owned(), value);
+    }
+}
+
 /// What a known tool is judged by: the action, and what its one important parameter is, or are.
 fn judged(
     known: Tool,
-    tool: &str,
     input: &Map<String, Value>,
     cwd: Option<&str>,
 ) -> Result<(&'static str, &'static str, Vec<String>), String> {
-    let needed = |names: &[&str]| {
-        let name = names.first().copied().unwrap_or_default();
-        text(input, names).ok_or_else(|| format!("`{tool}` does not say its `{name}`"))
+    let needed =
+        |names: &[&str]| one(input, names)?.ok_or_else(|| lacks(names.first().unwrap_or(&"")));
+    let here = || cwd.unwrap_or(".").to_owned();
+    let places = |found: Vec<String>| {
+        let found = found.iter().map(|path| located(path, cwd));
+        found.collect::<Vec<_>>()
+    };
+    // Below where they look: the folder that they name, or where the agent is.
+    let below = |patterns: Vec<String>| {
+        let folder = one(input, PATHS)?.unwrap_or_else(here);
+        let folder = located(&folder, cwd);
+        if patterns.is_empty() {
+            return Ok(vec![folder]);
+        }
+        let patterns = patterns.iter().map(|it| located(it, Some(&folder)));
+        Ok::<_, String>(patterns.collect())
     };
     Ok(match known {
-        Tool::Shell => ("shell.run", "command", vec![command(input, tool)?]),
-        Tool::Read => ("file.read", "path", vec![needed(PATHS)?]),
-        Tool::Look => {
-            // Without a path they look where the agent is.
-            let path = text(input, PATHS).or_else(|| text(input, &["pattern", "query"]));
-            let path = path.unwrap_or_else(|| cwd.unwrap_or(".").to_owned());
-            ("file.read", "path", vec![path])
-        }
-        Tool::Write => ("file.write", "path", vec![needed(PATHS)?]),
-        Tool::Patch => match patched(&needed(&["command", "input", "patch"])?) {
-            files if files.is_empty() => {
-                return Err(format!("the patch of `{tool}` names no file"));
-            }
-            files => ("file.write", "path", files),
+        Tool::Shell => ("shell.run", "command", vec![command(input)?]),
+        Tool::Read => match places(paths(input)?) {
+            found if found.is_empty() => return Err(lacks("file_path")),
+            found => ("file.read", "path", found),
         },
-        Tool::Fetch => {
-            let first = input.get("urls").and_then(|it| it.get(0)?.as_str());
-            let url = text(input, &["url"]).or(first.map(str::to_owned));
-            // Gemini puts addresses into its prompt.
-            let url = url.map_or_else(|| needed(&["prompt"]), Ok)?;
-            ("web.fetch", "url", vec![url])
+        Tool::ReadMany => {
+            let mut found = paths(input)?;
+            found.extend(several(input, &["include"])?);
+            match places(found) {
+                found if found.is_empty() => return Err(lacks("include")),
+                found => ("file.read", "path", found),
+            }
         }
+        Tool::Find => {
+            let patterns = ["pattern", "query", "glob_pattern", "globPattern"];
+            ("file.read", "path", below(several(input, &patterns)?)?)
+        }
+        Tool::Grep => ("file.read", "path", below(several(input, FILTERS)?)?),
+        Tool::List => ("file.read", "path", below(Vec::new())?),
+        Tool::Write => match places(paths(input)?) {
+            // Copilot calls a patch an edit where it borrows names.
+            found if found.is_empty() => {
+                let patch = one(input, PATCH)?.ok_or_else(|| lacks("file_path"))?;
+                ("file.write", "path", places(patched(&patch)?))
+            }
+            found => ("file.write", "path", found),
+        },
+        Tool::Patch => ("file.write", "path", places(patched(&needed(PATCH)?)?)),
+        Tool::Fetch => ("web.fetch", "url", vec![needed(&["url"])?]),
+        Tool::FetchAny => match several(input, &["url", "urls", "prompt"])? {
+            found if found.is_empty() => return Err(lacks("url")),
+            found => ("web.fetch", "url", found),
+        },
         Tool::Search => ("web.search", "query", vec![needed(&["query"])?]),
         Tool::Agent => {
-            let prompt = text(input, &["prompt", "task", "message", "description"]);
-            ("agent.run", "prompt", vec![prompt.unwrap_or_default()])
+            let mut said = several(input, &["prompt", "task", "message"])?;
+            if said.is_empty() {
+                said.extend(one(input, &["description"])?);
+            }
+            if said.is_empty() && input.is_empty() {
+                return Err(lacks("prompt"));
+            }
+            if said.is_empty() {
+                said.push(Value::from(input.clone()).to_string());
+            }
+            ("agent.run", "prompt", vec![said.join("\n")])
         }
     })
+}
+
+fn lacks(name: &str) -> String {
+    format!("does not say its `{name}`")
 }
 
 /// Names of what says where a file is.
@@ -148,24 +210,74 @@ const PATHS: &[&str] = &[
     "directory",
 ];
 
+/// Names of what says where several are.
+const PLACES: &[&str] = &["paths", "file_paths", "filePaths", "files"];
+
+/// Names of what says which files are looked through.
+const FILTERS: &[&str] = &["glob", "include", "includePattern", "include_pattern"];
+
+/// Names of a patch's text.
+const PATCH: &[&str] = &["command", "input", "patch"];
+
+/// Where the files are that are named: one by one, and in lists.
+fn paths(input: &Map<String, Value>) -> Result<Vec<String>, String> {
+    let mut found: Vec<_> = one(input, PATHS)?.into_iter().collect();
+    let listed = several(input, PLACES)?;
+    found.extend(listed);
+    Ok(found)
+}
+
+/// A place as it is, whatever ways lead to it: from where the agent is, without detours. Links are not followed.
+fn located(path: &str, cwd: Option<&str>) -> String {
+    let whole = match cwd {
+        Some(cwd) if !path.starts_with(['/', '~']) => format!("{cwd}/{path}"),
+        Some(_) | None => path.to_owned(),
+    };
+    let absolute = whole.starts_with('/');
+    let mut parts: Vec<&str> = Vec::new();
+    for part in whole.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|it| *it != "..") => drop(parts.pop()),
+            ".." if absolute => {}
+            part => parts.push(part),
+        }
+    }
+    let root = if absolute { "/" } else { "" };
+    match parts.join("/") {
+        rest if rest.is_empty() && !absolute => ".".to_owned(),
+        rest => format!("{root}{rest}"),
+    }
+}
+
 /// A command: a text, or its words.
-fn command(input: &Map<String, Value>, tool: &str) -> Result<String, String> {
+fn command(input: &Map<String, Value>) -> Result<String, String> {
     let words = |list: &Vec<Value>| {
         let words: Option<Vec<_>> = list.iter().map(Value::as_str).collect();
         words.map(|words| words.join(" "))
     };
-    let found = ["command", "cmd"]
-        .iter()
-        .find_map(|name| match input.get(*name)? {
-            Value::String(text) => Some(text.clone()),
-            Value::Array(list) => words(list),
-            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
-        });
-    found.ok_or_else(|| format!("`{tool}` does not say its `command`"))
+    let mut found: Vec<String> = Vec::new();
+    for name in ["command", "cmd"] {
+        let said = match input.get(name) {
+            None | Some(Value::Null) => None,
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(Value::Array(list)) => Some(words(list).ok_or_else(|| no_text(name))?),
+            Some(Value::Bool(_) | Value::Number(_) | Value::Object(_)) => {
+                return Err(no_text(name));
+            }
+        };
+        found.extend(said.filter(|it| !it.is_empty()));
+    }
+    found.dedup();
+    match found.as_slice() {
+        [] => Err(lacks("command")),
+        [command] => Ok(command.clone()),
+        more => Err(twice("command", more.len())),
+    }
 }
 
 /// The files that a patch touches.
-fn patched(patch: &str) -> Vec<String> {
+fn patched(patch: &str) -> Result<Vec<String>, String> {
     let mut found: Vec<String> = Vec::new();
     for line in patch.lines().map(str::trim_start) {
         let named = PATCHED.iter().find_map(|mark| line.strip_prefix(mark));
@@ -175,30 +287,79 @@ fn patched(patch: &str) -> Vec<String> {
             found.push(named.to_owned());
         }
     }
-    found
-}
-
-/// The action of a tool of an MCP server.
-fn of_server(tool: &str) -> Option<String> {
-    if let Some(rest) = tool.strip_prefix("mcp__") {
-        let (server, tool) = rest.rsplit_once("__").unwrap_or(("unknown", rest));
-        return Some(format!("mcp.{}.{}", tame(server), tame(tool)));
+    if found.is_empty() {
+        return Err("has a patch that names no file".to_owned());
     }
-    let tool = tool
-        .strip_prefix("MCP:")
-        .or_else(|| tool.strip_prefix("mcp_"))?;
-    Some(format!("mcp.{}", tame(tool)))
+    Ok(found)
 }
 
-/// A name that may stand in an action's.
+/// The action of a tool of an MCP server. The server's part comes first and ends at the first mark: people name
+/// servers, and servers name tools.
+fn of_server(tool: &str) -> Option<String> {
+    let marked = tool.strip_prefix("mcp__");
+    let alone = || {
+        let alone = tool.strip_prefix("MCP:");
+        alone.or_else(|| tool.strip_prefix("mcp_"))
+    };
+    let (server, tool) = match marked {
+        Some(rest) => rest.split_once("__").unwrap_or(("unknown", rest)),
+        None => ("unknown", alone()?),
+    };
+    Some(format!("mcp.{}.{}", tame(server), tame(tool)))
+}
+
+/// A name that may stand in an action's. A dot in it would make it part of another name.
 fn tame(name: &str) -> String {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     name.chars()
         .map(|c| if fits(c) { c } else { '_' })
         .collect()
 }
 
-fn text(input: &Map<String, Value>, names: &[&str]) -> Option<String> {
-    let found = names.iter().find_map(|name| input.get(*name)?.as_str());
-    found.filter(|it| !it.is_empty()).map(str::to_owned)
+/// The one text that these names have, if any has one.
+fn one(input: &Map<String, Value>, names: &[&str]) -> Result<Option<String>, String> {
+    let mut found: Vec<&str> = Vec::new();
+    for name in names {
+        match input.get(*name) {
+            None | Some(Value::Null) => {}
+            Some(Value::String(text)) if text.is_empty() || found.contains(&text.as_str()) => {}
+            Some(Value::String(text)) => found.push(text),
+            Some(_) => return Err(no_text(name)),
+        }
+    }
+    match found.as_slice() {
+        [] => Ok(None),
+        [one] => Ok(Some((*one).to_owned())),
+        more => Err(twice(names.first().unwrap_or(&""), more.len())),
+    }
 }
+
+/// Every text that these names have: one, or a list of them.
+fn several(input: &Map<String, Value>, names: &[&str]) -> Result<Vec<String>, String> {
+    let mut found: Vec<String> = Vec::new();
+    for name in names {
+        let said = match input.get(*name) {
+            None | Some(Value::Null) => continue,
+            Some(Value::Array(list)) => list.iter().collect(),
+            Some(one) => vec![one],
+        };
+        for text in said {
+            let text = text.as_str().ok_or_else(|| no_text(name))?;
+            if !text.is_empty() && !found.iter().any(|known| known == text) {
+                found.push(text.to_owned());
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn no_text(name: &str) -> String {
+    format!("has a `{name}` that is no text")
+}
+
+fn twice(name: &str, times: usize) -> String {
+    format!("says {times} different things as its `{name}`")
+}
+
+#[cfg(test)]
+mod tests;

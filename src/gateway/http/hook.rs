@@ -2,6 +2,7 @@
 //! anything else.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -41,6 +42,7 @@ async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, 
     let secret = hook::secret(&shared.behind.folder);
     let options = Options {
         host: Host::ClaudeCode,
+        begun: Instant::now(),
         timer: None,
         offline: Offline::Deny,
         socket: shared.behind.socket.clone(),

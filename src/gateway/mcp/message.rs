@@ -89,6 +89,9 @@ impl FromAgent {
     }
 }
 
+/// Where it stands among the arguments what a call carries beside them.
+const BESIDE: &str = "mcp_call";
+
 fn wrong(id: Option<Id>, why: &str) -> FromAgent {
     FromAgent::Wrong(id, Fault::new(Fault::REQUEST, why))
 }
@@ -107,6 +110,7 @@ fn call(id: Id, message: Value) -> FromAgent {
             return FromAgent::Wrong(Some(id), fault);
         }
     };
+    let arguments = judged(arguments, params.and_then(Value::as_object));
     let progress = message.pointer("/params/_meta/progressToken").cloned();
     FromAgent::Call(Box::new(ToolCall {
         id,
@@ -115,6 +119,25 @@ fn call(id: Id, message: Value) -> FromAgent {
         progress,
         message,
     }))
+}
+
+/// What a call is judged by: its arguments, and whatever else it carries that the server may act on.
+fn judged(
+    mut arguments: Map<String, Value>,
+    params: Option<&Map<String, Value>>,
+) -> Map<String, Value> {
+    let known = ["name", "arguments", "_meta"];
+    let params = params.into_iter().flatten();
+    let rest = params.filter(|(name, _)| !known.contains(&name.as_str()));
+    let rest: Map<_, _> = rest.map(|(name, it)| (name.clone(), it.clone())).collect();
+    if rest.is_empty() {
+        return arguments;
+    }
+    if let Some(asked) = arguments.remove(BESIDE) {
+        arguments.insert(format!("asked_{BESIDE}"), asked);
+    }
+    arguments.insert(BESIDE.to_owned(), rest.into());
+    arguments
 }
 
 fn cancelled(fields: &Map<String, Value>) -> Option<Id> {
@@ -188,5 +211,24 @@ pub(super) fn add_words(message: &mut Value, words: &str) {
     let content = message.pointer_mut("/result/content");
     if let Some(content) = content.and_then(Value::as_array_mut) {
         content.push(json!({"type": "text", "text": words}));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_call_carries_beside_its_arguments_is_judged_too() {
+        let line = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": "t", "arguments": {"a": 1, "mcp_call": "no"}, "inputResponses": {"q": "yes"},
+            "_meta": {"progressToken": 7}}});
+        let FromAgent::Call(call) = FromAgent::read(line.to_string().as_bytes()) else {
+            panic!("it is a call");
+        };
+        let judged =
+            json!({"a": 1, "asked_mcp_call": "no", "mcp_call": {"inputResponses": {"q": "yes"}}});
+        assert_eq!(Value::from(call.arguments), judged);
+        assert_eq!(call.message, line, "it goes on as it came");
     }
 }

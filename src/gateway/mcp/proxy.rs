@@ -39,7 +39,7 @@ use pending::Pending;
 const ON_THE_WAY: usize = 64;
 
 /// How long a server has to end after its input is closed, and the console to take last words.
-const ENDING: Duration = Duration::from_secs(5);
+pub(super) const ENDING: Duration = Duration::from_secs(5);
 
 /// What is put between.
 #[derive(Debug)]
@@ -154,6 +154,8 @@ fn start(command: &[OsString]) -> Result<Child, ProxyError> {
         .ok_or_else(|| failed(io::Error::other("it has no name")))?;
     Command::new(program)
         .args(arguments)
+        // What lets an agent in is none of the server's business.
+        .env_remove("CRA_API_KEY")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .kill_on_drop(true)

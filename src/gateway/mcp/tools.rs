@@ -17,8 +17,10 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 
 use super::gate::{Gate, Guest};
+use super::proxy::ENDING;
 use crate::gateway::words::denial;
 
 /// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
@@ -250,6 +252,6 @@ pub async fn serve(
     let serving = serving.map_err(|error| ToolsError::Begin(error.to_string()))?;
     // However it ended: the session is over.
     let _ = serving.waiting().await;
-    let _ = gate.end().await;
+    let _ = timeout(ENDING, gate.end()).await;
     Ok(())
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{Desk, HARMFUL, HARMLESS, before, denial};
 
 /// What is on record of a session, event by event.
-async fn recorded(desk: &Desk, session: &str) -> Vec<(String, Value)> {
+pub(super) async fn recorded(desk: &Desk, session: &str) -> Vec<(String, Value)> {
     let session = session.parse().unwrap();
     let events = desk
         .house
@@ -21,7 +21,7 @@ async fn recorded(desk: &Desk, session: &str) -> Vec<(String, Value)> {
     told.collect()
 }
 
-fn claude(event: &str, more: &Value) -> Value {
+pub(super) fn claude(event: &str, more: &Value) -> Value {
     let mut payload = json!({"session_id": "s", "transcript_path": "/t", "cwd": "/src",
         "hook_event_name": event});
     let fields = payload.as_object_mut().unwrap();
@@ -210,7 +210,7 @@ async fn every_file_of_a_patch_has_to_pass() {
         let picture = desk.house.bench.until(|it| it.held.len() == 1).await;
         let held = serde_json::to_value(&*picture.held[0]).unwrap().to_string();
         assert!(
-            held.contains("\"path\":\".claude/settings.json\""),
+            held.contains("\"path\":\"/src/.claude/settings.json\""),
             "{held}"
         );
         desk.house.deny("not the settings").await;
@@ -242,7 +242,7 @@ async fn tools_of_mcp_servers_are_named_by_their_server() {
             "cursor",
             json!({"conversation_id": "c", "cursor_version": "3", "hook_event_name": "beforeMCPExecution",
             "tool_name": "create_issue", "tool_input": "{\"title\":\"x\"}", "command": "srv"}),
-            "mcp.create_issue",
+            "mcp.unknown.create_issue",
         ),
     ];
     for (agent, payload, action) in asked {
