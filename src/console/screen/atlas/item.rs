@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::session::labelled;
 use super::tree::{self, PARTS, Row, plural};
-use super::{Atlases, FileState};
+use super::{Atlases, FileState, notices};
 use crate::atlas::Atlas;
 use crate::atlas::compiled::{Action, Capability, Checkpoint, Limit, Policy, Trigger};
 use crate::atlas::document::{
@@ -120,6 +120,11 @@ pub(super) fn lines(
         one_line(id)
     } else {
         whole(&mut page, atlas, atlases.files.states.get(&at));
+        if let Some((told, (goes, meaning))) = notices::words(atlas, &snapshot.notices) {
+            page.add("TELLS", &told, Meaning::Text);
+            page.add("NOTICES", &goes, meaning);
+        }
+        page.add("HASH", &atlas.hash.to_string(), Meaning::Dim);
         one_line(&atlas.id)
     };
     Some((title, page.lines))
@@ -191,7 +196,6 @@ fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>) {
     if atlas.origin.file.is_some() {
         page.add("STATE", words, meaning);
     }
-    page.add("HASH", &atlas.hash.to_string(), Meaning::Dim);
 }
 
 /// What is known about a file.
