@@ -257,3 +257,25 @@ fn whoami() -> String {
         host => format!("{user}@{host}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers B16
+    #[test]
+    fn the_demo_tells_nobody_whatever_the_settings_say() {
+        let folder = Path::new("/nonexistent");
+        for wanted in [TellStewards::On, TellStewards::Off] {
+            let webhooks = Settings::webhooks(Whose::Demo, wanted, folder).unwrap();
+            assert!(matches!(webhooks, Webhooks::Off(Off::Demo)), "{webhooks:?}");
+        }
+        let webhooks = Settings::webhooks(Whose::Console, TellStewards::Off, folder).unwrap();
+        assert!(
+            matches!(webhooks, Webhooks::Off(Off::Setting)),
+            "{webhooks:?}"
+        );
+        let webhooks = Settings::webhooks(Whose::Console, TellStewards::On, folder).unwrap();
+        assert!(matches!(webhooks, Webhooks::On(_)), "{webhooks:?}");
+    }
+}

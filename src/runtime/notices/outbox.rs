@@ -102,7 +102,12 @@ impl Outbox {
             let envelope = record.envelope();
             envelope.is_ok_and(|it| it.event_id == notice.event.as_str())
         };
-        let record = records.iter().rev().find(told)?;
+        let Some(record) = records.iter().rev().find(told) else {
+            tracing::error!(event = %notice.event, "a notice names a record that is not there");
+            self.left_out += 1;
+            self.changed();
+            return None;
+        };
         let there = self.lanes.get(&notice.address).map_or(0, |lane| lane.kept);
         let same = |it: &&KeptNotice| it.address == notice.address;
         if there + self.drafted.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
@@ -276,5 +281,91 @@ impl Outbox {
             error: error.filter(|_| waiting + failed > 0),
             by_atlas,
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atlas::document::{NoticeTrigger, RiskTier};
+    use crate::runtime::notices::SecretSource;
+    use crate::trace::chain::Chain;
+    use crate::trace::event::{Draft, Durability, LogSealed};
+
+    fn notice(address: &str) -> (Notice, Vec<Record>) {
+        let draft = Draft {
+            session_id: "s-1".parse().unwrap(),
+            event_id: uuid::Uuid::from_u128(1).into(),
+            trace_id: uuid::Uuid::from_u128(2).into(),
+            span_id: uuid::Uuid::from_u128(3).into(),
+            parent_span_id: None,
+            timestamp: Timestamp::from_micros(0),
+            payload: LogSealed {
+                sessions: Vec::new(),
+            }
+            .into(),
+            durability: Durability::Sync,
+        };
+        let record = Chain::new(draft.session_id.clone()).seal(&draft);
+        let notice = Notice {
+            trigger: NoticeTrigger::HighRiskAction,
+            address: address.to_owned(),
+            atlas_id: "own".to_owned(),
+            atlas_version: "1".to_owned(),
+            session: "s-1".parse().unwrap(),
+            agent: "bot".to_owned(),
+            action: "cut".to_owned(),
+            risk: RiskTier::High,
+            passed: Vec::new(),
+            approver: None,
+            gate: None,
+            event: draft.event_id,
+        };
+        (notice, vec![record])
+    }
+
+    // covers B16
+    #[test]
+    fn an_address_that_takes_nothing_fills_only_its_own_room_and_that_is_said() {
+        let now = Timestamp::from_micros(0);
+        let source = SecretSource::Folder("/nonexistent".into());
+        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let (mut dead, records) = notice("https://dead.example/");
+        for number in 0..MAX_NOTICES_PER_ADDRESS + 2 {
+            dead.atlas_id = format!("own-{number}");
+            let row = outbox.draft(&dead, &records, now);
+            assert_eq!(row.is_some(), number < MAX_NOTICES_PER_ADDRESS, "{number}");
+            if number % 2 == 0 {
+                let drafted = outbox.take_drafted();
+                outbox.written(drafted, now);
+            }
+        }
+        assert_eq!(outbox.state().left_out, 2);
+        assert_eq!(outbox.state().unheard(), 2);
+        let (alive, records) = notice("https://alive.example/");
+        assert!(outbox.draft(&alive, &records, now).is_some());
+    }
+
+    #[test]
+    fn a_notice_whose_record_is_not_there_is_not_made_and_that_is_said() {
+        let now = Timestamp::from_micros(0);
+        let source = SecretSource::Folder("/nonexistent".into());
+        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let (notice, _) = notice("https://alive.example/");
+        assert_eq!(outbox.draft(&notice, &[], now), None);
+        assert_eq!(outbox.state().unheard(), 1);
+    }
+
+    #[test]
+    fn what_is_kept_and_cannot_be_read_counts_as_failed_and_stays() {
+        let row = StateRow {
+            kind: "notice".to_owned(),
+            key: "msg_1".to_owned(),
+            body: Some("{}".to_owned()),
+        };
+        let source = SecretSource::Folder("/nonexistent".into());
+        let now = Timestamp::from_micros(0);
+        let outbox = Outbox::new(Webhooks::On(source), &[row], now);
+        assert_eq!((outbox.state().failed, outbox.due()), (1, None));
     }
 }

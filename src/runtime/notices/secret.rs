@@ -146,8 +146,8 @@ mod tests {
         assert_eq!(source.secret().unwrap(), made);
         let path = folder.path().join("store").join(SECRET_FILE);
         assert_eq!(fs::read_to_string(&path).unwrap(), made.text());
-        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
-        assert_eq!(mode(&path), 0o600);
+        let found = fs::metadata(&path).unwrap().permissions();
+        assert_eq!(found.mode() & 0o777, 0o600);
         assert_eq!(format!("{made:?}"), "Secret { .. }");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         let told = source.secret().unwrap_err();

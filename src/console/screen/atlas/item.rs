@@ -16,6 +16,7 @@ use crate::base::text::one_line;
 use crate::console::cells::{clip, counted};
 use crate::console::evidence::policy_word;
 use crate::console::theme::{Look, Meaning, of_tier};
+use crate::runtime::notices::NoticesState;
 use crate::runtime::snapshot::Snapshot;
 
 /// Most lines of source that are shown of one part.
@@ -119,12 +120,8 @@ pub(super) fn lines(
         page.source(atlas, part, id);
         one_line(id)
     } else {
-        whole(&mut page, atlas, atlases.files.states.get(&at));
-        if let Some((told, (goes, meaning))) = notices::words(atlas, &snapshot.notices) {
-            page.add("TELLS", &told, Meaning::Text);
-            page.add("NOTICES", &goes, meaning);
-        }
-        page.add("HASH", &atlas.hash.to_string(), Meaning::Dim);
+        let file = atlases.files.states.get(&at);
+        whole(&mut page, atlas, file, &snapshot.notices);
         one_line(&atlas.id)
     };
     Some((title, page.lines))
@@ -164,7 +161,7 @@ fn one_part(
     Some(())
 }
 
-fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>) {
+fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>, told: &NoticesState) {
     let words = format!(
         "Atlas {} version {}",
         one_line(&atlas.id),
@@ -176,6 +173,10 @@ fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>) {
     }
     let counts = PARTS.map(|part| format!("{} {}", plural(part), tree::count(atlas, part)));
     page.add("HAS", &counts.join(", "), Meaning::Text);
+    if let Some((told, (goes, meaning))) = notices::words(atlas, told) {
+        page.add("TELLS", &told, Meaning::Text);
+        page.add("NOTICES", &goes, meaning);
+    }
     let default = match atlas.default_decision {
         DefaultDecision::Allow => "allowed",
         DefaultDecision::Deny => "denied",
@@ -196,6 +197,7 @@ fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>) {
     if atlas.origin.file.is_some() {
         page.add("STATE", words, meaning);
     }
+    page.add("HASH", &atlas.hash.to_string(), Meaning::Dim);
 }
 
 /// What is known about a file.
