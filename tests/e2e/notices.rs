@@ -29,7 +29,7 @@ fn accept(listener: &TcpListener) -> (String, Value, TcpStream) {
     stream.set_read_timeout(Some(DEADLINE)).unwrap();
     let mut text = String::new();
     let mut buffer = [0; 4096];
-    while !text.ends_with("}}") {
+    while !is_whole(&text) {
         let read = stream.read(&mut buffer).unwrap();
         assert!(read > 0, "{text}");
         text.push_str(std::str::from_utf8(&buffer[..read]).unwrap());
@@ -40,6 +40,16 @@ fn accept(listener: &TcpListener) -> (String, Value, TcpStream) {
         .find_map(|line| line.strip_prefix("webhook-id: "));
     let id = id.unwrap_or_else(|| panic!("{head}")).to_owned();
     (id, serde_json::from_str(body).unwrap(), stream)
+}
+
+fn is_whole(text: &str) -> bool {
+    let Some((head, body)) = text.split_once("\r\n\r\n") else {
+        return false;
+    };
+    let length = head
+        .lines()
+        .find_map(|it| it.strip_prefix("content-length: "));
+    body.len() >= length.unwrap().parse().unwrap()
 }
 
 fn nobody_came(listener: &TcpListener) {

@@ -41,6 +41,7 @@ impl Post {
         let request = self.agent.post(&notice.address);
         let request = request
             .header("Content-Type", "application/json")
+            .header("User-Agent", concat!("cra/", env!("CARGO_PKG_VERSION")))
             .header("webhook-id", &notice.id)
             .header("webhook-timestamp", seconds.to_string())
             .header("webhook-signature", signature);
