@@ -27,7 +27,6 @@ mod prove;
 pub mod recording;
 pub mod redact;
 pub mod reference;
-mod unsupported;
 pub(crate) mod written;
 mod yaml;
 

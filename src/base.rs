@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows what an agent or a gate is, and of events only the names.
 
+pub mod address;
 pub mod canon;
 pub mod clock;
 pub mod digest;

@@ -25,6 +25,7 @@ mod hook;
 mod http;
 mod input;
 mod mcp;
+mod notices;
 mod paths;
 mod queue;
 mod reconstruct;
@@ -70,6 +71,7 @@ fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Demo(demo)) => console::demo(&settings, &demo),
         Some(Command::Run(scenario)) => run::run(&scenario),
         Some(Command::Queue(queue)) => queue::queue(&settings, &queue),
+        Some(Command::Notices(args)) => notices::notices(&settings, &args),
         Some(Command::Reconstruct(file)) => reconstruct::reconstruct(&file),
         Some(Command::Snapshot(wanted)) => snapshot::snapshot(&settings, &wanted),
         Some(Command::Turn(turn)) => turn::turn(&settings, &turn),

@@ -57,6 +57,7 @@ pub mod held;
 pub mod judge;
 mod lifecycle;
 mod moment;
+pub mod notice;
 mod operate;
 mod policy;
 mod recorded;

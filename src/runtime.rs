@@ -22,7 +22,7 @@ use crate::base::id::{IdSource, SessionId};
 use crate::base::limits::COMMAND_QUEUE;
 use crate::engine::command::{Effect, StateChange, StateKind};
 use crate::engine::{Engine, RestoreError};
-use crate::store::{AtlasText, Batch, LogState, Store, StoreError};
+use crate::store::{AtlasText, Batch, LogState, StateRow, Store, StoreError};
 use crate::trace::event::{AtlasLoaded, LogStarted, Payload};
 use crate::trace::note::{Signer, Verifier};
 
@@ -38,7 +38,10 @@ mod ledger;
 pub mod lines;
 pub mod load;
 mod message;
+pub mod notices;
+mod outgoing;
 mod outside;
+pub mod private_file;
 mod reading;
 mod records;
 #[cfg(test)]
@@ -67,6 +70,7 @@ use hooks::Hooks;
 use ledger::Ledger;
 pub use ledger::LogError;
 use message::{AskIds, Message};
+use notices::{Outbox, Webhooks};
 use outside::Outside;
 use snapshot::{Access, Drafts};
 use threads::Threads;
@@ -91,6 +95,8 @@ pub struct Parts {
     pub signer: Signer,
     /// Where a copy of the newest head is kept.
     pub head_file: Option<PathBuf>,
+    /// Whether stewards are told what they asked to be told of.
+    pub webhooks: Webhooks,
 }
 
 /// A runtime at work.
@@ -136,7 +142,7 @@ impl Runtime {
         let now = parts.clock.now();
         let table = parts.extensions.table();
         let restored = restore(&parts.store, parts.atlases, parts.ids, now).await?;
-        let (mut engine, effects, drafts, threads) = restored;
+        let (mut engine, effects, (drafts, threads, notices)) = restored;
         engine.set_extensions(table);
         let known = match &parts.head_file {
             Some(path) => witness::read(path).map_err(StartError::HeadFile)?,
@@ -176,6 +182,7 @@ impl Runtime {
             outside: Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
             drafts,
             threads,
+            outbox: Outbox::new(parts.webhooks, &notices, now),
         });
         let snapshots = actor.snapshots();
         tokio::spawn(actor.run(effects, inbox));
@@ -246,14 +253,18 @@ fn named_twice(atlases: &[Atlas]) -> Option<&str> {
     Some(&twice.id)
 }
 
+/// What is kept beside the engine's state: drafts, conversations, and notices as they were written.
+type Beside = (Drafts, Threads, Vec<StateRow>);
+
 async fn restore(
     store: &Arc<dyn Store>,
     atlases: Vec<Atlas>,
     ids: Box<dyn IdSource>,
     now: Timestamp,
-) -> Result<(Engine, Vec<Effect>, Drafts, Threads), StartError> {
+) -> Result<(Engine, Vec<Effect>, Beside), StartError> {
     let mut kept = Vec::new();
     let mut threads = Vec::new();
+    let mut notices = Vec::new();
     let mut drafts = Drafts::new();
     for row in store.state().await? {
         if row.kind == actor::DRAFT {
@@ -266,6 +277,10 @@ async fn restore(
         }
         if row.kind == threads::THREAD || row.kind == threads::THREAD_DRAFT {
             threads.push(row);
+            continue;
+        }
+        if row.kind == notices::NOTICE {
+            notices.push(row);
             continue;
         }
         let kind = StateKind::ALL
@@ -297,7 +312,8 @@ async fn restore(
     let (engine, effects) = Engine::restore(atlases, ids, kept, over, now)?;
     let held = engine.held();
     drafts.retain(|gate, _| held.iter().any(|held| held.id == *gate));
-    Ok((engine, effects, drafts, Threads::restored(threads)))
+    let threads = Threads::restored(threads);
+    Ok((engine, effects, (drafts, threads, notices)))
 }
 
 /// What goes into the log when a runtime starts.

@@ -148,6 +148,8 @@ codes! {
     BadCondition = "E039", Error;
     /// An extension that cannot be asked.
     BadExtension = "E040", Error;
+    /// An address that may not be called.
+    BadAddress = "E041", Error;
     /// More errors than are listed.
     MoreErrors = "E099", Error;
     /// A key that the format does not have, where it can do no harm.

@@ -152,16 +152,48 @@ pub struct Notifications {
     /// Where notices go.
     #[serde(default)]
     pub channels: Channels,
-    /// Names of what is worth a notice: `policy_override`, `high_risk_action`.
+    /// What is worth a notice.
     #[serde(default)]
-    pub triggers: Vec<String>,
+    pub triggers: Vec<NoticeTrigger>,
+}
+
+impl Notifications {
+    /// Where a notice of this kind goes, if one is wanted.
+    #[must_use]
+    pub fn address_for(&self, trigger: NoticeTrigger) -> Option<&str> {
+        let address = self.channels.webhook.as_deref()?;
+        self.triggers.contains(&trigger).then_some(address)
+    }
+}
+
+/// What is worth a notice.
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeTrigger {
+    /// An operator let an action pass over a policy.
+    PolicyOverride,
+    /// An action of risk high or critical was let run.
+    HighRiskAction,
+}
+
+impl NoticeTrigger {
+    /// Its name in an Atlas and in a notice.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::PolicyOverride => "policy_override",
+            Self::HighRiskAction => "high_risk_action",
+        }
+    }
 }
 
 /// Where notices go.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Channels {
-    /// Address that is called.
+    /// Address that is called: `https`, or on this machine.
     #[serde(default)]
     pub webhook: Option<String>,
 }

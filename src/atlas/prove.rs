@@ -9,6 +9,7 @@ mod checkpoint;
 mod config;
 mod extension;
 mod ids;
+mod notifications;
 mod trace;
 mod trigger;
 
@@ -207,6 +208,9 @@ impl Prover<'_, '_> {
         self.check_id("steward.id", "steward id", &steward.id, MAX_ID_LEN);
         if let Some(access) = &steward.access {
             self.patterns("steward.access.api_keys", &access.api_keys);
+        }
+        if let Some(wish) = &steward.notifications {
+            self.check_notifications(wish);
         }
     }
 

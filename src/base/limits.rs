@@ -274,3 +274,28 @@ pub const MAX_ASKERS: usize = 10_000;
 
 /// Calls of one connection in a second; what comes faster waits.
 pub const CALLS_PER_SECOND: u64 = 2000;
+
+/// Notices for one address that are kept until they are delivered, those among them that nobody took
+/// included. A steward who does not answer for so long has the record to read.
+pub const MAX_NOTICES_PER_ADDRESS: usize = 1000;
+
+/// Notices that are on their way at a time, each to another address.
+pub const MAX_NOTICES_UNDER_WAY: usize = 32;
+
+/// How long an address may take for a notice, all together.
+pub const NOTICE_TIME: Duration = Duration::from_secs(10);
+
+/// Pauses before a notice is tried again; the last is repeated.
+pub const NOTICE_PAUSES: [Duration; 5] = [
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+    Duration::from_mins(2),
+    Duration::from_mins(10),
+    Duration::from_hours(1),
+];
+
+/// How long a notice is tried.
+pub const NOTICE_PATIENCE: Duration = Duration::from_hours(72);
+
+/// How long the end of a console waits for notices that are on their way.
+pub const NOTICE_END_TIME: Duration = Duration::from_secs(2);

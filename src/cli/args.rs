@@ -9,11 +9,13 @@ use crate::base::operator::{OperatorNameError, operator_name};
 use crate::console::Theme;
 
 mod agents;
+mod notices;
 mod reconstruct;
 mod trace;
 mod turns;
 
 pub(super) use agents::*;
+pub(super) use notices::*;
 pub(super) use reconstruct::*;
 pub(super) use trace::*;
 pub(super) use turns::*;
@@ -137,6 +139,8 @@ pub(super) enum Command {
     },
     /// List the requests that are held, or show one of them whole
     Queue(Queue),
+    /// List what stewards asked to be told of and have not heard yet
+    Notices(Notices),
     /// Take a saved conversation through the reconstruction protocol: the text that the next agent
     /// begins with
     Reconstruct(Reconstruct),

@@ -6,9 +6,10 @@ use crate::atlas::LoadError;
 use crate::atlas::written::{Faults, Placed, decode_file};
 use crate::console::{Glyphs, Theme, Toasts};
 
-const KEYS: [&str; 4] = ["theme", "ascii", "mouse", "notifications"];
+const KEYS: [&str; 5] = ["theme", "ascii", "mouse", "notifications", "webhooks"];
 const THEMES: [&str; 3] = ["auto", "dark", "light"];
 const NOTIFICATIONS: [&str; 4] = ["auto", "osc9", "osc777", "off"];
+const WEBHOOKS: [&str; 2] = ["on", "off"];
 
 /// What the file says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -17,6 +18,17 @@ pub(super) struct Config {
     pub(super) glyphs: Glyphs,
     pub(super) mouse: bool,
     pub(super) toasts: Toasts,
+    pub(super) webhooks: TellStewards,
+}
+
+/// Whether stewards are told what their Atlases ask for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum TellStewards {
+    /// They are.
+    #[default]
+    On,
+    /// They are not.
+    Off,
 }
 
 impl Config {
@@ -58,6 +70,12 @@ fn read(root: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Config> {
             _ => Toasts::Auto,
         };
     }
+    if let Some(webhooks) = root.get("webhooks") {
+        config.webhooks = match webhooks.word("setting", &WEBHOOKS, faults)? {
+            "off" => TellStewards::Off,
+            _ => TellStewards::On,
+        };
+    }
     Some(config)
 }
 
@@ -73,12 +91,13 @@ mod tests {
 
     #[test]
     fn every_key_is_read() {
-        let text = "theme: light\nascii: true\nmouse: true\nnotifications: osc777\n";
+        let text = "theme: light\nascii: true\nmouse: true\nnotifications: osc777\nwebhooks: off\n";
         let wanted = Config {
             theme: Theme::Light,
             glyphs: Glyphs::Ascii,
             mouse: true,
             toasts: Toasts::Osc777,
+            webhooks: TellStewards::Off,
         };
         assert_eq!(decode(text).unwrap(), wanted);
         assert_eq!(decode("notifications: 'off'").unwrap().toasts, Toasts::Off);
@@ -91,6 +110,7 @@ mod tests {
             ("ascii: true\nmuose: true\n", "config.yaml:2:1"),
             ("mouse: 3\n", "config.yaml:1:8"),
             ("theme: dark\ntheme: light\n", "config.yaml:2:1"),
+            ("webhooks: sometimes\n", "config.yaml:1:11"),
         ] {
             let report = decode(text).unwrap_err().report(Colour::None);
             assert!(report.contains(place), "{report}");

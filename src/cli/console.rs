@@ -116,6 +116,11 @@ fn run(
     }
     let (look, config) = settings.config()?;
     let extensions = settings.extensions()?;
+    let whose = match &script {
+        Some(_) => Whose::Demo,
+        None => Whose::Console,
+    };
+    let webhooks = Settings::webhooks(whose, config.webhooks, folder)?;
     let store = SqliteStore::open(folder)?;
     let _log = start_log(folder);
     let door = door::Place::take(socket)?;
@@ -135,6 +140,7 @@ fn run(
             extensions,
             signer,
             head_file: settings.head_file.clone(),
+            webhooks,
         })
         .await?;
         let hall = Hall::new(runtime.agents());

@@ -19,10 +19,12 @@ use crate::trace::note::NoteError;
 
 mod connect;
 mod doors;
+mod notices;
 mod threads;
 
 pub(super) use connect::ConnectFailure;
 pub(super) use doors::DoorFailure;
+pub(super) use notices::NoticeFailure;
 pub(super) use threads::ThreadFailure;
 
 /// Why a command failed.
@@ -92,6 +94,8 @@ pub(super) enum Failure {
     #[error(transparent)]
     Thread(#[from] ThreadFailure),
     #[error(transparent)]
+    Notice(#[from] NoticeFailure),
+    #[error(transparent)]
     Kept(#[from] RestoreError),
     #[error(transparent)]
     Agents(#[from] DoorFailure),
@@ -145,7 +149,7 @@ fn names(names: &[String]) -> String {
     }
 }
 
-const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra thread show, cra turn, cra snapshot, cra trace list, cra trace show, cra trace verify, cra trace \
+const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra notices, cra thread show, cra turn, cra snapshot, cra trace list, cra trace show, cra trace verify, cra trace \
      replay, cra trace diff, cra trace export, cra atlas lint, cra atlas explain, cra run";
 
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
@@ -219,6 +223,7 @@ impl Failure {
             | Self::AtlasGone(_)
             | Self::NoGate(_)
             | Self::Thread(_)
+            | Self::Notice(_)
             | Self::Kept(_)
             | Self::Agents(_)
             | Self::NoScenario(_)
@@ -272,6 +277,7 @@ impl Failure {
             Self::NoGate(_) => Some("cra queue lists what is held"),
             Self::ReadOnly(_) => Some("nothing was changed; leave --read-only out"),
             Self::Thread(failure) => failure.help(),
+            Self::Notice(failure) => Some(failure.help()),
             Self::SnapshotFile(error) => error.help(),
             Self::NoArtifact(..) => Some("cra reconstruct FILE --phase retrieve lists them"),
             Self::AtlasGone(_) | Self::Kept(_) => {

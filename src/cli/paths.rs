@@ -12,6 +12,7 @@ use super::exit;
 use super::settings::Settings;
 use crate::base::text::one_line;
 use crate::gateway::http::TOKEN_FILE;
+use crate::runtime::notices::SECRET_FILE;
 use crate::store::key;
 use crate::store::sqlite::FILE_NAME;
 
@@ -35,6 +36,11 @@ fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
             "token",
             "lets agents in by HTTP; keep it secret",
             data.join(TOKEN_FILE),
+        ),
+        (
+            "webhook",
+            "signs notices to stewards; keep it secret",
+            data.join(SECRET_FILE),
         ),
         ("demo", "the store of cra demo", settings.demo_dir()?),
         (

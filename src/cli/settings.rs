@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 
 use super::args::Common;
-use super::config::Config;
-use super::error::Failure;
+use super::config::{Config, TellStewards};
+use super::error::{Failure, NoticeFailure};
 use crate::console::{Colour, Glyphs, Look, Theme};
 use crate::gateway::connect::Folders;
 use crate::runtime::extension::Registry;
+use crate::runtime::notices::{Off, SecretSource, Webhooks};
 use crate::runtime::snapshot::Access;
+
+/// What notices are signed with, where that is not to be in a file.
+pub(super) const SECRET_VARIABLE: &str = "CRA_WEBHOOK_SECRET";
 
 /// What holds for this run.
 #[derive(Clone, Debug)]
@@ -207,6 +211,29 @@ impl Settings {
         Registry::load(&file).map_err(Failure::Extensions)
     }
 
+    /// Whether stewards are told, by a console on the store in `folder`.
+    pub(super) fn webhooks(
+        whose: Whose,
+        wanted: TellStewards,
+        folder: &Path,
+    ) -> Result<Webhooks, Failure> {
+        match (whose, wanted) {
+            (Whose::Demo, _) => Ok(Webhooks::Off(Off::Demo)),
+            (Whose::Console, TellStewards::Off) => Ok(Webhooks::Off(Off::Setting)),
+            (Whose::Console, TellStewards::On) => Ok(Webhooks::On(Self::webhook_secret(folder)?)),
+        }
+    }
+
+    /// What notices are signed with.
+    pub(super) fn webhook_secret(folder: &Path) -> Result<SecretSource, Failure> {
+        let given = std::env::var_os(SECRET_VARIABLE).filter(|it| !it.is_empty());
+        let Some(given) = given else {
+            return Ok(SecretSource::Folder(folder.to_owned()));
+        };
+        let secret = given.to_string_lossy().parse();
+        Ok(SecretSource::Given(secret.map_err(NoticeFailure::Given)?))
+    }
+
     /// The folder whose Atlases are in force when none is named.
     pub(super) fn atlas_dir() -> Result<PathBuf, Failure> {
         Ok(folders()?.in_config_dir("atlas"))
@@ -234,5 +261,27 @@ fn whoami() -> String {
     match host.trim() {
         "" => user,
         host => format!("{user}@{host}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // covers B16
+    #[test]
+    fn the_demo_tells_nobody_whatever_the_settings_say() {
+        let folder = Path::new("/nonexistent");
+        for wanted in [TellStewards::On, TellStewards::Off] {
+            let webhooks = Settings::webhooks(Whose::Demo, wanted, folder).unwrap();
+            assert!(matches!(webhooks, Webhooks::Off(Off::Demo)), "{webhooks:?}");
+        }
+        let webhooks = Settings::webhooks(Whose::Console, TellStewards::Off, folder).unwrap();
+        assert!(
+            matches!(webhooks, Webhooks::Off(Off::Setting)),
+            "{webhooks:?}"
+        );
+        let webhooks = Settings::webhooks(Whose::Console, TellStewards::On, folder).unwrap();
+        assert!(matches!(webhooks, Webhooks::On(_)), "{webhooks:?}");
     }
 }

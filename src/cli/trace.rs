@@ -24,7 +24,7 @@ mod verify;
 
 pub(super) use diff::diff;
 pub(super) use export::export;
-pub(super) use keep::{head, import, key, prune};
+pub(super) use keep::{head, import, in_runtime, key, prune};
 pub(super) use record::Record;
 pub(super) use replay::replay;
 pub(super) use verify::verify;

@@ -24,6 +24,7 @@ use crate::base::text::one_line;
 use crate::engine::combined_hash;
 use crate::engine::command::{Denied, StartSession};
 use crate::memento::{Name, Outcome};
+use crate::runtime::notices::{Off, Webhooks};
 use crate::runtime::{Parts, Runtime, TakeTurn};
 use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
@@ -63,6 +64,7 @@ pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> 
             extensions,
             signer,
             head_file: settings.head_file.clone(),
+            webhooks: Webhooks::Off(Off::NoConsole),
         })
         .await?;
         let come = take_all(&runtime, turns, &args.agent).await;

@@ -16,6 +16,7 @@ use super::thread::frozen_threads;
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;
+use crate::runtime::notices::NoticesState;
 use crate::runtime::snapshot::{Access, ChainVerdict, Dropped, StoreState};
 
 /// Whether an area is too small to decide in.
@@ -157,6 +158,9 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     if let Some(dropped) = dropped_words(snapshot.dropped, cells) {
         parts.push((dropped, Meaning::Warning));
     }
+    if let Some(unsent) = unsent_words(&snapshot.notices, cells) {
+        parts.push((unsent, Meaning::Warning));
+    }
     if cells < 80 {
         // The tabs say how many are held.
         parts.remove(1);
@@ -194,6 +198,16 @@ fn dropped_words(dropped: Dropped, cells: usize) -> Option<String> {
         0..80 => Some(format!("drop {total}")),
         80..100 => Some(format!("dropped {total}")),
         100.. => Some(format!("dropped {}", kinds.join(", "))),
+    }
+}
+
+/// Notices that no steward will hear of by itself, if there are any.
+fn unsent_words(notices: &NoticesState, cells: usize) -> Option<String> {
+    let unsent = notices.unheard();
+    match cells {
+        _ if unsent == 0 => None,
+        0..100 => Some(format!("unsent {unsent}")),
+        100.. => Some(format!("{} unsent", counted(unsent, "notice"))),
     }
 }
 

@@ -20,6 +20,7 @@ mod live;
 mod long;
 mod looks;
 mod never;
+mod notices;
 mod picture;
 mod queue;
 mod queue_keys;

@@ -15,6 +15,7 @@ use super::context::Cause;
 use super::deny::Denial;
 use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request};
 use super::held::{ActionCall, Gate, Origin, Subject, TierSource};
+use super::notice::Release;
 use super::policy;
 use super::recorded::{Why, tier};
 use super::session::Running;
@@ -128,6 +129,7 @@ impl Turn<'_> {
         }
         if !gated {
             let allowed = self.allow(&place, &call, given);
+            self.notify_release(&place, &call, None);
             self.reply(ask, Reply::Allowed(allowed));
             return;
         }
@@ -239,6 +241,12 @@ impl Turn<'_> {
         }
         given.extend(permit.given);
         let mut allowed = self.allow(place, call, given);
+        let release = Release {
+            gate: &permit.gate,
+            approver: permit.approved_by.as_deref(),
+            passed: &permit.passed,
+        };
+        self.notify_release(place, call, Some(&release));
         allowed.approved_by = permit.approved_by;
         self.reply(ask, Reply::Allowed(allowed));
     }
@@ -343,6 +351,16 @@ pub(super) fn passed_gates(gates: &[Gate]) -> BTreeSet<String> {
         gate_key(kind, gate.origin.atlas_id(), gate.origin.id())
     });
     keys.collect()
+}
+
+/// The checkpoints and policies of an Atlas among passed gates.
+pub(super) fn own_gates(passed: &BTreeSet<String>, atlas_id: &str) -> Vec<String> {
+    let kinds = ["checkpoint", "policy"].map(|kind| gate_key(kind, atlas_id, ""));
+    let own = |key: &String| {
+        let id = kinds.iter().find_map(|kind| key.strip_prefix(kind));
+        id.map(str::to_owned)
+    };
+    passed.iter().filter_map(own).collect()
 }
 
 fn gate_key(kind: &str, atlas_id: &str, id: &str) -> String {

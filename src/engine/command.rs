@@ -13,6 +13,7 @@ pub use crate::trace::event::{FinalStatus, InputSource};
 
 use super::consult::Consult;
 use super::extension::{Call, CallId, Returned};
+use super::notice::Notice;
 
 mod operate;
 mod reply;
@@ -308,6 +309,8 @@ pub enum Effect {
     Held(GateId),
     /// A held request is no longer held.
     Settled(Decided),
+    /// A steward asked to be told of this.
+    Notify(Notice),
 }
 
 /// A piece of the engine's state, as it is kept.

@@ -438,7 +438,9 @@ impl Turn<'_> {
     ) {
         let answers = judged.map(|judged| &judged.answers);
         if let Some(record) = approval::approval(held, gate, answers, by.approver()) {
-            self.record_below(here, record);
+            let span = self.new_span();
+            let event = self.record_as(&here.below(span), record, Durability::Async);
+            self.notify_override(held, gate, by.name, event);
         }
     }
 

@@ -14,6 +14,7 @@ use super::command::{
 use super::decide::overridden_by;
 use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
+use super::notice::Release;
 use super::recorded::{Told, Why, quotes};
 use super::session::{Entry, Unpassed};
 use super::turn::{Place, Turn};
@@ -62,6 +63,12 @@ impl Turn<'_> {
             return;
         }
         let mut allowed = self.allow(place, call, given);
+        let release = Release {
+            gate: &held.id,
+            approver: approved_by.as_deref(),
+            passed: &passed_gates(&held.gates),
+        };
+        self.notify_release(place, call, Some(&release));
         allowed.approved_by = approved_by;
         self.reply(last, Reply::Allowed(allowed));
     }

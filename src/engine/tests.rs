@@ -26,6 +26,7 @@ mod handlers;
 mod heard;
 mod limits;
 mod moments;
+mod notices;
 mod operating;
 mod overrides;
 mod policies;

@@ -215,6 +215,11 @@ impl<'a> Turn<'a> {
         self.reply(ask, Reply::Denied(denied));
     }
 
+    /// What must happen because of this command, as far as it is known by now.
+    pub(super) fn effects(&self) -> &[Effect] {
+        &self.effects
+    }
+
     pub(super) fn push(&mut self, effect: Effect) {
         self.effects.push(effect);
     }

@@ -11,6 +11,7 @@ use super::Snapshots;
 use super::hooks::Hooks;
 use super::ledger::Ledger;
 use super::message::Message;
+use super::notices::{KeptNotice, Outbox};
 use super::outside::Outside;
 use super::snapshot::{
     ChainState, ChainVerdict, Drafts, Dropped, InForce, Seat, Snapshot, StoreState,
@@ -29,6 +30,7 @@ use crate::trace::verify::Report;
 
 mod ending;
 mod loading;
+mod notifying;
 mod sealing;
 mod told;
 mod turning;
@@ -63,6 +65,7 @@ pub(super) struct Actor {
     drafts: Arc<Drafts>,
     watching: Watching,
     threads: Threads,
+    outbox: Outbox,
     in_force: InForce,
     dropped: Dropped,
     snapshots: watch::Sender<Arc<Snapshot>>,
@@ -81,6 +84,7 @@ pub(super) struct Beginning {
     pub(super) outside: Outside,
     pub(super) drafts: Drafts,
     pub(super) threads: Threads,
+    pub(super) outbox: Outbox,
 }
 
 /// A batch that was written, or not, with what waited for it.
@@ -92,6 +96,8 @@ struct Written {
     records: Vec<Record>,
     /// The entry of the log among them that waits to be signed.
     entered: Option<Entered>,
+    /// Notices among it, which may be sent then.
+    notices: Vec<KeptNotice>,
 }
 
 impl Actor {
@@ -116,6 +122,7 @@ impl Actor {
             drafts: Arc::new(parts.drafts),
             watching: Watching::default(),
             threads: parts.threads,
+            outbox: parts.outbox,
             in_force: InForce::default(),
             dropped: Dropped::default(),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
@@ -140,6 +147,7 @@ impl Actor {
         loop {
             let next = self.deadlines.first().map(|(at, _)| *at);
             let due = self.ledger.due().filter(|_| self.poison.is_none());
+            let notice = self.notice_due();
             let clock = Arc::clone(&self.clock);
             tokio::select! {
                 // What is durable is told before anything new is taken up: replies and the screen
@@ -161,6 +169,10 @@ impl Actor {
                 }
                 () = sleep_until(clock.as_ref(), due), if due.is_some() => {
                     self.seal_all().await;
+                }
+                Some(came) = self.outbox.next() => self.noticed(came).await,
+                () = sleep_until(clock.as_ref(), notice), if notice.is_some() => {
+                    self.outbox.send(clock.now());
                 }
                 message = inbox.recv() => match message {
                     Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
@@ -290,6 +302,7 @@ impl Actor {
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
                 Effect::CallOut(call) => self.outside.ask(call),
                 Effect::Held(_) => {}
+                Effect::Notify(notice) => self.notify(&notice, &mut batch),
                 Effect::Settled(decided) => batch.state.extend(self.drop_draft(&decided.gate)),
             }
         }
@@ -314,6 +327,7 @@ impl Actor {
             Vec::new()
         };
         let entered = self.enter_if_full(&mut batch);
+        let notices = self.outbox.take_drafted();
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
             Err(error) => {
@@ -337,6 +351,7 @@ impl Actor {
                 picture,
                 records,
                 entered,
+                notices,
             }
         }));
     }
@@ -358,6 +373,8 @@ impl Actor {
                 self.changed |= missed > 0;
                 self.sealing
                     .entered(written.entered, &self.store, &self.ledger);
+                self.changed |= !written.notices.is_empty();
+                self.outbox.written(written.notices, self.clock.now());
                 self.show();
             }
             Err(error) => self.poisoned(&error, written.replies),
@@ -447,6 +464,7 @@ impl Actor {
                 watched,
                 threads,
                 dropped: self.dropped,
+                notices: self.outbox.state(),
                 thread_drafts,
                 ..picture
             });

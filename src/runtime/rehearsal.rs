@@ -12,6 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::agents::Requested;
 use super::extension::Registry;
+use super::notices::{Off, Webhooks};
 use super::snapshot::{Access, Snapshot};
 use super::{Desk, Parts, Runtime, TakeTurn};
 use crate::atlas::load_str;
@@ -113,6 +114,7 @@ impl Rehearsal {
             extensions: Registry::default(),
             signer: Signer::new(&LogHead::origin(&log), &[7; 32]).unwrap(),
             head_file: None,
+            webhooks: Webhooks::Off(Off::NoConsole),
         });
         let runtime = runtime.await.unwrap();
         runtime.desk().verify().await.unwrap();

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::notices::NoticesState;
 pub use super::shadow::{Difference, Shadowed};
 use super::threads::ThreadDrafts;
 use super::watched::Watch;
@@ -62,6 +63,8 @@ pub struct Snapshot {
     pub store: StoreState,
     /// What reached nobody.
     pub dropped: Dropped,
+    /// What stewards are told, and have not heard yet.
+    pub notices: Arc<NoticesState>,
 }
 
 impl Snapshot {
@@ -86,6 +89,7 @@ impl Snapshot {
             chain: ChainState::default(),
             store: StoreState::Ready,
             dropped: Dropped::default(),
+            notices: Arc::default(),
         }
     }
 
@@ -122,6 +126,7 @@ impl Snapshot {
             chain,
             store: StoreState::Ready,
             dropped: Dropped::default(),
+            notices: Arc::default(),
         }
     }
 }

@@ -107,7 +107,8 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
         | Effect::Reply(..)
         | Effect::SetDeadline(..)
         | Effect::CallOut(_)
-        | Effect::Settled(_) => None,
+        | Effect::Settled(_)
+        | Effect::Notify(_) => None,
     });
     let held: Vec<_> = held.collect();
     if !held.is_empty() {
@@ -123,7 +124,8 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
         | Effect::SetDeadline(..)
         | Effect::CallOut(_)
         | Effect::Held(_)
-        | Effect::Settled(_) => None,
+        | Effect::Settled(_)
+        | Effect::Notify(_) => None,
     });
     match reply {
         Some(Reply::Denied(denied)) => {

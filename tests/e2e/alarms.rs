@@ -80,12 +80,12 @@ fn an_agent_that_leaves_while_it_is_held_raises_an_alarm_until_it_asks_again() {
 }
 
 /// An agent at the socket.
-struct Agent {
+pub(crate) struct Agent {
     stream: BufReader<UnixStream>,
 }
 
 impl Agent {
-    fn new(place: &Place) -> Self {
+    pub(crate) fn new(place: &Place) -> Self {
         let stream = UnixStream::connect(place.path("data/run/console.sock")).unwrap();
         Self {
             stream: BufReader::new(stream),
@@ -97,7 +97,7 @@ impl Agent {
         writeln!(self.stream.get_mut(), "{line}").unwrap();
     }
 
-    fn call(&mut self, method: &str, params: &Value) -> Value {
+    pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         self.say(method, params);
         let mut line = String::new();
         self.stream.read_line(&mut line).unwrap();

@@ -19,6 +19,7 @@ mod hostile;
 mod keys;
 mod kills;
 mod linear;
+mod notices;
 mod operator;
 mod place;
 mod size;

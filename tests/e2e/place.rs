@@ -47,6 +47,13 @@ impl Place {
         }
     }
 
+    /// The same place under an Atlas with this text.
+    pub(crate) fn written(self, text: &str) -> Self {
+        let atlas = self.path("atlas.yaml");
+        fs::write(&atlas, text).unwrap();
+        Self { atlas, ..self }
+    }
+
     /// The same, where this line is the operator's editor.
     pub(crate) fn with_editor(mut self, line: &str) -> Self {
         self.editor = Some(line.to_owned());

@@ -212,6 +212,9 @@ fn a_first_atlas_is_written_once_and_is_in_force() {
         "{}",
         said.out
     );
+    // Nobody should call somebody else's address by following an example.
+    let told = "in force it tells https://acme.com/cra-events: put your own";
+    assert!(said.out.contains(told), "{}", said.out);
     desk.run(&["atlas", "explain", other, "--action", "ticket.delete"]);
     desk.run(&["atlas", "init", "/proc/no/where.yaml"])
         .fails(1, &["cannot write"]);

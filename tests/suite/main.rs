@@ -28,6 +28,7 @@ mod http;
 mod keeping;
 mod logs;
 mod mcp;
+mod notices;
 mod powercuts;
 mod reading;
 mod readme;

@@ -13,6 +13,7 @@ use cra_core::base::id::{CountedIds, SessionId};
 use cra_core::engine::command::{ActionRequest, Decide, Reply, Ruling, StartSession};
 use cra_core::engine::held::Held;
 use cra_core::runtime::extension::Registry;
+use cra_core::runtime::notices::{Off, Webhooks};
 use cra_core::runtime::snapshot::{Access, Snapshot};
 use cra_core::runtime::{Parts, Runtime};
 use cra_core::store::sqlite::{FILE_NAME, SqliteStore};
@@ -112,6 +113,7 @@ impl Bench {
             extensions,
             signer,
             head_file: None,
+            webhooks: Webhooks::Off(Off::NoConsole),
         });
         Self {
             runtime: runtime.await.unwrap(),
@@ -163,6 +165,7 @@ pub(crate) async fn parts(store: Arc<dyn Store>) -> Parts {
         operator: "op-1".to_owned(),
         access: Access::Write,
         extensions: Registry::default(),
+        webhooks: Webhooks::Off(Off::NoConsole),
     }
 }
 

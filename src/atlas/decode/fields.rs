@@ -3,7 +3,6 @@
 
 use super::super::diagnostic::{Code, Problem, Problems, Span, quoted, shortened};
 use super::super::nearest::nearest;
-use super::super::unsupported;
 use super::super::yaml::{Entry, Node, NodeValue};
 
 /// The kinds of map in a manifest.
@@ -40,6 +39,9 @@ impl Section {
         match self {
             Self::Access
             | Self::AccessRate
+            // Whoever misspells how to be told believes to be told.
+            | Self::Notifications
+            | Self::Channels
             | Self::Trigger
             | Self::Policy
             | Self::Condition
@@ -51,8 +53,6 @@ impl Section {
             Self::Manifest
             | Self::Steward
             | Self::Delivery
-            | Self::Notifications
-            | Self::Channels
             | Self::Capability
             | Self::Checkpoint
             | Self::Question
@@ -176,7 +176,6 @@ pub(super) fn map<T>(
         known: Vec::new(),
         problems,
     };
-    fields.refuse_unsupported();
     let decoded = build(&mut fields);
     fields.finish();
     decoded
@@ -280,14 +279,6 @@ impl Fields<'_, '_, '_> {
     fn take(&mut self, index: usize) {
         if let Some(taken) = self.taken.get_mut(index) {
             *taken = true;
-        }
-    }
-
-    fn refuse_unsupported(&mut self) {
-        let found: Vec<_> = unsupported::find(self.section, self.entries, self.path).collect();
-        for (index, problem) in found {
-            self.take(index);
-            self.problems.add(problem);
         }
     }
 

@@ -2,8 +2,8 @@
 
 use super::super::document::{
     AccessKind, CheckpointMode, CustomMoment, DefaultDecision, Expect, GuidanceFormat, InjectMode,
-    MatchMode, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier, Scope,
-    TraceLevel, UnknownActions,
+    MatchMode, NoticeTrigger, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier,
+    Scope, TraceLevel, UnknownActions,
 };
 
 type Names<T> = &'static [(&'static str, T)];
@@ -114,6 +114,11 @@ pub(super) const UNKNOWN_ACTIONS: Names<UnknownActions> = &[
     ("approve", UnknownActions::Approve),
 ];
 
+pub(super) const NOTICE_TRIGGERS: Names<NoticeTrigger> = &[
+    ("policy_override", NoticeTrigger::PolicyOverride),
+    ("high_risk_action", NoticeTrigger::HighRiskAction),
+];
+
 /// How the Atlas is delivered. Kept as text: so far there is one way.
 pub(super) const DELIVERY_MODES: Names<&str> = &[("embedded", "embedded")];
 
@@ -152,5 +157,6 @@ mod tests {
         agree(DEFAULT_DECISIONS);
         agree(UNKNOWN_ACTIONS);
         agree(TRACE_LEVELS);
+        agree(NOTICE_TRIGGERS);
     }
 }

@@ -2,11 +2,11 @@
 
 use super::super::diagnostic::Problems;
 use super::super::document::{
-    Access, AccessKind, AccessRate, Channels, Delivery, Notifications, Steward,
+    Access, AccessKind, AccessRate, Channels, Delivery, NoticeTrigger, Notifications, Steward,
 };
 use super::fields::{Section, Value, map};
-use super::names::{ACCESS_KINDS, DELIVERY_MODES};
-use super::read::{count, one_of, part, text, texts};
+use super::names::{ACCESS_KINDS, DELIVERY_MODES, NOTICE_TRIGGERS};
+use super::read::{count, list, one_of, part, text, texts};
 
 /// Decodes `steward`.
 pub(super) fn steward(value: &Value<'_>, problems: &mut Problems<'_>) -> Steward {
@@ -53,9 +53,18 @@ fn notifications(value: &Value<'_>, problems: &mut Problems<'_>) -> Notification
             channels: fields
                 .optional("channels", part(channels))
                 .unwrap_or_default(),
-            triggers: fields.optional("triggers", texts).unwrap_or_default(),
+            triggers: fields
+                .optional("triggers", list(trigger))
+                .unwrap_or_default()
+                .into_iter()
+                .flatten()
+                .collect(),
         }
     })
+}
+
+fn trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<NoticeTrigger> {
+    one_of("trigger", NOTICE_TRIGGERS)(value, problems)
 }
 
 fn channels(value: &Value<'_>, problems: &mut Problems<'_>) -> Channels {

@@ -3,8 +3,8 @@ use std::path::{Path, PathBuf};
 use super::*;
 use crate::atlas::compiled::Trigger;
 use crate::atlas::document::{
-    Access, AccessKind, AccessRate, CheckpointMode, GuidanceFormat, InjectMode, PolicyKind,
-    Respondent, ResponseType, RiskTier,
+    Access, AccessKind, AccessRate, CheckpointMode, GuidanceFormat, InjectMode, NoticeTrigger,
+    PolicyKind, Respondent, ResponseType, RiskTier,
 };
 use crate::base::text::is_deceptive;
 
@@ -13,6 +13,7 @@ mod config;
 mod faults;
 mod fragments;
 mod hostile;
+mod notifications;
 mod rules;
 mod schema;
 mod trace;

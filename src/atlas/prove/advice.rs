@@ -41,6 +41,7 @@ impl Prover<'_, '_> {
         self.advise_policy_checks(manifest);
         self.advise_mappings(manifest);
         self.advise_secrets(manifest);
+        self.advise_notifications(manifest.steward.as_ref());
         let blocking =
             |checkpoint: &&StewardCheckpointDef| checkpoint.mode == CheckpointMode::Blocking;
         let gates = manifest.checkpoints.iter().filter(blocking).count();

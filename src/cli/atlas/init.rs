@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::atlas::load_str;
 use crate::base::text::one_line;
 use crate::cli::args::{Example, Init};
 use crate::cli::error::{Failure, verdict};
@@ -50,11 +51,22 @@ pub(in crate::cli) fn init(init: &Init) -> Result<u8, Failure> {
         Some(_) => format!("cra --atlas {name}"),
         None => "cra".to_owned(),
     };
+    let told = told_at(init.example.text());
+    let told = told.map(|address| {
+        format!("\n  in force it tells {address}: put your own address there, or take it out")
+    });
+    let told = told.unwrap_or_default();
     let mut out = io::stdout().lock();
     let written = writeln!(
         out,
         "{name} was written.\n  check it:      cra atlas lint {name}\n  \
-         with an editor that reads JSON Schema:  cra atlas schema\n  put it in force: {opens}"
+         with an editor that reads JSON Schema:  cra atlas schema\n  put it in force: {opens}{told}"
     );
     verdict(exit::OK, written)
+}
+
+/// Where an Atlas tells its steward: an example has somebody else's address.
+fn told_at(text: &str) -> Option<String> {
+    let steward = load_str("example", text).ok()?.atlas.steward?;
+    steward.notifications?.channels.webhook
 }

@@ -310,7 +310,8 @@ impl Stage {
                     self.drafts.push(draft);
                 }
                 Effect::Enter(payload) => noted.records.push(payload.event_type().to_owned()),
-                Effect::Persist(_) | Effect::Seat(_) => {}
+                // Nobody is told of what is only played.
+                Effect::Persist(_) | Effect::Seat(_) | Effect::Notify(_) => {}
                 Effect::CallOut(call) => calls.push(call),
                 Effect::Reply(ask, reply) => self.hear(ask, asker, reply, noted),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),

@@ -277,7 +277,10 @@ fn tell_programs(counts: &BTreeMap<SessionId, u64>) -> Result<u8, Failure> {
     Ok(exit::OK)
 }
 
-fn in_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+/// Runs what has to wait for the store.
+pub(in crate::cli) fn in_runtime<T>(
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build();

@@ -54,6 +54,8 @@ pub(in crate::console) struct Talk {
     /// What else is wrong, and what of it has not been told.
     alarms: Arc<[String]>,
     untold: Vec<String>,
+    /// Notices that no steward took, as far as it was told.
+    unheard: usize,
     out: String,
 }
 
@@ -79,6 +81,7 @@ impl Talk {
             checking: None,
             alarms: Arc::default(),
             untold: Vec::new(),
+            unheard: 0,
             out: String::new(),
         };
         talk.say("CRA console, line by line. Type help to hear what can be typed.");
@@ -323,6 +326,7 @@ impl Talk {
             }
             self.out.push_str("> ");
         }
+        self.on_notices();
         Vec::new()
     }
 

@@ -26,6 +26,7 @@ use crate::runtime::snapshot::{Evaluated, Snapshot};
 mod files;
 mod folder;
 mod item;
+mod notices;
 mod problems;
 mod session;
 mod steward;

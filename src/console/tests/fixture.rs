@@ -299,6 +299,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         },
         store: StoreState::Ready,
         dropped: crate::runtime::snapshot::Dropped::default(),
+        notices: Arc::default(),
     }
 }
 

@@ -9,6 +9,8 @@ impl Actor {
     /// Finishes what is under way, and signs what there is.
     pub(super) async fn drain(&mut self) {
         self.finish_writes().await;
+        self.finish_notices().await;
+        self.finish_writes().await;
         if self.poison.is_none() && self.ledger.due().is_some() {
             self.seal_all().await;
             self.finish_writes().await;

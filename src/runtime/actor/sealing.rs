@@ -269,6 +269,7 @@ impl Actor {
                 picture: None,
                 records: Vec::new(),
                 entered,
+                notices: Vec::new(),
             }
         }));
     }

@@ -45,7 +45,8 @@ impl Actor {
             | Effect::SetDeadline(..)
             | Effect::CallOut(_)
             | Effect::Held(_)
-            | Effect::Settled(_) => None,
+            | Effect::Settled(_)
+            | Effect::Notify(_) => None,
         });
         // Whoever asked hears of it when the rest is durable.
         let _ = asked.outcome.send(taken.outcome.clone());

@@ -4,12 +4,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use ureq::Agent;
-use ureq::http::Uri;
 
 use super::{Client, Extension};
+use crate::base::address;
 use crate::base::clock::Boxed;
 use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::Call;
+use crate::runtime::outgoing;
 
 /// An address that is asked with POST: the question as JSON, the answer as JSON.
 #[derive(Clone, Debug)]
@@ -24,24 +25,9 @@ impl HttpExtension {
     /// # Errors
     /// In words, when it is not such an address.
     pub fn new(address: &str, timeout: Duration) -> Result<Self, String> {
-        let uri: Uri = address.parse().map_err(|error| format!("{error}"))?;
-        let host = uri.host().ok_or("it names no host")?;
-        let here = matches!(host, "localhost" | "127.0.0.1" | "[::1]");
-        match uri.scheme_str() {
-            Some("https") => {}
-            Some("http") if here => {}
-            Some("http") => return Err("it is not encrypted: write `https`".to_owned()),
-            Some(_) | None => return Err("it is no HTTP address".to_owned()),
-        }
-        let agent = Agent::config_builder()
-            .timeout_global(Some(timeout))
-            // Whoever answers there may not send the question on to somebody else, nor may the
-            // environment.
-            .max_redirects(0)
-            .proxy(None)
-            .build();
+        address::check(address).map_err(|error| error.to_string())?;
         Ok(Self {
-            agent: agent.into(),
+            agent: outgoing::agent(timeout),
             address: address.to_owned(),
         })
     }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use cra_core::base::clock::Clock;
 use cra_core::base::id::CountedIds;
 use cra_core::runtime::extension::Registry;
+use cra_core::runtime::notices::{Off, Webhooks};
 use cra_core::runtime::snapshot::Access;
 use cra_core::runtime::{Parts, Runtime};
 use cra_core::store::sqlite::{FILE_NAME, Reader};
@@ -58,6 +59,7 @@ fn use_all(folder: &Path) -> Result<(), String> {
             extensions: Registry::default(),
             signer: key_of(&log, 7),
             head_file: None,
+            webhooks: Webhooks::Off(Off::NoConsole),
         });
         let runtime = runtime.await.map_err(|error| told(&error))?;
         runtime.desk().verify().await?;

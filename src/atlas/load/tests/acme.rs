@@ -44,7 +44,6 @@ fn the_example_loads_with_warnings_only() {
     assert_eq!(
         warnings,
         [
-            (Code::NoEffect, "steward.notifications", 18),
             (Code::UndeclaredAction, "capabilities[0].actions[1]", 28),
             (Code::UndeclaredAction, "capabilities[0].actions[2]", 28),
             (Code::UndeclaredAction, "capabilities[1].actions[0]", 32),
@@ -115,7 +114,7 @@ fn every_field_of_the_steward_is_read() {
     );
     assert_eq!(
         notifications.triggers,
-        ["policy_override", "high_risk_action"]
+        [NoticeTrigger::PolicyOverride, NoticeTrigger::HighRiskAction]
     );
 }
 

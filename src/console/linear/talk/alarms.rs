@@ -5,6 +5,7 @@ use std::sync::Arc;
 use super::{Deed, Doing, Talk};
 use crate::base::text::one_line;
 use crate::console::alarm::new_ones;
+use crate::console::cells::counted;
 
 impl Talk {
     /// Something else is wrong than before.
@@ -27,6 +28,29 @@ impl Talk {
             if self.alarms.contains(&alarm) {
                 self.say(&format!("ALARM {}", one_line(&alarm)));
             }
+        }
+        self.tell_unheard();
+    }
+
+    /// More notices were given up than was told.
+    pub(super) fn on_notices(&mut self) {
+        if self.snapshot.notices.unheard() > self.unheard {
+            self.out.push_str("\u{7}\n");
+            self.tell_unheard();
+            self.out.push_str("> ");
+        }
+    }
+
+    fn tell_unheard(&mut self) {
+        let notices = &self.snapshot.notices;
+        let before = std::mem::replace(&mut self.unheard, notices.unheard());
+        if self.unheard > before {
+            let count = counted(self.unheard, "notice");
+            let error = notices.error.as_deref().unwrap_or("too many wait");
+            let error = one_line(error);
+            self.say(&format!(
+                "{count} to stewards not taken: {error}. cra notices lists them."
+            ));
         }
     }
 }

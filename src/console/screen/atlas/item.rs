@@ -4,7 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::session::labelled;
 use super::tree::{self, PARTS, Row, plural};
-use super::{Atlases, FileState};
+use super::{Atlases, FileState, notices};
 use crate::atlas::Atlas;
 use crate::atlas::compiled::{Action, Capability, Checkpoint, Limit, Policy, Trigger};
 use crate::atlas::document::{
@@ -16,6 +16,7 @@ use crate::base::text::one_line;
 use crate::console::cells::{clip, counted};
 use crate::console::evidence::policy_word;
 use crate::console::theme::{Look, Meaning, of_tier};
+use crate::runtime::notices::NoticesState;
 use crate::runtime::snapshot::Snapshot;
 
 /// Most lines of source that are shown of one part.
@@ -119,7 +120,8 @@ pub(super) fn lines(
         page.source(atlas, part, id);
         one_line(id)
     } else {
-        whole(&mut page, atlas, atlases.files.states.get(&at));
+        let file = atlases.files.states.get(&at);
+        whole(&mut page, atlas, file, &snapshot.notices);
         one_line(&atlas.id)
     };
     Some((title, page.lines))
@@ -159,7 +161,7 @@ fn one_part(
     Some(())
 }
 
-fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>) {
+fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>, told: &NoticesState) {
     let words = format!(
         "Atlas {} version {}",
         one_line(&atlas.id),
@@ -171,6 +173,10 @@ fn whole(page: &mut Page, atlas: &Atlas, file: Option<&FileState>) {
     }
     let counts = PARTS.map(|part| format!("{} {}", plural(part), tree::count(atlas, part)));
     page.add("HAS", &counts.join(", "), Meaning::Text);
+    if let Some((told, (goes, meaning))) = notices::words(atlas, told) {
+        page.add("TELLS", &told, Meaning::Text);
+        page.add("NOTICES", &goes, meaning);
+    }
     let default = match atlas.default_decision {
         DefaultDecision::Allow => "allowed",
         DefaultDecision::Deny => "denied",

@@ -1,0 +1,83 @@
+use super::*;
+
+fn wish(text: &str) -> String {
+    format!("steward:\n  id: acme\n  notifications: {text}\n")
+}
+
+// covers B16
+#[test]
+fn a_steward_who_would_not_be_told_hears_of_it_when_the_atlas_is_loaded() {
+    let webhook = "channels: { webhook: 'https://acme.com/' }";
+    for (text, code, path) in [
+        (
+            "{ triggers: [policy_override] }".to_owned(),
+            Code::MissingKey,
+            "steward.notifications.triggers",
+        ),
+        (
+            "{ channels: {}, triggers: [policy_override] }".to_owned(),
+            Code::MissingKey,
+            "steward.notifications.channels",
+        ),
+        (
+            "{ channels: { webhook: 'http://acme.com/' }, triggers: [policy_override] }".to_owned(),
+            Code::BadAddress,
+            "steward.notifications.channels.webhook",
+        ),
+        (
+            "{ channels: { webhook: 'https://ann:s3cret@acme.com/' }, triggers: [policy_override] }"
+                .to_owned(),
+            Code::BadAddress,
+            "steward.notifications.channels.webhook",
+        ),
+        (
+            "{ channels: { email: 'a@acme.com' }, triggers: [] }".to_owned(),
+            Code::UnknownKey,
+            "steward.notifications.channels.email",
+        ),
+        (
+            format!("{{ {webhook}, triggers: [policy_overide] }}"),
+            Code::UnknownValue,
+            "steward.notifications.triggers[0]",
+        ),
+        (
+            format!("{{ {webhook}, trigger: [policy_override] }}"),
+            Code::UnknownKey,
+            "steward.notifications.trigger",
+        ),
+    ] {
+        let error = load_str("test.yaml", &manifest(&wish(&text))).unwrap_err();
+        let first = &error.diagnostics()[0];
+        assert_eq!((first.code, first.path.as_str()), (code, path), "{text}");
+        assert!(first.help.is_some() && first.span.is_some(), "{text}");
+    }
+}
+
+// covers B16
+#[test]
+fn a_wish_for_nothing_is_only_remarked_on() {
+    for (text, path) in [
+        ("{}", "steward.notifications.triggers"),
+        (
+            "{ channels: { webhook: 'https://acme.com/' } }",
+            "steward.notifications.channels",
+        ),
+        (
+            "{ channels: { webhook: 'https://acme.com/' }, triggers: [] }",
+            "steward.notifications.triggers",
+        ),
+    ] {
+        let loaded = load(&wish(text));
+        assert_eq!(codes(&loaded.warnings), [Code::NoEffect], "{text}");
+        assert_eq!(loaded.warnings[0].path, path, "{text}");
+        let wish = loaded.atlas.steward.unwrap().notifications.unwrap();
+        assert_eq!(wish.address_for(NoticeTrigger::PolicyOverride), None);
+    }
+    let local = "{ channels: { webhook: 'http://127.0.0.1:9/x' }, triggers: [high_risk_action] }";
+    let loaded = load(&wish(local));
+    assert_eq!(loaded.warnings, []);
+    let wish = loaded.atlas.steward.unwrap().notifications.unwrap();
+    let to = wish.address_for(NoticeTrigger::HighRiskAction);
+    assert_eq!(to, Some("http://127.0.0.1:9/x"));
+    assert_eq!(wish.address_for(NoticeTrigger::PolicyOverride), None);
+}

@@ -1,0 +1,49 @@
+//! What a steward wants to be told of: that it can be sent where it should go.
+
+use super::Prover;
+use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::document::{Notifications, Steward};
+use crate::base::address;
+
+/// Where the wish stands.
+const ROOT: &str = "steward.notifications";
+
+impl Prover<'_, '_> {
+    /// What cannot be sent is an error: its steward would believe to be told.
+    pub(super) fn check_notifications(&mut self, wish: &Notifications) {
+        let path = format!("{ROOT}.channels.webhook");
+        let Some(webhook) = &wish.channels.webhook else {
+            if !wish.triggers.is_empty() {
+                let message = "there is no channel, so nobody would be told";
+                let help = "write the address to call under `channels`, as `webhook`";
+                let problem = Problem::new(Code::MissingKey, message).help(help.to_owned());
+                self.report(&self.written(ROOT, &["channels", "triggers"]), problem);
+            }
+            return;
+        };
+        if let Err(why) = address::check(webhook) {
+            let message = format!("{} cannot be called: {why}", quoted(webhook));
+            let help =
+                "write an address that begins with `https://`; `http://` only on this machine";
+            let problem = Problem::new(Code::BadAddress, message).help(help.to_owned());
+            self.report(&path, problem);
+        } else if address::has_credentials(webhook) {
+            let message = "the address has a name or a password in it";
+            let help =
+                "take it out: notices are signed, and `cra notices secret` has what checks that";
+            let problem = Problem::new(Code::BadAddress, message).help(help.to_owned());
+            self.report(&path, problem);
+        }
+    }
+
+    /// A wish for nothing does no harm.
+    pub(super) fn advise_notifications(&mut self, steward: Option<&Steward>) {
+        let wish = steward.and_then(|steward| steward.notifications.as_ref());
+        if wish.is_some_and(|wish| wish.triggers.is_empty()) {
+            let message = "nothing is worth a notice, so none is sent";
+            let help = "name `triggers`, or take `notifications` out";
+            let problem = Problem::new(Code::NoEffect, message).help(help.to_owned());
+            self.report(&self.written(ROOT, &["triggers", "channels"]), problem);
+        }
+    }
+}

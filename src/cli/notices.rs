@@ -1,0 +1,193 @@
+//! `cra notices`: what stewards asked to be told of and have not heard, read without a console.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::args::{NoticeNames, NoticeSecret, Notices, NoticesCommand};
+use super::error::{Failure, NoticeFailure, verdict};
+use super::exit;
+use super::settings::{SECRET_VARIABLE, Settings};
+use super::trace::{in_runtime, open};
+use crate::base::clock::{Clock, SystemClock, Timestamp};
+use crate::base::text::one_line;
+use crate::runtime::notices::{
+    self, KeptNotice, NoticeState, SECRET_FILE, SecretSource, kept_notices,
+};
+use crate::store::sqlite::SqliteStore;
+
+/// Lists notices, has them tried again, forgets them, or tells what they are signed with.
+pub(super) fn notices(settings: &Settings, args: &Notices) -> Result<u8, Failure> {
+    match &args.command {
+        None => list(settings, args),
+        Some(NoticesCommand::Retry(names)) => retry(settings, names),
+        Some(NoticesCommand::Forget(names)) => forget(settings, names),
+        Some(NoticesCommand::Secret(secret)) => tell_secret(settings, secret),
+    }
+}
+
+fn list(settings: &Settings, args: &Notices) -> Result<u8, Failure> {
+    let (kept, unreadable) = kept_notices(open(settings)?.state()?);
+    let mut out = BufWriter::new(io::stdout().lock());
+    let written = if args.json {
+        let all: Vec<_> = kept.iter().map(to_json).collect();
+        let told = serde_json::to_writer_pretty(&mut out, &all);
+        told.map_err(io::Error::from).and_then(|()| writeln!(out))
+    } else {
+        table(&mut out, &kept, SystemClock.now())
+    };
+    let written = written.and_then(|()| {
+        let mut lines = unreadable.iter().filter(|_| !args.json);
+        lines.try_for_each(|(key, error)| {
+            let (key, error) = (one_line(key), one_line(error));
+            writeln!(out, "{key}  cannot be read: {error}")
+        })
+    });
+    verdict(exit::OK, written.and_then(|()| out.flush()))
+}
+
+fn to_json(notice: &KeptNotice) -> Value {
+    let (state, at) = match notice.state {
+        NoticeState::Waiting { next_at } => ("waiting", next_at),
+        NoticeState::Failed { at } => ("failed", at),
+    };
+    let body: Value = serde_json::from_str(&notice.body).unwrap_or_default();
+    json!({
+        "id": notice.id, "state": state, "at": at, "since": notice.since,
+        "attempts": notice.attempts, "error": notice.error, "address": notice.address,
+        "atlas_id": notice.atlas_id, "body": body,
+    })
+}
+
+fn table(out: &mut impl Write, kept: &[KeptNotice], now: Timestamp) -> io::Result<()> {
+    if kept.is_empty() {
+        return writeln!(out, "No notice waits, and none failed.");
+    }
+    writeln!(
+        out,
+        "{:<36}  {:<16}  {:>5}  ATLAS TO ADDRESS",
+        "ID", "STATE", "TRIES"
+    )?;
+    for notice in kept {
+        let state = match notice.state {
+            NoticeState::Failed { .. } => "failed".to_owned(),
+            NoticeState::Waiting { next_at } => match next_at.since(now).as_secs() {
+                0 => "waiting".to_owned(),
+                left => format!("waiting {}:{:02}", left / 60, left % 60),
+            },
+        };
+        let (id, atlas) = (one_line(&notice.id), one_line(&notice.atlas_id));
+        let (address, tries) = (one_line(&notice.address), notice.attempts);
+        writeln!(
+            out,
+            "{id:<36}  {state:<16}  {tries:>5}  {atlas} to {address}"
+        )?;
+        let body: Value = serde_json::from_str(&notice.body).unwrap_or_default();
+        let text = |path: &str| one_line(body.pointer(path).and_then(Value::as_str).unwrap_or("?"));
+        let (told, action) = (text("/type"), text("/data/action"));
+        let (agent, session) = (text("/data/agent"), text("/data/session"));
+        let error = notice.error.as_deref().map(one_line);
+        let error = error.map(|error| format!(": {error}")).unwrap_or_default();
+        writeln!(out, "    {told}, {action} of {agent}/{session}{error}")?;
+    }
+    Ok(())
+}
+
+fn retry(settings: &Settings, names: &NoticeNames) -> Result<u8, Failure> {
+    settings.may_write("cra notices retry")?;
+    let changed = change(settings, names, async |store, notices| {
+        notices::retry(store, notices, SystemClock.now()).await
+    })?;
+    tell(names, changed, "tried again when the console starts")
+}
+
+fn forget(settings: &Settings, names: &NoticeNames) -> Result<u8, Failure> {
+    settings.may_write("cra notices forget")?;
+    let changed = change(settings, names, async |store, notices| {
+        notices::forget(store, &notices).await
+    })?;
+    tell(names, changed, "forgotten")
+}
+
+/// Changes the notices that are named, and says how many. No console may have the store.
+fn change(
+    settings: &Settings,
+    names: &NoticeNames,
+    change: impl AsyncFnOnce(&SqliteStore, Vec<KeptNotice>) -> Result<(), crate::store::StoreError>,
+) -> Result<usize, Failure> {
+    let (kept, _) = kept_notices(open(settings)?.state()?);
+    let chosen = chosen(kept, names)?;
+    let count = chosen.len();
+    let store = SqliteStore::open(&settings.data_dir()?)?;
+    in_runtime(async { Ok(change(&store, chosen).await?) })?;
+    Ok(count)
+}
+
+fn chosen(
+    mut kept: Vec<KeptNotice>,
+    names: &NoticeNames,
+) -> Result<Vec<KeptNotice>, NoticeFailure> {
+    if names.failed {
+        kept.retain(KeptNotice::is_failed);
+        if kept.is_empty() {
+            return Err(NoticeFailure::NoneFailed);
+        }
+        return Ok(kept);
+    }
+    let unknown = |id: &&String| kept.iter().all(|it| it.id != **id);
+    if let Some(unknown) = names.ids.iter().find(unknown) {
+        return Err(NoticeFailure::Unknown(one_line(unknown)));
+    }
+    kept.retain(|it| names.ids.contains(&it.id));
+    Ok(kept)
+}
+
+fn tell(names: &NoticeNames, changed: usize, done: &str) -> Result<u8, Failure> {
+    let mut out = io::stdout().lock();
+    let written = match (names.json, changed) {
+        (true, _) => writeln!(out, "{}", json!({ "notices": changed })),
+        (false, 1) => writeln!(out, "1 notice is {done}."),
+        (false, _) => writeln!(out, "{changed} notices are {done}."),
+    };
+    verdict(exit::OK, written)
+}
+
+fn tell_secret(settings: &Settings, args: &NoticeSecret) -> Result<u8, Failure> {
+    let folder = settings.data_dir()?;
+    let source = Settings::webhook_secret(&folder)?;
+    let secret = match (&source, args.show) {
+        (_, false) => None,
+        (SecretSource::Given(secret), true) => Some(secret.clone()),
+        (SecretSource::Folder(_), true) => {
+            if !folder.join(SECRET_FILE).exists() {
+                settings.may_write("cra notices secret --show")?;
+            }
+            Some(source.secret().map_err(NoticeFailure::Secret)?)
+        }
+    };
+    let place = match &source {
+        SecretSource::Given(_) => format!("the environment variable {SECRET_VARIABLE}"),
+        SecretSource::Folder(folder) => path_words(&folder.join(SECRET_FILE)),
+    };
+    let secret = secret.map(|secret| secret.text());
+    let mut out = io::stdout().lock();
+    let written = if args.json {
+        writeln!(out, "{}", json!({ "place": place, "secret": secret }))
+    } else {
+        let secret = secret
+            .map(|secret| format!("{secret}\n"))
+            .unwrap_or_default();
+        write!(out, "{place}\n{secret}")
+    };
+    verdict(exit::OK, written)
+}
+
+fn path_words(path: &Path) -> String {
+    let there = if path.exists() {
+        ""
+    } else {
+        "  (not there yet)"
+    };
+    format!("{}{there}", one_line(&path.to_string_lossy()))
+}

@@ -1,0 +1,38 @@
+//! What the steward of an Atlas asked to be told of, and whether they hear of it.
+
+use crate::atlas::Atlas;
+use crate::base::text::one_line;
+use crate::console::theme::Meaning;
+use crate::runtime::notices::{AtlasNotices, NoticesState};
+
+/// Where an Atlas notifies, and how that goes; nothing where its steward asked for nothing.
+pub(super) fn words(atlas: &Atlas, state: &NoticesState) -> Option<(String, (String, Meaning))> {
+    let wish = atlas.steward.as_ref()?.notifications.as_ref()?;
+    let address = wish.channels.webhook.as_deref()?;
+    let triggers: Vec<_> = wish.triggers.iter().map(|it| it.as_str()).collect();
+    if triggers.is_empty() {
+        return None;
+    }
+    let told = format!("{} of {}", one_line(address), triggers.join(", "));
+    let own = state.by_atlas.get(&atlas.id).cloned().unwrap_or_default();
+    let goes = match state.off {
+        Some(off) => (off.words().to_owned(), Meaning::Warning),
+        None => goes(&own),
+    };
+    Some((told, goes))
+}
+
+fn goes(own: &AtlasNotices) -> (String, Meaning) {
+    let error = own.error.as_deref().map(one_line);
+    let error = error.map(|error| format!("; last: {error}"));
+    let error = error.unwrap_or_default();
+    match (own.failed, own.waiting) {
+        (0, 0) => ("none waits".to_owned(), Meaning::Dim),
+        (0, waiting) => (format!("{waiting} waiting{error}"), Meaning::Waiting),
+        (failed, 0) => (format!("{failed} failed{error}"), Meaning::Error),
+        (failed, waiting) => (
+            format!("{failed} failed, {waiting} waiting{error}"),
+            Meaning::Error,
+        ),
+    }
+}

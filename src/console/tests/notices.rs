@@ -1,0 +1,112 @@
+//! What stewards are told, as far as the operator sees it.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+
+use super::fixture::{busy, idle, now};
+use super::stage::Stage;
+use super::studied::studied;
+use crate::console::linear::talk::Talk;
+use crate::runtime::notices::{AtlasNotices, NoticesState, Off};
+use crate::runtime::snapshot::{Dropped, Snapshot};
+
+fn told(notices: NoticesState, picture: Snapshot) -> Snapshot {
+    Snapshot {
+        notices: Arc::new(notices),
+        ..picture
+    }
+}
+
+/// The notices of the example Atlas, with an error that wants to be more than it is.
+fn notices(waiting: usize, failed: usize) -> NoticesState {
+    let error = Some("it answered with status 500\u{1b}[2J".to_owned());
+    let own = AtlasNotices {
+        waiting,
+        failed,
+        error: error.clone(),
+    };
+    NoticesState {
+        waiting,
+        failed,
+        error,
+        by_atlas: [("com.acme.support".to_owned(), own)].into(),
+        ..NoticesState::default()
+    }
+}
+
+// covers B16
+#[test]
+fn the_header_admits_notices_that_nobody_took() {
+    let dropped = Dropped {
+        advice: 3,
+        hooks: 0,
+        answers: 1,
+    };
+    for (size, words) in [
+        ((120, 36), "12 notices unsent "),
+        ((80, 24), "unsent 12 "),
+        ((60, 18), "unsent 12 "),
+    ] {
+        let mut stage = Stage::new(told(notices(3, 0), busy()), size);
+        stage.hides("unsent");
+        let mut full = notices(3, 10);
+        full.left_out = 2;
+        stage.snapshot(told(full.clone(), busy()));
+        for tab in ['1', '2', '3', '4'] {
+            stage.press(KeyCode::Char(tab));
+            stage.shows(words);
+            stage.shows("14:02:31Z");
+        }
+        // Beside what else is admitted, the time may go where there is no room; this does not.
+        stage.snapshot(told(full, Snapshot { dropped, ..busy() }));
+        stage.shows(words);
+    }
+}
+
+// covers B16
+#[test]
+fn the_atlas_says_where_it_notifies_and_how_that_goes() {
+    for (size, name) in [((120, 36), "wide"), ((80, 24), "small")] {
+        let mut stage = Stage::new(told(notices(2, 1), studied(idle())), size);
+        stage.press(KeyCode::Char('4'));
+        stage.press(KeyCode::Home);
+        stage.shows("https://acme.com/cra-events");
+        assert_snapshot!(format!("notices_{name}"), stage.text());
+    }
+    let mut stage = Stage::new(studied(idle()), (120, 36));
+    stage.press(KeyCode::Char('4'));
+    stage.press(KeyCode::Home);
+    stage.shows("none waits");
+    for (off, words) in [
+        (Off::Demo, "off: the demo calls nobody"),
+        (Off::Setting, "off: config.yaml says `webhooks: off`"),
+    ] {
+        let quiet = NoticesState {
+            off: Some(off),
+            ..notices(1, 0)
+        };
+        stage.snapshot(told(quiet, studied(idle())));
+        stage.shows(words);
+        stage.hides("1 waiting");
+    }
+}
+
+// covers B16
+#[test]
+fn whoever_listens_is_told_once_of_notices_that_nobody_took() {
+    let mut talk = Talk::new(Arc::new(told(notices(1, 0), idle())), now());
+    assert!(!talk.take().contains("notice"));
+    let two = Arc::new(told(notices(0, 2), idle()));
+    talk.on_snapshot(Arc::clone(&two), now());
+    assert_eq!(
+        talk.take(),
+        "\u{7}\n2 notices to stewards not taken: it answered with status 500\\u{1b}[2J. \
+         cra notices lists them.\n> "
+    );
+    talk.on_snapshot(two, now());
+    assert_eq!(talk.take(), "");
+    let mut talk = Talk::new(Arc::new(told(notices(0, 1), idle())), now());
+    assert!(talk.take().contains("1 notice to stewards not taken"));
+}

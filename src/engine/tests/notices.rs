@@ -1,0 +1,208 @@
+//! What stewards are told, and which of them.
+
+use super::*;
+use crate::atlas::document::{NoticeTrigger, RiskTier};
+use crate::engine::notice::Notice;
+
+/// An Atlas of that name whose steward wants to be told of these.
+fn told_of(id: &str, triggers: &str, body: &str) -> String {
+    format!(
+        "atlas_version: '1.0'\natlas_id: {id}\nversion: '3'\nname: {id}\n\
+         steward:\n  id: {id}\n  notifications:\n    \
+         channels: {{ webhook: 'https://{id}.example/' }}\n    triggers: [{triggers}]\n{body}"
+    )
+}
+
+const BOTH: &str = "policy_override, high_risk_action";
+
+impl Bench {
+    fn notices(&self) -> Vec<&Notice> {
+        let notices = self.effects.iter().filter_map(|effect| match effect {
+            Effect::Notify(notice) => Some(notice),
+            _ => None,
+        });
+        notices.collect()
+    }
+
+    /// Who was told of what.
+    fn told(&self) -> Vec<(&str, &str)> {
+        let notices = self.notices().into_iter();
+        notices
+            .map(|it| (it.atlas_id.as_str(), it.trigger.as_str()))
+            .collect()
+    }
+
+    /// The type of the record that a notice names, which must come before it.
+    fn cause_of(&self, notice: &Notice) -> String {
+        let before = self.effects.iter();
+        let before = before.take_while(|it| **it != Effect::Notify(notice.clone()));
+        let found = before.filter_map(|effect| match effect {
+            Effect::Record(draft) if draft.event_id == notice.event => Some(draft),
+            _ => None,
+        });
+        let all: Vec<_> = found.map(|draft| draft.payload.event_type()).collect();
+        assert_eq!(all.len(), 1);
+        all[0].to_owned()
+    }
+}
+
+const PAY: &str = "actions: [{action_id: pay, risk_tier: low}]\n\
+    policies: [{policy_id: no-pay, type: deny, actions: [pay], override: true}]\n";
+
+// covers B16
+#[test]
+fn the_steward_whose_policy_is_overruled_is_told_and_no_other() {
+    let mine = told_of("mine", BOTH, PAY);
+    let other = told_of("other", BOTH, "");
+    let mut bench = Bench::new(&[&mine, &other]);
+    bench.start("s-1");
+    bench.request("s-1", "pay", json!({"card": "4111"}));
+    assert_eq!(bench.told(), []);
+    bench.pass("c-1");
+    let wanted = Notice {
+        trigger: NoticeTrigger::PolicyOverride,
+        address: "https://mine.example/".to_owned(),
+        atlas_id: "mine".to_owned(),
+        atlas_version: "3".to_owned(),
+        session: "s-1".parse().unwrap(),
+        agent: "bot".to_owned(),
+        action: "pay".to_owned(),
+        risk: RiskTier::Low,
+        passed: vec!["no-pay".to_owned()],
+        approver: Some("op-1".to_owned()),
+        gate: Some("c-1".parse().unwrap()),
+        event: bench.notices()[0].event.clone(),
+    };
+    assert_eq!(bench.notices(), [&wanted]);
+    assert_eq!(bench.cause_of(&wanted), "policy_override");
+    let retry = bench.request("s-1", "pay", json!({"card": "4111"}));
+    bench.allowed(retry);
+    assert_eq!(bench.told().len(), 1, "it is told once");
+}
+
+// covers B16
+#[test]
+fn approving_what_a_policy_wants_approved_is_told_and_refusing_it_is_not() {
+    let body = "actions: [{action_id: pay, risk_tier: low}]\n\
+        policies: [{policy_id: ask, type: requires_approval, actions: [pay]}]\n";
+    for (triggers, told) in [
+        (BOTH, vec![("mine", "policy_override")]),
+        ("high_risk_action", vec![]),
+    ] {
+        let mut bench = Bench::new(&[&told_of("mine", triggers, body)]);
+        bench.start("s-1");
+        bench.request("s-1", "pay", json!({}));
+        bench.refuse("c-1", "no");
+        assert_eq!(bench.told(), []);
+        bench.request("s-1", "pay", json!({}));
+        bench.pass("c-2");
+        assert_eq!(bench.told(), told, "{triggers}");
+    }
+}
+
+// covers B16
+#[test]
+fn a_high_risk_is_told_once_for_each_run_whatever_stood_before_it() {
+    let body = "actions: [{action_id: ban, risk_tier: critical}, {action_id: cut, risk_tier: high}, \
+        {action_id: look, risk_tier: medium}]\ndefault_decision: allow\n\
+        checkpoints: [{checkpoint_id: sure, trigger: {type: action_pre, patterns: [ban]}, mode: blocking}]\n";
+    let mut bench = Bench::new(&[&told_of("mine", BOTH, body)]);
+    bench.start("s-1");
+    let look = bench.request("s-1", "look", json!({}));
+    bench.allowed(look);
+    assert_eq!(bench.told(), [], "medium is not high");
+    // Nothing stands before it.
+    let cut = bench.request("s-1", "cut", json!({}));
+    bench.allowed(cut);
+    let [notice] = bench.notices()[..] else {
+        panic!()
+    };
+    assert_eq!(bench.cause_of(notice), "action_attempted");
+    assert_eq!((&notice.gate, &notice.approver), (&None, &None));
+    assert_eq!((notice.risk, notice.passed.len()), (RiskTier::High, 0));
+    // A gate does.
+    bench.request("s-1", "ban", json!({"n": 1}));
+    assert_eq!(bench.told().len(), 1, "it is held, and does not run");
+    bench.pass("c-1");
+    let [_, notice] = bench.notices()[..] else {
+        panic!()
+    };
+    assert_eq!(bench.cause_of(notice), "checkpoint_passed");
+    assert_eq!(notice.passed, ["sure"]);
+    assert_eq!(notice.approver.as_deref(), Some("op-1"));
+    // Whoever asked had gone: it runs by the permit, later.
+    let left = bench.request("s-1", "ban", json!({"n": 2}));
+    bench.tell(Command::AskerLeft(left));
+    bench.pass("c-2");
+    assert_eq!(bench.told().len(), 2, "it does not run yet");
+    let again = bench.request("s-1", "ban", json!({"n": 2}));
+    bench.allowed(again);
+    let [.., notice] = bench.notices()[..] else {
+        panic!()
+    };
+    assert_eq!(bench.told().len(), 3);
+    assert_eq!(bench.cause_of(notice), "checkpoint_passed");
+    assert_eq!(notice.gate, Some("c-2".parse().unwrap()));
+    assert_eq!(notice.passed, ["sure"]);
+    assert_eq!(notice.approver.as_deref(), Some("op-1"));
+    // A denied one is told to nobody.
+    bench.request("s-1", "ban", json!({"n": 3}));
+    bench.refuse("c-3", "no");
+    assert_eq!(bench.told().len(), 3);
+}
+
+// covers B16
+#[test]
+fn those_hear_of_a_high_risk_whose_business_it_is() {
+    let all = "default_decision: allow\nunknown_actions: allow\n";
+    let declares = told_of(
+        "declares",
+        BOTH,
+        &format!("{all}actions: [{{action_id: ban, risk_tier: high}}]\n"),
+    );
+    let lists = told_of(
+        "lists",
+        BOTH,
+        &format!("{all}capabilities: [{{capability_id: c, actions: ['b*']}}]\n"),
+    );
+    let rules = told_of(
+        "rules",
+        BOTH,
+        &format!("{all}policies: [{{policy_id: p, type: allow, actions: [ban]}}]\n"),
+    );
+    let watches = told_of(
+        "watches",
+        BOTH,
+        &format!(
+            "{all}checkpoints: [{{checkpoint_id: w, trigger: {{type: action_pre, patterns: [ban]}}, mode: observational}}]\n"
+        ),
+    );
+    let weighs = told_of(
+        "weighs",
+        BOTH,
+        &format!(
+            "{all}checkpoints: [{{checkpoint_id: w, trigger: {{type: risk_threshold, min_tier: high}}, mode: observational}}]\n"
+        ),
+    );
+    let elsewhere = told_of(
+        "elsewhere",
+        BOTH,
+        &format!("{all}actions: [{{action_id: look, risk_tier: low}}]\n"),
+    );
+    let deaf = told_of("deaf", "policy_override", all);
+    let atlases = [
+        &declares, &lists, &rules, &watches, &weighs, &elsewhere, &deaf,
+    ];
+    let mut bench = Bench::new(&atlases.map(String::as_str));
+    bench.start("s-1");
+    let ban = bench.request("s-1", "ban", json!({}));
+    bench.allowed(ban);
+    let told: Vec<_> = bench.told().into_iter().map(|(id, _)| id).collect();
+    assert_eq!(told, ["declares", "lists", "rules", "watches", "weighs"]);
+    // What nobody knows ran because of all of them.
+    let mut bench = Bench::new(&[&elsewhere, &deaf].map(String::as_str));
+    bench.start("s-1");
+    let drop = bench.request("s-1", "drop_database", json!({}));
+    bench.allowed(drop);
+    assert_eq!(bench.told(), [("elsewhere", "high_risk_action")]);
+}

@@ -1,0 +1,59 @@
+//! Notices to stewards: written with the record that causes them, sent when that is on disk.
+
+use super::super::notices::Came;
+use super::Actor;
+use crate::base::clock::Timestamp;
+use crate::base::limits::NOTICE_END_TIME;
+use crate::engine::notice::Notice;
+use crate::store::Batch;
+use crate::trace::event::Durability;
+
+impl Actor {
+    /// Puts a notice into the batch that has its record.
+    pub(super) fn notify(&mut self, notice: &Notice, batch: &mut Batch) {
+        let now = self.clock.now();
+        let row = self.outbox.draft(notice, &batch.records, now);
+        batch.state.extend(row);
+    }
+
+    /// When a notice is to be sent next. Without a record of it nothing is.
+    pub(super) fn notice_due(&self) -> Option<Timestamp> {
+        self.outbox.due().filter(|_| self.poison.is_none())
+    }
+
+    /// A notice was taken, or was not.
+    pub(super) async fn noticed(&mut self, came: Came) {
+        if self.poison.is_some() {
+            return;
+        }
+        let Some(row) = self.outbox.note(came, self.clock.now()) else {
+            return;
+        };
+        self.changed = true;
+        let batch = Batch {
+            state: vec![row],
+            ..Batch::default()
+        };
+        self.write(batch, Vec::new(), Durability::Async).await;
+    }
+
+    /// Waits a moment for what is on its way: else a steward would hear of the last decision of a day on
+    /// the next.
+    pub(super) async fn finish_notices(&mut self) {
+        if self.poison.is_some() {
+            return;
+        }
+        self.outbox.send(self.clock.now());
+        let all = async {
+            while self.outbox.is_under_way() {
+                let Some(came) = self.outbox.next().await else {
+                    return;
+                };
+                self.noticed(came).await;
+                self.outbox.send(self.clock.now());
+            }
+        };
+        // What takes longer is sent again after the next start.
+        let _ = tokio::time::timeout(NOTICE_END_TIME, all).await;
+    }
+}

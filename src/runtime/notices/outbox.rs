@@ -1,0 +1,371 @@
+//! Notices that are not delivered yet, and what is done about them.
+//!
+//! Contract: what is sent is on disk. One at a time is on its way to an address, so that a slow address
+//! holds up only itself. Nothing waits for any of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::mpsc;
+
+use super::kept::{KeptNotice, NoticeState, Sent, Then};
+use super::post::Post;
+use super::{AtlasNotices, NoticesState, Webhooks};
+use crate::base::clock::Timestamp;
+use crate::base::limits::{MAX_NOTICES_PER_ADDRESS, MAX_NOTICES_UNDER_WAY};
+use crate::engine::notice::Notice;
+use crate::store::StateRow;
+use crate::trace::record::Record;
+
+/// What one of those under way came to.
+pub(in crate::runtime) type Came = (String, Sent);
+
+/// Notices that are not delivered yet.
+pub(in crate::runtime) struct Outbox {
+    webhooks: Webhooks,
+    post: Option<Post>,
+    kept: BTreeMap<String, KeptNotice>,
+    lanes: BTreeMap<String, Lane>,
+    /// Made, and not on disk yet.
+    drafted: Vec<KeptNotice>,
+    /// Those that there was no room for.
+    left_out: u64,
+    /// What is kept and cannot be read.
+    unreadable: usize,
+    last_error: Option<String>,
+    state: Arc<NoticesState>,
+    back: mpsc::Sender<Came>,
+    came: mpsc::Receiver<Came>,
+}
+
+/// The way to one address.
+#[derive(Default)]
+struct Lane {
+    /// By when they are tried.
+    waiting: BTreeSet<(Timestamp, String)>,
+    under_way: Option<String>,
+    /// Those for this address, whatever their state.
+    kept: usize,
+}
+
+impl Outbox {
+    /// Takes up what was kept. What was given up is tried once more: whoever starts anew may have mended
+    /// what was wrong.
+    pub(in crate::runtime) fn new(webhooks: Webhooks, rows: &[StateRow], now: Timestamp) -> Self {
+        // Whoever brings something back never waits.
+        let (back, came) = mpsc::channel(MAX_NOTICES_UNDER_WAY);
+        let post = match &webhooks {
+            Webhooks::On(secret) => Some(Post::new(secret.clone())),
+            Webhooks::Off(_) => None,
+        };
+        let mut outbox = Self {
+            webhooks,
+            post,
+            kept: BTreeMap::new(),
+            lanes: BTreeMap::new(),
+            drafted: Vec::new(),
+            left_out: 0,
+            unreadable: 0,
+            last_error: None,
+            state: Arc::default(),
+            back,
+            came,
+        };
+        for row in rows {
+            match KeptNotice::read(row) {
+                Ok(notice) => outbox.enter(notice, now),
+                Err(error) => {
+                    tracing::error!(key = row.key, error, "a notice cannot be read");
+                    outbox.unreadable += 1;
+                }
+            }
+        }
+        outbox.changed();
+        outbox
+    }
+
+    /// What the console is shown.
+    pub(in crate::runtime) fn state(&self) -> Arc<NoticesState> {
+        Arc::clone(&self.state)
+    }
+
+    /// Makes a notice about one of `records`, to be written together with it.
+    pub(in crate::runtime) fn draft(
+        &mut self,
+        notice: &Notice,
+        records: &[Record],
+        now: Timestamp,
+    ) -> Option<StateRow> {
+        self.post.as_ref()?;
+        let told = |record: &&Record| {
+            let envelope = record.envelope();
+            envelope.is_ok_and(|it| it.event_id == notice.event.as_str())
+        };
+        let Some(record) = records.iter().rev().find(told) else {
+            tracing::error!(event = %notice.event, "a notice names a record that is not there");
+            self.left_out += 1;
+            self.changed();
+            return None;
+        };
+        let there = self.lanes.get(&notice.address).map_or(0, |lane| lane.kept);
+        let same = |it: &&KeptNotice| it.address == notice.address;
+        if there + self.drafted.iter().filter(same).count() >= MAX_NOTICES_PER_ADDRESS {
+            tracing::error!(notice.address, "a notice is not kept: too many wait for it");
+            self.left_out += 1;
+            self.changed();
+            return None;
+        }
+        let kept = KeptNotice::of(notice, record, now);
+        let row = kept.row();
+        self.drafted.push(kept);
+        Some(row)
+    }
+
+    /// What was made since this was last asked for.
+    pub(in crate::runtime) fn take_drafted(&mut self) -> Vec<KeptNotice> {
+        std::mem::take(&mut self.drafted)
+    }
+
+    /// They are on disk: so they may be sent.
+    pub(in crate::runtime) fn written(&mut self, notices: Vec<KeptNotice>, now: Timestamp) {
+        if notices.is_empty() {
+            return;
+        }
+        for notice in notices {
+            self.enter(notice, now);
+        }
+        self.changed();
+    }
+
+    /// When something is to be sent next, if anything is.
+    pub(in crate::runtime) fn due(&self) -> Option<Timestamp> {
+        self.post.as_ref()?;
+        if self.under_way() >= MAX_NOTICES_UNDER_WAY {
+            return None;
+        }
+        let idle = self.lanes.values().filter(|it| it.under_way.is_none());
+        let next = idle.filter_map(|lane| lane.waiting.first());
+        next.map(|(at, _)| *at).min()
+    }
+
+    /// Sends what is due.
+    pub(in crate::runtime) fn send(&mut self, now: Timestamp) {
+        let Some(post) = &self.post else { return };
+        let mut room = MAX_NOTICES_UNDER_WAY.saturating_sub(self.under_way());
+        for lane in self.lanes.values_mut() {
+            if room == 0 {
+                return;
+            }
+            let due = lane.waiting.first().is_some_and(|(at, _)| *at <= now);
+            if lane.under_way.is_some() || !due {
+                continue;
+            }
+            let next = lane.waiting.pop_first();
+            let next = next.and_then(|(_, id)| self.kept.get(&id).cloned());
+            let Some(notice) = next else { continue };
+            lane.under_way = Some(notice.id.clone());
+            room -= 1;
+            let (post, back) = (post.clone(), self.back.clone());
+            let started = thread::Builder::new()
+                .name("notice".to_owned())
+                .spawn(move || {
+                    let came = post.send(&notice, now);
+                    // Where nobody listens any more, it is sent again after the next start.
+                    let _ = back.try_send((notice.id, came));
+                });
+            if let Err(error) = started {
+                let id = lane.under_way.clone().unwrap_or_default();
+                let _ = self.back.try_send((id, Sent::Failed(error.to_string())));
+            }
+        }
+    }
+
+    /// Whether anything is on its way.
+    pub(in crate::runtime) fn is_under_way(&self) -> bool {
+        self.under_way() > 0
+    }
+
+    /// What one of those on their way came to.
+    pub(in crate::runtime) async fn next(&mut self) -> Option<Came> {
+        self.came.recv().await
+    }
+
+    /// Notes what a try came to, and what is to be kept because of it.
+    pub(in crate::runtime) fn note(
+        &mut self,
+        (id, sent): Came,
+        now: Timestamp,
+    ) -> Option<StateRow> {
+        let kept = self.kept.get_mut(&id)?;
+        let lane = self.lanes.get_mut(&kept.address)?;
+        lane.under_way = None;
+        let failure = match sent {
+            Sent::Delivered => None,
+            Sent::Failed(what) => Some((what, Then::Again)),
+            Sent::Gone => Some(("it wants no more (status 410)".to_owned(), Then::Never)),
+        };
+        let row = match failure {
+            None => {
+                let row = kept.no_row();
+                lane.kept = lane.kept.saturating_sub(1);
+                self.kept.remove(&id);
+                row
+            }
+            Some((what, then)) => {
+                kept.note_failure(&what, then, now);
+                match kept.state {
+                    NoticeState::Waiting { next_at } => drop(lane.waiting.insert((next_at, id))),
+                    NoticeState::Failed { .. } => {
+                        tracing::error!(id, kept.address, what, "a notice is given up");
+                    }
+                }
+                self.last_error = Some(what);
+                kept.row()
+            }
+        };
+        self.changed();
+        Some(row)
+    }
+
+    fn under_way(&self) -> usize {
+        let lanes = self.lanes.values();
+        lanes.filter(|lane| lane.under_way.is_some()).count()
+    }
+
+    fn enter(&mut self, notice: KeptNotice, now: Timestamp) {
+        if self.kept.contains_key(&notice.id) {
+            return;
+        }
+        let at = match notice.state {
+            NoticeState::Waiting { next_at } => next_at,
+            NoticeState::Failed { .. } => now,
+        };
+        if self.last_error.is_none() {
+            self.last_error.clone_from(&notice.error);
+        }
+        let lane = self.lanes.entry(notice.address.clone()).or_default();
+        lane.kept += 1;
+        lane.waiting.insert((at, notice.id.clone()));
+        self.kept.insert(notice.id.clone(), notice);
+    }
+
+    /// Makes the picture anew: not with every picture of the whole, but when something of it changed.
+    fn changed(&mut self) {
+        let mut by_atlas: BTreeMap<String, AtlasNotices> = BTreeMap::new();
+        for notice in self.kept.values() {
+            let own = by_atlas.entry(notice.atlas_id.clone()).or_default();
+            if notice.is_failed() {
+                own.failed += 1;
+                own.error.clone_from(&notice.error);
+            } else {
+                own.waiting += 1;
+                if own.error.is_none() {
+                    own.error.clone_from(&notice.error);
+                }
+            }
+        }
+        let all = by_atlas.values();
+        let (waiting, failed) = all.fold((0, self.unreadable), |(waiting, failed), own| {
+            (waiting + own.waiting, failed + own.failed)
+        });
+        let error = self.last_error.clone();
+        self.state = Arc::new(NoticesState {
+            off: match &self.webhooks {
+                Webhooks::On(_) => None,
+                Webhooks::Off(why) => Some(*why),
+            },
+            waiting,
+            failed,
+            left_out: self.left_out,
+            error: error.filter(|_| waiting + failed > 0),
+            by_atlas,
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atlas::document::{NoticeTrigger, RiskTier};
+    use crate::runtime::notices::SecretSource;
+    use crate::trace::chain::Chain;
+    use crate::trace::event::{Draft, Durability, LogSealed};
+
+    fn notice(address: &str) -> (Notice, Vec<Record>) {
+        let draft = Draft {
+            session_id: "s-1".parse().unwrap(),
+            event_id: uuid::Uuid::from_u128(1).into(),
+            trace_id: uuid::Uuid::from_u128(2).into(),
+            span_id: uuid::Uuid::from_u128(3).into(),
+            parent_span_id: None,
+            timestamp: Timestamp::from_micros(0),
+            payload: LogSealed {
+                sessions: Vec::new(),
+            }
+            .into(),
+            durability: Durability::Sync,
+        };
+        let record = Chain::new(draft.session_id.clone()).seal(&draft);
+        let notice = Notice {
+            trigger: NoticeTrigger::HighRiskAction,
+            address: address.to_owned(),
+            atlas_id: "own".to_owned(),
+            atlas_version: "1".to_owned(),
+            session: "s-1".parse().unwrap(),
+            agent: "bot".to_owned(),
+            action: "cut".to_owned(),
+            risk: RiskTier::High,
+            passed: Vec::new(),
+            approver: None,
+            gate: None,
+            event: draft.event_id,
+        };
+        (notice, vec![record])
+    }
+
+    // covers B16
+    #[test]
+    fn an_address_that_takes_nothing_fills_only_its_own_room_and_that_is_said() {
+        let now = Timestamp::from_micros(0);
+        let source = SecretSource::Folder("/nonexistent".into());
+        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let (mut dead, records) = notice("https://dead.example/");
+        for number in 0..MAX_NOTICES_PER_ADDRESS + 2 {
+            dead.atlas_id = format!("own-{number}");
+            let row = outbox.draft(&dead, &records, now);
+            assert_eq!(row.is_some(), number < MAX_NOTICES_PER_ADDRESS, "{number}");
+            if number % 2 == 0 {
+                let drafted = outbox.take_drafted();
+                outbox.written(drafted, now);
+            }
+        }
+        assert_eq!(outbox.state().left_out, 2);
+        assert_eq!(outbox.state().unheard(), 2);
+        let (alive, records) = notice("https://alive.example/");
+        assert!(outbox.draft(&alive, &records, now).is_some());
+    }
+
+    #[test]
+    fn a_notice_whose_record_is_not_there_is_not_made_and_that_is_said() {
+        let now = Timestamp::from_micros(0);
+        let source = SecretSource::Folder("/nonexistent".into());
+        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let (notice, _) = notice("https://alive.example/");
+        assert_eq!(outbox.draft(&notice, &[], now), None);
+        assert_eq!(outbox.state().unheard(), 1);
+    }
+
+    #[test]
+    fn what_is_kept_and_cannot_be_read_counts_as_failed_and_stays() {
+        let row = StateRow {
+            kind: "notice".to_owned(),
+            key: "msg_1".to_owned(),
+            body: Some("{}".to_owned()),
+        };
+        let source = SecretSource::Folder("/nonexistent".into());
+        let now = Timestamp::from_micros(0);
+        let outbox = Outbox::new(Webhooks::On(source), &[row], now);
+        assert_eq!((outbox.state().failed, outbox.due()), (1, None));
+    }
+}

@@ -1,0 +1,178 @@
+//! What notices are signed with, so that whoever receives one knows whose it is.
+//!
+//! The format is that of Standard Webhooks: `whsec_` and the bytes in base64.
+
+use std::fmt;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::runtime::private_file::read_or_make;
+
+/// The file's name in the folder of its store.
+pub const SECRET_FILE: &str = "webhook.secret";
+
+/// What a secret begins with.
+const PREFIX: &str = "whsec_";
+
+/// Fewest and most bytes of a secret, as the convention has them.
+const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// A secret that notices are signed with.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Vec<u8>);
+
+/// Why a text is no secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a secret is `whsec_` and 24 to 64 bytes in base64")]
+pub struct SecretError;
+
+impl Secret {
+    fn new() -> io::Result<Self> {
+        let mut bytes = vec![0; 32];
+        getrandom::fill(&mut bytes).map_err(io::Error::other)?;
+        Ok(Self(bytes))
+    }
+
+    /// Its text, for whoever is to check signatures.
+    #[must_use]
+    pub fn text(&self) -> String {
+        format!("{PREFIX}{}", BASE64.encode(&self.0))
+    }
+
+    /// The signature of a notice, as its header has it.
+    ///
+    /// # Errors
+    /// In words; no secret that can be made here has one.
+    pub(super) fn sign(&self, id: &str, seconds: i64, body: &str) -> Result<String, String> {
+        let mac = Hmac::<Sha256>::new_from_slice(&self.0);
+        let mut mac = mac.map_err(|error| format!("it cannot be signed: {error}"))?;
+        mac.update(format!("{id}.{seconds}.").as_bytes());
+        mac.update(body.as_bytes());
+        Ok(format!("v1,{}", BASE64.encode(mac.finalize().into_bytes())))
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secret").finish_non_exhaustive()
+    }
+}
+
+impl FromStr for Secret {
+    type Err = SecretError;
+
+    fn from_str(text: &str) -> Result<Self, SecretError> {
+        let text = text.trim().strip_prefix(PREFIX).ok_or(SecretError)?;
+        let bytes = BASE64.decode(text).map_err(|_| SecretError)?;
+        if BYTES.contains(&bytes.len()) {
+            Ok(Self(bytes))
+        } else {
+            Err(SecretError)
+        }
+    }
+}
+
+/// Where the secret comes from.
+#[derive(Clone, Debug)]
+pub enum SecretSource {
+    /// It was given.
+    Given(Secret),
+    /// It is in the folder of the store, and made there when it is first needed.
+    Folder(PathBuf),
+}
+
+impl SecretSource {
+    /// The secret.
+    ///
+    /// # Errors
+    /// When its file cannot be used, in words.
+    pub fn secret(&self) -> Result<Secret, String> {
+        match self {
+            Self::Given(secret) => Ok(secret.clone()),
+            Self::Folder(folder) => of_folder(folder),
+        }
+    }
+}
+
+fn of_folder(folder: &Path) -> Result<Secret, String> {
+    let path = folder.join(SECRET_FILE);
+    let failed = |what: String| format!("the secret `{}` {what}", path.display());
+    let make = || Secret::new().map(|secret| secret.text());
+    let text = read_or_make(folder, SECRET_FILE, make);
+    let text = text.map_err(|error| failed(format!("cannot be used: {error}")))?;
+    let found = path.metadata();
+    let found = found.map_err(|error| failed(format!("cannot be used: {error}")))?;
+    if found.permissions().mode() & 0o077 != 0 {
+        return Err(failed("can be read by others: chmod 600 it".to_owned()));
+    }
+    text.parse()
+        .map_err(|error: SecretError| failed(format!("is none: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    // covers B16
+    #[test]
+    fn a_known_notice_has_the_signature_that_the_convention_gives_it() {
+        // The example of the convention's own libraries.
+        let secret: Secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".parse().unwrap();
+        let signed = secret.sign(
+            "msg_p5jXN8AQM9LWM0D4loKWxJek",
+            1_614_265_330,
+            r#"{"test": 2432232314}"#,
+        );
+        assert_eq!(
+            signed.unwrap(),
+            "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
+        );
+    }
+
+    #[test]
+    fn a_secret_is_made_once_for_its_owner_alone_and_says_nothing_of_itself() {
+        let folder = tempfile::tempdir().unwrap();
+        let source = SecretSource::Folder(folder.path().join("store"));
+        let made = source.secret().unwrap();
+        assert_eq!(source.secret().unwrap(), made);
+        let path = folder.path().join("store").join(SECRET_FILE);
+        assert_eq!(fs::read_to_string(&path).unwrap(), made.text());
+        let found = fs::metadata(&path).unwrap().permissions();
+        assert_eq!(found.mode() & 0o777, 0o600);
+        assert_eq!(format!("{made:?}"), "Secret { .. }");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        let told = source.secret().unwrap_err();
+        assert!(told.contains("can be read by others"), "{told}");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        fs::write(&path, "whsec_short").unwrap();
+        let told = source.secret().unwrap_err();
+        assert!(told.contains("24 to 64 bytes"), "{told}");
+        assert!(!told.contains("whsec_short"), "{told}");
+    }
+
+    #[test]
+    fn only_what_has_the_form_of_a_secret_is_one() {
+        let of = |bytes: usize| format!("whsec_{}", BASE64.encode(vec![1; bytes]));
+        for good in [24, 32, 64] {
+            assert!(of(good).parse::<Secret>().is_ok(), "{good}");
+        }
+        for bad in [
+            of(23),
+            of(65),
+            String::new(),
+            "whsec_".to_owned(),
+            of(32).replace("whsec_", ""),
+        ] {
+            assert!(bad.parse::<Secret>().is_err(), "{bad}");
+        }
+    }
+}

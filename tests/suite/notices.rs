@@ -1,0 +1,617 @@
+//! What stewards asked to be told of, from the gate to a real server.
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use cra_core::atlas::{Atlas, load_str};
+use cra_core::base::clock::{Clock, ManualClock};
+use cra_core::base::id::CountedIds;
+use cra_core::engine::command::{Decide, Reply, Ruling};
+use cra_core::engine::held::Held;
+use cra_core::runtime::notices::{
+    KeptNotice, NoticeState, Off, SECRET_FILE, Secret, SecretSource, Webhooks, kept_notices,
+};
+use cra_core::runtime::{Parts, Runtime};
+use cra_core::store::Store;
+use cra_core::store::memory::MemoryStore;
+use cra_core::store::sqlite::SqliteStore;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+
+use super::cli::Desk;
+use super::support::{Bench, clock, decide, good_answers, open_again, parts, request};
+
+/// What a server was sent.
+#[derive(Debug)]
+struct Got {
+    text: String,
+    head: String,
+    body: String,
+}
+
+impl Got {
+    #[track_caller]
+    fn header(&self, name: &str) -> &str {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let found = lines.find(|(it, _)| it.eq_ignore_ascii_case(name));
+        found
+            .unwrap_or_else(|| panic!("no {name} in {}", self.head))
+            .1
+    }
+
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap()
+    }
+}
+
+/// How a server answers.
+#[derive(Clone, Copy)]
+enum Answer {
+    Status(u16),
+    /// To somebody else.
+    Redirect(u16),
+    /// Never, for as long as the test lives.
+    Silence,
+}
+
+/// A server on this machine. It gives its answers in their order, and the last for ever.
+struct Receiver {
+    address: String,
+    port: u16,
+    got: mpsc::UnboundedReceiver<Got>,
+}
+
+impl Receiver {
+    fn new(answers: &[Answer]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let (told, got) = mpsc::unbounded_channel();
+        let mut answers: VecDeque<_> = answers.iter().copied().collect();
+        std::thread::spawn(move || {
+            let mut silent = Vec::new();
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let got = read(&mut stream);
+                let answer = if answers.len() > 1 {
+                    answers.pop_front().unwrap()
+                } else {
+                    answers[0]
+                };
+                let (status, more) = match answer {
+                    Answer::Status(status) => (status, String::new()),
+                    Answer::Redirect(to) => (302, format!("Location: http://127.0.0.1:{to}/\r\n")),
+                    Answer::Silence => {
+                        silent.push(stream);
+                        let _ = told.send(got);
+                        continue;
+                    }
+                };
+                let head = format!("HTTP/1.1 {status} Told\r\n{more}Content-Length: 0\r\n");
+                let answer = format!("{head}Connection: close\r\n\r\n");
+                let _ = stream.write_all(answer.as_bytes());
+                if told.send(got).is_err() {
+                    return;
+                }
+            }
+        });
+        let address = format!("http://127.0.0.1:{port}/cra-events");
+        Self { address, port, got }
+    }
+
+    async fn next(&mut self) -> Got {
+        let got = tokio::time::timeout(Duration::from_secs(20), self.got.recv());
+        got.await.expect("nobody was told").unwrap()
+    }
+
+    fn nothing_came(&mut self) {
+        assert!(self.got.try_recv().is_err(), "somebody was told");
+    }
+}
+
+fn read(stream: &mut TcpStream) -> Got {
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        if let Some((head, body)) = text.split_once("\r\n\r\n") {
+            let length = head.lines().find_map(|line| {
+                let (name, length) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("content-length")
+                    .then_some(length)
+            });
+            if body.len() >= length.map_or(0, |it| it.parse().unwrap()) {
+                let (head, body) = (head.to_owned(), body.to_owned());
+                return Got { text, head, body };
+            }
+        }
+        let read = stream.read(&mut buffer).unwrap();
+        assert!(read > 0, "it was cut short: {text}");
+        bytes.extend_from_slice(&buffer[..read]);
+    }
+}
+
+/// An Atlas of that name whose steward is told at that address. Paying is overridden, banning approved,
+/// cutting just dangerous.
+fn atlas(id: &str, address: &str) -> Atlas {
+    let text = format!(
+        "atlas_version: '1.0'\natlas_id: {id}\nversion: '2.1'\nname: Test\ndefault_decision: allow\n\
+         steward:\n  id: steward\n  notifications:\n    channels: {{ webhook: '{address}' }}\n    \
+         triggers: [policy_override, high_risk_action]\n\
+         actions:\n- {{ action_id: {id}.pay, risk_tier: medium }}\n- {{ action_id: {id}.cut, risk_tier: high }}\n\
+         - {{ action_id: {id}.look, risk_tier: low }}\n\
+         policies: [{{ policy_id: no-pay, type: deny, actions: ['{id}.pay'], override: true }}]\n"
+    );
+    load_str("test.yaml", &text).unwrap().atlas
+}
+
+const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+fn webhooks() -> Webhooks {
+    let secret: Secret = SECRET.parse().unwrap();
+    Webhooks::On(SecretSource::Given(secret))
+}
+
+async fn bench(
+    atlases: Vec<Atlas>,
+    store: Arc<dyn Store>,
+    clock: Arc<ManualClock>,
+    webhooks: Webhooks,
+) -> Bench {
+    let ids = clock.now().micros().unsigned_abs();
+    let runtime = Runtime::start(Parts {
+        atlases,
+        clock: Arc::clone(&clock) as Arc<dyn Clock>,
+        ids: Box::new(CountedIds::starting_at(ids.into())),
+        webhooks,
+        ..parts(store).await
+    });
+    Bench {
+        runtime: runtime.await.unwrap(),
+        clock,
+    }
+}
+
+fn sqlite() -> (TempDir, Arc<SqliteStore>) {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    (folder, store)
+}
+
+async fn kept(store: &dyn Store) -> Vec<KeptNotice> {
+    kept_notices(store.state().await.unwrap()).0
+}
+
+/// What an agent and an operator say that no notice may have.
+const SECRETS: [&str; 3] = ["s3cret-param", "s3cret-answer", "s3cret-why"];
+
+/// Has an agent ask for what a policy denies, and an operator overrule it.
+async fn overrule(bench: &Bench, atlas: &str, number: u64) -> Arc<Held> {
+    let pay = request(
+        "s-1",
+        &format!("{atlas}.pay"),
+        json!({"card": SECRETS[0], "n": number}),
+    );
+    let denied = bench
+        .runtime
+        .agents()
+        .request_action(pay)
+        .await
+        .unwrap_err();
+    let gate = denied.gate.unwrap();
+    let held = bench.until(|s| s.held.iter().any(|it| it.id == gate)).await;
+    let held = held.held.iter().find(|it| it.id == gate).unwrap().clone();
+    let mut answers = good_answers(&held);
+    for answer in answers.iter_mut().flat_map(|it| it.values_mut()) {
+        if answer.is_string() && *answer != json!("understood") {
+            *answer = json!(format!("{}, and confirmed in writing", SECRETS[1]));
+        }
+    }
+    let decide = Decide {
+        justification: Some(SECRETS[2].to_owned()),
+        ..decide(&held, Ruling::Pass { answers })
+    };
+    let reply = bench.runtime.desk().decide(decide).await;
+    assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+    held
+}
+
+/// The signature as the convention has it, by hand.
+fn signature(secret: &str, message: &str) -> String {
+    let key = STANDARD
+        .decode(secret.strip_prefix("whsec_").unwrap())
+        .unwrap();
+    let pad = |with: u8| {
+        let mut block = [with; 64];
+        for (place, byte) in block.iter_mut().zip(&key) {
+            *place ^= byte;
+        }
+        block.to_vec()
+    };
+    let inner = Sha256::digest([pad(0x36), message.as_bytes().to_vec()].concat());
+    let outer = Sha256::digest([pad(0x5c), inner.to_vec()].concat());
+    format!("v1,{}", STANDARD.encode(outer))
+}
+
+// covers B16
+#[tokio::test]
+async fn an_override_is_told_signed_and_without_what_may_be_secret() {
+    let mut receiver = Receiver::new(&[Answer::Status(204)]);
+    let (_folder, store) = sqlite();
+    let own = atlas("own", &receiver.address);
+    let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
+    bench.begin("s-1").await;
+    bench.clock.advance(Duration::from_secs(90));
+    let held = overrule(&bench, "own", 1).await;
+    let got = receiver.next().await;
+    assert!(
+        got.head.starts_with("POST /cra-events HTTP/1.1"),
+        "{}",
+        got.head
+    );
+    assert_eq!(got.header("content-type"), "application/json");
+    let (id, seconds) = (got.header("webhook-id"), got.header("webhook-timestamp"));
+    assert_eq!(seconds, "1767225690", "the time of the try, by the clock");
+    let message = format!("{id}.{seconds}.{}", got.body);
+    assert_eq!(got.header("webhook-signature"), signature(SECRET, &message));
+    let records = store
+        .session_records("s-1".parse().unwrap(), 0, 100)
+        .await
+        .unwrap();
+    let events = records.iter().map(|it| it.event().unwrap());
+    let overruled = events.filter(|it| it.event_type == "policy_override");
+    let [event] = &overruled.collect::<Vec<_>>()[..] else {
+        panic!("no single override is on record");
+    };
+    let wanted = json!({
+        "type": "policy_override",
+        "timestamp": event.timestamp,
+        "data": {
+            "atlas": { "id": "own", "version": "2.1" },
+            "session": "s-1", "agent": "bot", "action": "own.pay", "risk": "medium",
+            "passed": ["no-pay"], "approver": "op-1", "gate": held.id,
+            "event": { "id": event.event_id, "type": "policy_override",
+                "sequence": event.sequence, "hash": event.hash },
+        },
+    });
+    assert_eq!(got.json(), wanted);
+    for secret in SECRETS {
+        assert!(!got.text.contains(secret), "{secret} in {}", got.text);
+    }
+    let told = serde_json::to_string(&records.iter().map(|it| &it.text).collect::<Vec<_>>());
+    assert!(told.unwrap().contains(SECRETS[0]), "the record has it");
+    bench.until(|s| s.notices.waiting == 0).await;
+    assert_eq!(kept(store.as_ref()).await, []);
+    bench.runtime.stop().await;
+    receiver.nothing_came();
+}
+
+// covers B16
+#[tokio::test]
+async fn what_is_refused_is_tried_again_under_the_same_name_after_a_pause() {
+    let mut receiver = Receiver::new(&[
+        Answer::Status(500),
+        Answer::Status(503),
+        Answer::Status(200),
+    ]);
+    let (_folder, store) = sqlite();
+    let own = atlas("own", &receiver.address);
+    let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
+    bench.begin("s-1").await;
+    let cut = request("s-1", "own.cut", json!({"file": SECRETS[0]}));
+    bench.runtime.agents().request_action(cut).await.unwrap();
+    let first = receiver.next().await;
+    let data = &first.json()["data"];
+    assert_eq!(
+        (&data["risk"], &data["gate"]),
+        (&json!("high"), &json!(null))
+    );
+    assert_eq!(data["event"]["type"], "action_attempted");
+    assert!(!first.text.contains(SECRETS[0]), "{}", first.text);
+    bench.until(|s| s.notices.error.is_some()).await;
+    let picture = bench.snapshot();
+    assert_eq!((picture.notices.waiting, picture.notices.failed), (1, 0));
+    assert_eq!(
+        picture.notices.error.as_deref(),
+        Some("it answered with status 500")
+    );
+    bench.clock.advance(Duration::from_secs(4));
+    let _ = bench.runtime.desk().verify().await;
+    receiver.nothing_came();
+    bench.clock.advance(Duration::from_secs(2));
+    let second = receiver.next().await;
+    bench
+        .until(|s| s.notices.error.as_deref() == Some("it answered with status 503"))
+        .await;
+    bench.clock.advance(Duration::from_secs(34));
+    let third = receiver.next().await;
+    for again in [&second, &third] {
+        assert_eq!(again.header("webhook-id"), first.header("webhook-id"));
+        assert_eq!(again.body, first.body);
+        assert_ne!(
+            again.header("webhook-timestamp"),
+            first.header("webhook-timestamp")
+        );
+    }
+    bench.until(|s| s.notices.waiting == 0).await;
+    assert_eq!(kept(store.as_ref()).await, []);
+    assert_eq!(bench.snapshot().notices.error, None);
+}
+
+// covers B16
+#[test]
+fn what_was_on_its_way_when_everything_ended_is_sent_after_the_next_start() {
+    let mut receiver = Receiver::new(&[Answer::Silence, Answer::Status(200)]);
+    let (folder, store) = sqlite();
+    let own = atlas("own", &receiver.address);
+    let life = || {
+        tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()
+            .unwrap()
+    };
+    let first_life = life();
+    let first = first_life.block_on(async {
+        let bench = bench(vec![own.clone()], store, clock(), webhooks()).await;
+        bench.begin("s-1").await;
+        overrule(&bench, "own", 1).await;
+        receiver.next().await
+    });
+    // Nothing is finished, nobody says goodbye.
+    first_life.shutdown_background();
+    life().block_on(async {
+        let store = Arc::new(open_again(folder.path()));
+        assert_eq!(kept(store.as_ref()).await.len(), 1);
+        let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
+        let second = receiver.next().await;
+        assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
+        assert_eq!(second.body, first.body);
+        bench.until(|s| s.notices.waiting == 0).await;
+        assert_eq!(kept(store.as_ref()).await, []);
+    });
+}
+
+// covers B16
+#[tokio::test]
+async fn a_notice_is_on_disk_exactly_when_its_record_is_whenever_the_power_goes() {
+    let mut cut_short = 0;
+    for steps in 0..24 {
+        let store = MemoryStore::default();
+        let (shared, clock) = (Arc::new(store.clone()), clock());
+        // Nobody is there: what is kept stays.
+        let own = atlas("own", "http://127.0.0.1:1/");
+        let bench = bench(vec![own], shared, clock, webhooks()).await;
+        bench.begin("s-1").await;
+        bench.until(|s| s.sessions.len() == 1).await;
+        store.disk(|disk| disk.cut_after(steps));
+        let agents = bench.runtime.agents();
+        for number in 0..3 {
+            let cut = request("s-1", "own.cut", json!({ "n": number }));
+            if agents.request_action(cut).await.is_err() {
+                cut_short += 1;
+                break;
+            }
+        }
+        drop(bench);
+        let left = store.reopen();
+        let records = left
+            .session_records("s-1".parse().unwrap(), 0, 100)
+            .await
+            .unwrap();
+        let attempted = records.iter().map(|it| it.event().unwrap());
+        let attempted = attempted
+            .filter(|it| it.event_type == "action_attempted")
+            .count();
+        assert_eq!(
+            kept(&left).await.len(),
+            attempted,
+            "the power went after {steps} steps"
+        );
+    }
+    assert!(cut_short > 3, "the power never went");
+}
+
+// covers B16
+#[tokio::test]
+async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_start() {
+    let mut receiver = Receiver::new(&[
+        Answer::Status(410),
+        Answer::Status(500),
+        Answer::Status(200),
+    ]);
+    let (folder, store) = sqlite();
+    let (own, clock) = (atlas("own", &receiver.address), clock());
+    let start = |store| bench(vec![own.clone()], store, Arc::clone(&clock), webhooks());
+    let bench = start(store.clone() as Arc<dyn Store>).await;
+    bench.begin("s-1").await;
+    overrule(&bench, "own", 1).await;
+    let first = receiver.next().await;
+    let picture = bench.until(|s| s.notices.failed == 1).await;
+    assert_eq!(picture.notices.waiting, 0);
+    assert_eq!(
+        picture.notices.error.as_deref(),
+        Some("it wants no more (status 410)")
+    );
+    assert_eq!(picture.notices.by_atlas["own"].failed, 1);
+    bench.clock.advance(Duration::from_hours(30));
+    let _ = bench.runtime.desk().verify().await;
+    receiver.nothing_came();
+    let failed = kept(store.as_ref()).await;
+    assert!(
+        matches!(failed[0].state, NoticeState::Failed { .. }),
+        "{failed:?}"
+    );
+    bench.runtime.stop().await;
+    // Once, and no more: it still does not want it.
+    drop(store);
+    let store = Arc::new(open_again(folder.path()));
+    let bench = start(store.clone() as Arc<dyn Store>).await;
+    let second = receiver.next().await;
+    assert_eq!(second.header("webhook-id"), first.header("webhook-id"));
+    bench
+        .until(|s| s.notices.error.as_deref() == Some("it answered with status 500"))
+        .await;
+    assert_eq!(bench.snapshot().notices.failed, 1);
+    bench.clock.advance(Duration::from_hours(30));
+    let _ = bench.runtime.desk().verify().await;
+    receiver.nothing_came();
+    bench.runtime.stop().await;
+    drop(store);
+    let store = Arc::new(open_again(folder.path()));
+    let bench = start(store.clone() as Arc<dyn Store>).await;
+    receiver.next().await;
+    bench.until(|s| s.notices.failed == 0).await;
+    assert_eq!(kept(store.as_ref()).await, []);
+}
+
+// covers B16
+#[tokio::test]
+async fn a_slow_address_holds_up_neither_an_agent_nor_another_address() {
+    let mut slow = Receiver::new(&[Answer::Silence]);
+    let mut quick = Receiver::new(&[Answer::Status(200)]);
+    let (_folder, store) = sqlite();
+    let atlases = vec![atlas("slow", &slow.address), atlas("quick", &quick.address)];
+    let bench = bench(atlases, store.clone(), clock(), webhooks()).await;
+    bench.begin("s-1").await;
+    overrule(&bench, "slow", 1).await;
+    let held_up = slow.next().await;
+    let soon = async {
+        for number in 0..20 {
+            let look = request("s-1", "slow.look", json!({ "n": number }));
+            bench.runtime.agents().request_action(look).await.unwrap();
+            overrule(&bench, "quick", number).await;
+            quick.next().await;
+        }
+    };
+    // Far less than the slow address may take.
+    let took = tokio::time::timeout(Duration::from_secs(8), soon).await;
+    took.expect("the slow address held up others");
+    bench.until(|s| s.notices.waiting == 1).await;
+    let waiting = kept(store.as_ref()).await;
+    assert_eq!(waiting[0].id, held_up.header("webhook-id"));
+    slow.nothing_came();
+}
+
+// covers B16
+#[tokio::test]
+async fn nobody_is_sent_on_to_somebody_else() {
+    let mut other = Receiver::new(&[Answer::Status(200)]);
+    let mut receiver = Receiver::new(&[Answer::Redirect(other.port)]);
+    let (_folder, store) = sqlite();
+    let own = atlas("own", &receiver.address);
+    let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
+    bench.begin("s-1").await;
+    overrule(&bench, "own", 1).await;
+    receiver.next().await;
+    let picture = bench.until(|s| s.notices.error.is_some()).await;
+    assert_eq!(
+        picture.notices.error.as_deref(),
+        Some("it answered with status 302")
+    );
+    assert_eq!(picture.notices.waiting, 1);
+    other.nothing_came();
+}
+
+// covers B16
+#[tokio::test]
+async fn where_it_is_off_nothing_is_kept_and_nobody_is_told() {
+    for off in [Off::Demo, Off::Setting, Off::NoConsole] {
+        let mut receiver = Receiver::new(&[Answer::Status(200)]);
+        let (_folder, store) = sqlite();
+        let own = atlas("own", &receiver.address);
+        let bench = bench(vec![own], store.clone(), clock(), Webhooks::Off(off)).await;
+        bench.begin("s-1").await;
+        overrule(&bench, "own", 1).await;
+        let cut = request("s-1", "own.cut", json!({}));
+        bench.runtime.agents().request_action(cut).await.unwrap();
+        assert_eq!(kept(store.as_ref()).await, []);
+        assert_eq!(bench.snapshot().notices.off, Some(off));
+        bench.runtime.stop().await;
+        receiver.nothing_came();
+    }
+}
+
+// covers B16
+#[test]
+fn notices_are_listed_tried_again_and_forgotten_without_a_console() {
+    let desk = Desk::of(|store| async move {
+        let own = atlas("own", "http://127.0.0.1:1/");
+        let bench = bench(vec![own], store, clock(), webhooks()).await;
+        bench.begin("s-1").await;
+        overrule(&bench, "own", 1).await;
+        bench.until(|s| s.notices.error.is_some()).await;
+        bench.runtime.stop().await;
+    });
+    let all = desk.run(&["notices", "--json"]).json();
+    let id = all[0]["id"].as_str().unwrap();
+    assert_eq!(
+        (&all[0]["state"], &all[0]["attempts"]),
+        (&json!("waiting"), &json!(1))
+    );
+    assert_eq!(all[0]["body"]["data"]["action"], "own.pay");
+    let listed = desk.run(&["notices"]);
+    listed.succeeds();
+    assert!(listed.out.contains(id) && listed.out.contains("own to http://127.0.0.1:1/"));
+    assert!(
+        listed
+            .out
+            .contains("    policy_override, own.pay of bot/s-1: "),
+        "{}",
+        listed.out
+    );
+    desk.run(&["notices", "retry", "--failed"])
+        .fails(1, &["no notice failed", "cra notices lists"]);
+    desk.run(&["notices", "retry", "msg_x"])
+        .fails(1, &["no notice `msg_x` waits or failed"]);
+    desk.run(&["--read-only", "notices", "forget", id])
+        .fails(2, &["--read-only"]);
+    let again = desk.run(&["notices", "retry", id]);
+    again.succeeds();
+    assert_eq!(
+        again.out,
+        "1 notice is tried again when the console starts.\n"
+    );
+    let all = desk.run(&["notices", "--json"]).json();
+    assert!(all[0]["since"].as_str().unwrap() > "2026-01-02");
+    let gone = desk.run(&["notices", "forget", id, "--json"]);
+    assert_eq!(gone.json(), json!({"notices": 1}));
+    let none = desk.run(&["notices"]);
+    assert_eq!(none.out, "No notice waits, and none failed.\n");
+}
+
+// covers B16
+#[test]
+fn the_secret_is_shown_only_when_it_is_asked_for() {
+    let desk = Desk::empty();
+    let path = desk.0.path().join(SECRET_FILE);
+    let place = desk.run(&["notices", "secret"]);
+    place.succeeds();
+    assert!(
+        place.out.starts_with(path.to_str().unwrap()),
+        "{}",
+        place.out
+    );
+    assert!(
+        !path.exists() && !place.out.contains("whsec_"),
+        "{}",
+        place.out
+    );
+    desk.run(&["--read-only", "notices", "secret", "--show"])
+        .fails(2, &["--read-only"]);
+    let shown = desk.run(&["notices", "secret", "--show", "--json"]).json();
+    let secret = shown["secret"].as_str().unwrap();
+    assert!(secret.parse::<Secret>().is_ok());
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), secret);
+    let again = desk.run(&["notices", "secret", "--show"]);
+    assert!(
+        again.out.ends_with(&format!("\n{secret}\n")),
+        "{}",
+        again.out
+    );
+}
