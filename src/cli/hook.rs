@@ -8,6 +8,7 @@ use super::args::Hook;
 use super::error::Failure;
 use super::settings::{Settings, Whose};
 use crate::base::limits::MAX_MESSAGE_BYTES;
+use crate::gateway::client::Leash;
 use crate::gateway::hook::{self, Options, Printed};
 
 /// Answers a hook. Whatever happens, the agent hears no.
@@ -50,6 +51,7 @@ fn options(settings: &Settings, hook: &Hook) -> Result<Options, Failure> {
         socket: settings.socket(Whose::Console)?,
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
+        leash: Leash::default(),
     })
 }
 

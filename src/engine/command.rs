@@ -14,10 +14,12 @@ pub use crate::trace::event::{FinalStatus, InputSource};
 use super::consult::Consult;
 use super::extension::{Call, CallId, Returned};
 
+mod caller;
 mod operate;
 mod reply;
 mod report;
 
+pub use caller::*;
 pub use operate::*;
 pub use reply::*;
 pub use report::*;
@@ -143,6 +145,9 @@ pub struct Owner {
     /// What they show to be let in. It is not kept.
     #[serde(skip)]
     pub api_key: Option<String>,
+    /// Where they come in, if that is known. It is not kept.
+    #[serde(skip)]
+    pub from: Option<Caller>,
 }
 
 impl std::fmt::Debug for Owner {

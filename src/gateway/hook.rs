@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::client::Leash;
 use crate::base::digest::Digest;
 
 mod answer;
@@ -118,6 +119,8 @@ pub struct Options {
     pub secret: Digest,
     /// What is shown to be let in, where an Atlas wants to see something.
     pub api_key: Option<String>,
+    /// What whoever waits for the hook can cut it off by.
+    pub leash: Leash,
 }
 
 /// Runs a hook: what the agent said, answered.

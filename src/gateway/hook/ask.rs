@@ -73,6 +73,7 @@ pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
     let timer = options.timer.unwrap_or_else(|| usual_timer(told));
     let until = Instant::now() + budget(timer);
     let asked = Client::connect(&options.socket, until).and_then(|client| {
+        client.tie(&options.leash)?;
         let asking = Asking {
             client,
             session,
