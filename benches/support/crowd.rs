@@ -212,6 +212,7 @@ pub(crate) struct Heard {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Until {
     /// So many requests of each agent.
+    #[allow(dead_code, reason = "a bench goes by time")]
     Rounds(u64),
     /// No request is begun after that.
     Time(Instant),

@@ -119,12 +119,14 @@ async fn who_does_not_say_in_time_what_is_wanted_is_closed() {
     tokio::time::pause();
     let begun = tokio::time::Instant::now();
     let mut text = String::new();
-    slow.read_to_string(&mut text).await.unwrap();
+    let read = timeout(WAIT, slow.read_to_string(&mut text));
+    read.await.expect("it was never closed").unwrap();
     assert!(
         text.is_empty() || text.starts_with("HTTP/1.1 408"),
         "{text}"
     );
-    silent.read_to_string(&mut text).await.unwrap();
+    let read = timeout(WAIT, silent.read_to_string(&mut text));
+    read.await.expect("it was never closed").unwrap();
     let took = begun.elapsed().as_secs();
     assert!((9..=11).contains(&took), "{took} s");
 }

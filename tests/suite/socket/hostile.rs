@@ -1,10 +1,12 @@
 //! What is no request, too much, or somebody else's.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::time::{Instant, pause};
+use tokio::time::{Instant, pause, timeout};
 
 use super::{House, rest};
 
@@ -208,6 +210,9 @@ fn whatever_is_sent_is_answered_or_closed_and_never_allowed() {
 /// A call that nobody knows: it is answered at the door.
 const UNKNOWN: &[u8] = b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"no.such\"}\n";
 
+/// Longer than anything here may take; it passes in no time.
+const LONG: Duration = Duration::from_mins(5);
+
 /// Says something and hears the answer, so often that everybody else had their turn.
 async fn chat(stream: &mut BufReader<UnixStream>) {
     for _ in 0..50 {
@@ -256,7 +261,8 @@ async fn half_a_message_that_is_never_finished_is_told_so_and_closed() {
     pause();
     let begun = Instant::now();
     let mut said = String::new();
-    stream.read_to_string(&mut said).await.unwrap();
+    let read = timeout(LONG, stream.read_to_string(&mut said));
+    read.await.expect("it was never closed").unwrap();
     assert!(said.contains("finished within 30 seconds"), "{said}");
     let took = begun.elapsed().as_secs();
     assert!((29..=31).contains(&took), "{took} s");
@@ -275,7 +281,7 @@ async fn who_does_not_take_their_answers_is_not_waited_for() {
         // Until nobody reads it any more, and nobody is there.
         while deaf.write_all(UNKNOWN).await.is_ok() {}
     };
-    asking.await;
+    timeout(LONG, asking).await.expect("it was never closed");
     visitors.wait_for(|there| *there == 0).await.unwrap();
     let took = begun.elapsed().as_secs();
     assert!((29..=40).contains(&took), "{took} s");

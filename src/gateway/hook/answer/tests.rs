@@ -69,6 +69,25 @@ fn said(host: Host, event: &str, verdict: &Verdict) -> Value {
     serde_json::from_str(&out).unwrap()
 }
 
+/// What differs from what is wanted: of every agent, not only of the first.
+#[derive(Default)]
+struct Wrong(Vec<String>);
+
+impl Wrong {
+    fn check(&mut self, host: Host, event: &str, verdict: &Verdict, wanted: &Value) {
+        let said = said(host, event, verdict);
+        if said != *wanted {
+            let line = format!("{host:?} {event} {verdict:?}: {said}, not {wanted}");
+            self.0.push(line);
+        }
+    }
+
+    #[track_caller]
+    fn none(self) {
+        assert!(self.0.is_empty(), "{}", self.0.join("\n"));
+    }
+}
+
 /// As Claude Code and those who follow it nest it.
 fn specific(event: &str, fields: &Value) -> Value {
     let mut fields = fields.clone();
@@ -78,6 +97,7 @@ fn specific(event: &str, fields: &Value) -> Value {
 
 #[test]
 fn before_a_tool_each_agent_hears_no_in_its_own_words() {
+    let mut wrong = Wrong::default();
     for host in Host::ALL {
         let event = events(host)[0];
         let nested = |word: &str, why: &str| json!({"permissionDecision": word, "permissionDecisionReason": why});
@@ -89,7 +109,7 @@ fn before_a_tool_each_agent_hears_no_in_its_own_words() {
             }
             Host::Copilot => nested("deny", "no"),
         };
-        assert_eq!(said(host, event, &deny()), denied, "{host:?}");
+        wrong.check(host, event, &deny(), &denied);
         let asked = match host {
             Host::ClaudeCode => specific(event, &nested("ask", "who?")),
             // They cannot ask, so it is a denial.
@@ -100,12 +120,14 @@ fn before_a_tool_each_agent_hears_no_in_its_own_words() {
             Host::Gemini => json!({"decision": "ask", "reason": "who?"}),
             Host::Copilot => nested("ask", "who?"),
         };
-        assert_eq!(said(host, event, &ask()), asked, "{host:?}");
+        wrong.check(host, event, &ask(), &asked);
     }
+    wrong.none();
 }
 
 #[test]
 fn before_a_tool_each_agent_hears_yes_in_its_own_words() {
+    let mut wrong = Wrong::default();
     for host in Host::ALL {
         let event = events(host)[0];
         let plain = match host {
@@ -114,7 +136,7 @@ fn before_a_tool_each_agent_hears_yes_in_its_own_words() {
             Host::Gemini => json!({"decision": "allow"}),
             Host::Cursor => json!({"permission": "allow"}),
         };
-        assert_eq!(said(host, event, &pass(None, None)), plain, "{host:?}");
+        wrong.check(host, event, &pass(None, None), &plain);
         let why = "cra: op-1 let it pass";
         let allowed = json!({"permissionDecision": "allow", "permissionDecisionReason": why});
         let approved = match host {
@@ -122,28 +144,22 @@ fn before_a_tool_each_agent_hears_yes_in_its_own_words() {
             Host::Copilot => allowed,
             Host::Codex | Host::Gemini | Host::Cursor => plain,
         };
-        assert_eq!(
-            said(host, event, &pass(None, Some("op-1"))),
-            approved,
-            "{host:?}"
-        );
+        wrong.check(host, event, &pass(None, Some("op-1")), &approved);
     }
     let both = pass(Some("be kind"), Some("op-1"));
     let wanted = json!({"permissionDecision": "allow",
         "permissionDecisionReason": "cra: op-1 let it pass", "additionalContext": "be kind"});
-    assert_eq!(
-        said(Host::ClaudeCode, "PreToolUse", &both),
-        specific("PreToolUse", &wanted)
-    );
+    let wanted = specific("PreToolUse", &wanted);
+    wrong.check(Host::ClaudeCode, "PreToolUse", &both, &wanted);
     // A bare `allow` is an error to Codex: it hears the context and no word more.
-    assert_eq!(
-        said(Host::Codex, "PreToolUse", &both),
-        specific("PreToolUse", &json!({"additionalContext": "be kind"}))
-    );
+    let wanted = specific("PreToolUse", &json!({"additionalContext": "be kind"}));
+    wrong.check(Host::Codex, "PreToolUse", &both, &wanted);
+    wrong.none();
 }
 
 #[test]
 fn a_prompt_is_blocked_where_the_agent_listens() {
+    let mut wrong = Wrong::default();
     for host in Host::ALL {
         let event = events(host)[1];
         for verdict in [deny(), ask()] {
@@ -154,19 +170,21 @@ fn a_prompt_is_blocked_where_the_agent_listens() {
                 Host::Cursor => json!({"continue": false, "user_message": why}),
                 Host::Copilot => json!({}),
             };
-            assert_eq!(said(host, event, &verdict), wanted, "{host:?}");
+            wrong.check(host, event, &verdict, &wanted);
         }
         let wanted = match host {
             Host::Codex => Value::Null,
             Host::Cursor => json!({"continue": true}),
             Host::ClaudeCode | Host::Gemini | Host::Copilot => json!({}),
         };
-        assert_eq!(said(host, event, &pass(None, None)), wanted, "{host:?}");
+        wrong.check(host, event, &pass(None, None), &wanted);
     }
+    wrong.none();
 }
 
 #[test]
 fn context_is_handed_over_under_the_name_of_the_event() {
+    let mut wrong = Wrong::default();
     for host in Host::ALL {
         for event in [events(host)[2], events(host)[3]] {
             let context = json!({"additionalContext": "be kind"});
@@ -180,9 +198,10 @@ fn context_is_handed_over_under_the_name_of_the_event() {
                 }
             };
             let given = pass(Some("be kind"), None);
-            assert_eq!(said(host, event, &given), wanted, "{host:?} {event}");
+            wrong.check(host, event, &given, &wanted);
         }
     }
+    wrong.none();
 }
 
 /// What Codex takes at each event: words beside others make all of it an error, and the tool runs.
