@@ -62,6 +62,8 @@ pub struct Options {
     pub shelf: Option<Shelf>,
     /// What raises alarms, where something does.
     pub alarms: Option<Alarms>,
+    /// What is said when it opens, until a key is pressed.
+    pub greeting: Option<String>,
 }
 
 /// Plays the scenarios that lie beside Atlas files. It reads files and waits for them.

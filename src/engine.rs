@@ -28,6 +28,7 @@ use held::{Held, PassEffects};
 use resolve::Issued;
 use session::Session;
 use suspend::Suspension;
+use tried::Tries;
 use turn::Turn;
 use usage::Usage;
 
@@ -73,6 +74,7 @@ pub mod session;
 mod settle;
 pub mod shade;
 mod suspend;
+mod tried;
 mod turn;
 pub mod usage;
 mod validate;
@@ -106,6 +108,7 @@ struct State {
     parked: BTreeMap<SessionId, Vec<(AskId, ActionRequest)>>,
     usage: Usage,
     asked: Askers,
+    tries: Tries,
     /// Answers to "what may I do" that can still be relied on, in the order given. They go with the
     /// process: who relies on one asks again.
     resolutions: Vec<Issued>,
@@ -190,6 +193,7 @@ impl Engine {
     /// Takes in something that happened, and says what must happen because of it, in order.
     pub fn handle(&mut self, command: Command, now: Timestamp) -> Vec<Effect> {
         let mut turn = Turn::new(self, now);
+        turn.tell_tries(&command);
         if !turn.asked_too_often(&command) {
             turn.take_up(command);
         }

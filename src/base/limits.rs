@@ -260,8 +260,17 @@ pub const MAX_LARGE_MESSAGES: usize = 8;
 /// How long a message may take from its first byte to its last, and an answer to be taken.
 pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 
+/// How long a request by HTTP may take to say what it is, and a connection may be kept open for the next one.
+pub const HEADER_TIME: Duration = Duration::from_secs(10);
+
+/// How long a door waits when a connection could not be taken and none is open that could make room.
+pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
 /// Connections at a time.
 pub const MAX_CONNECTIONS: usize = 4096;
+
+/// Connections by HTTP at a time: every call, hook and stream that is answered at once, and some to spare.
+pub const MAX_HTTP_CONNECTIONS: usize = 1536;
 
 /// Calls of one connection that wait for an answer; further ones are not read until one has it.
 pub const MAX_CALLS_AT_ONCE: usize = 64;

@@ -73,6 +73,9 @@ impl Watched {
                 return found;
             }
         };
+        // Who says that it should go is no cause for alarm.
+        self.seen
+            .retain(|it| !known.was_disconnected(it.agent, &it.file));
         let mut found = Vec::new();
         for seen in &self.seen {
             if known.find(seen.agent, &seen.file).is_none() {
@@ -197,6 +200,30 @@ mod tests {
             "the list of connections cannot be read",
         );
         fs::remove_file(&list).unwrap();
+        says(
+            &watched.look(folder.path()),
+            "it was disconnected while this console ran",
+        );
+    }
+
+    #[test]
+    fn who_disconnects_in_order_alarms_nobody_and_ends_the_alarm() {
+        let (folder, file) = connected();
+        let mut watched = Watched::default();
+        assert_eq!(watched.look(folder.path()), [""; 0]);
+        fs::write(&file, "{}").unwrap();
+        says(&watched.look(folder.path()), "its hooks were removed");
+        let connected = Registry::load(folder.path()).unwrap();
+        let mut known = connected.clone();
+        known.disconnect(Host::Cursor, &file);
+        known.save(folder.path()).unwrap();
+        assert_eq!(watched.look(folder.path()), [""; 0]);
+        // Connected again, it is looked after again.
+        let mut known = Registry::load(folder.path()).unwrap();
+        known.remember(connected.connections[0].clone());
+        known.save(folder.path()).unwrap();
+        says(&watched.look(folder.path()), "its hooks were removed");
+        Registry::default().save(folder.path()).unwrap();
         says(
             &watched.look(folder.path()),
             "it was disconnected while this console ran",

@@ -131,7 +131,7 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
 pub(super) fn disconnect(settings: &Settings, given: &Disconnect) -> Result<u8, Failure> {
     let target = Target::new(settings, &given.change)?;
     let mut known = target.known.clone();
-    let earlier = known.forget(target.host, &target.file);
+    let earlier = known.disconnect(target.host, &target.file);
     let made = earlier.as_ref().map(|it| it.made.as_slice());
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
     let text = target.found.text();

@@ -161,10 +161,14 @@ fn run(
             trials: Some(Trials(Arc::new(trials))),
             shelf,
             alarms,
+            greeting: web.as_ref().map(http::greeting),
         };
         let shown = match settings.manner {
             Manner::Screen => console::run(runtime.desk(), options).await,
             Manner::Linear => {
+                if let Some(greeting) = &options.greeting {
+                    writeln!(io::stdout().lock(), "{greeting}")?;
+                }
                 console::run_linear(runtime.desk(), options.clock, options.alarms).await
             }
         };

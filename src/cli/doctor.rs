@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, BufWriter, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
@@ -23,6 +24,7 @@ use crate::gateway::connect::registry::{Registry, off_elsewhere};
 use crate::gateway::connect::trust::{Trust, codex_trust};
 use crate::gateway::connect::{Folders, Scope, State, Wiring, inspect, settings_file, wiring_in};
 use crate::gateway::hook::{Host, Offline};
+use crate::gateway::http::address_in;
 
 /// How long anybody has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -46,7 +48,8 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
         hosts = Host::ALL.to_vec();
     }
     let folders = Settings::agent_folders(given.dir.as_deref())?;
-    let known = load(&settings.data_dir()?)?;
+    let store = settings.data_dir()?;
+    let known = load(&store)?;
     let place = settings.place()?;
     let findings: Vec<_> = candidates(&hosts, &folders, &known)
         .into_iter()
@@ -57,15 +60,21 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
     let missing: Vec<Host> = hosts.iter().copied().filter(|it| !connected(it)).collect();
     let socket = settings.socket(Whose::Console)?;
     let console = reach(&socket);
+    let http = address_in(&store).map(|address| (address, reach_http(address)));
     let lacking = if named {
         !missing.is_empty()
     } else {
         findings.is_empty()
     };
-    let well = console.is_ok() && !lacking && findings.iter().all(|it| it.problems.is_empty());
+    let http_is_well = http.as_ref().is_none_or(|(_, reached)| reached.is_ok());
+    let well = console.is_ok()
+        && http_is_well
+        && !lacking
+        && findings.iter().all(|it| it.problems.is_empty());
     let seen = Seen {
         socket,
         console,
+        http,
         findings,
         missing,
         hosts,
@@ -90,6 +99,8 @@ struct Well(bool);
 struct Seen {
     socket: PathBuf,
     console: Result<(), String>,
+    /// Where agents come in by HTTP, if they can.
+    http: Option<(SocketAddr, Result<(), String>)>,
     findings: Vec<Finding>,
     missing: Vec<Host>,
     hosts: Vec<Host>,
@@ -287,6 +298,13 @@ fn reach(socket: &Path) -> Result<(), String> {
     }
 }
 
+/// Whether somebody listens there.
+fn reach_http(address: SocketAddr) -> Result<(), String> {
+    let reached = TcpStream::connect_timeout(&address, PATIENCE);
+    let failed = |error| format!("nobody listens at http://{address}: {error}");
+    reached.map(drop).map_err(failed)
+}
+
 impl Seen {
     fn json(&self, Well(well): Well) -> Value {
         let findings = self.findings.iter().map(|it| {
@@ -319,6 +337,11 @@ impl Seen {
                 "answers": self.console.is_ok(),
                 "problem": self.console.as_ref().err(),
             },
+            "http": self.http.as_ref().map(|(address, reached)| json!({
+                "address": address.to_string(),
+                "answers": reached.is_ok(),
+                "problem": reached.as_ref().err(),
+            })),
             "connections": findings.collect::<Vec<_>>(),
             "agents": agents.collect::<Vec<_>>(),
         })
@@ -334,6 +357,13 @@ impl Seen {
                 out,
                 "PROBLEM  {why}\n         start it: cra; if it runs, look at it: it may be stuck, or listen elsewhere"
             )?,
+        }
+        match &self.http {
+            Some((address, Ok(()))) => {
+                writeln!(out, "ok       agents come in by HTTP at http://{address}")?;
+            }
+            Some((_, Err(why))) => writeln!(out, "PROBLEM  {why}\n         start it: cra --http")?,
+            None => {}
         }
         for it in &self.findings {
             let mark = if it.problems.is_empty() {

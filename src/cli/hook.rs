@@ -10,6 +10,7 @@ use super::args::Hook;
 use super::error::Failure;
 use super::settings::{Settings, Whose};
 use crate::base::limits::MAX_MESSAGE_BYTES;
+use crate::gateway::client::Leash;
 use crate::gateway::hook::{self, Host, Options, Printed, Told};
 
 /// How long an agent may take to say what it wants.
@@ -112,6 +113,7 @@ fn options(settings: &Settings, hook: &Hook, begun: Instant) -> Result<Options, 
         socket: settings.socket(Whose::Console)?,
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
+        leash: Leash::default(),
     })
 }
 

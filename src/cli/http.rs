@@ -4,8 +4,9 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::error::Failure;
+use crate::base::limits::MAX_HTTP_CONNECTIONS;
 use crate::gateway::hall::Hall;
-use crate::gateway::http::{Behind, Door};
+use crate::gateway::http::{Behind, Door, forget_address};
 use crate::runtime::Runtime;
 
 /// Opens the door, if somebody wants it.
@@ -16,6 +17,7 @@ pub(super) async fn open(
     (folder, socket): (&Path, &Path),
 ) -> Result<Option<Door>, Failure> {
     let Some(address) = wanted else {
+        forget_address(folder);
         return Ok(None);
     };
     let behind = Behind {
@@ -23,6 +25,13 @@ pub(super) async fn open(
         records: runtime.records(),
         folder: folder.to_owned(),
         socket: socket.to_owned(),
+        connections: MAX_HTTP_CONNECTIONS,
     };
     Ok(Some(Door::open(address, behind).await?))
+}
+
+/// Where agents come in, for people.
+pub(super) fn greeting(door: &Door) -> String {
+    let address = door.address();
+    format!("agents come in by HTTP at http://{address}; `cra paths` says where the token is")
 }

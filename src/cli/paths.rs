@@ -9,9 +9,10 @@ use serde_json::json;
 use super::args::{Args, Completions, Paths};
 use super::error::{Failure, verdict};
 use super::exit;
-use super::settings::Settings;
+use super::settings::{Settings, Whose};
 use crate::base::text::one_line;
-use crate::gateway::http::TOKEN_FILE;
+use crate::gateway::connect::registry;
+use crate::gateway::http::{ADDRESS_FILE, TOKEN_FILE};
 use crate::runtime::notices::SECRET_FILE;
 use crate::store::key;
 use crate::store::sqlite::FILE_NAME;
@@ -41,6 +42,21 @@ fn known(settings: &Settings) -> Result<Vec<Known>, Failure> {
             "webhook",
             "signs notices to stewards; keep it secret",
             data.join(SECRET_FILE),
+        ),
+        (
+            "http",
+            "where agents come in by HTTP, while they can",
+            data.join(ADDRESS_FILE),
+        ),
+        (
+            "socket",
+            "where agents come in, while a console runs",
+            settings.socket(Whose::Console)?,
+        ),
+        (
+            "connections",
+            "agents that were connected, and how",
+            data.join(registry::FILE_NAME),
         ),
         ("demo", "the store of cra demo", settings.demo_dir()?),
         (

@@ -3,7 +3,7 @@
 //! Events, snapshots and messages go in; requests come out. No I/O, no locks, no clock: the time is
 //! told. The truth is in the snapshot; each screen and dialog owns how it is looked at.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,6 +68,8 @@ pub(crate) struct App {
     found: Option<RecordFault>,
     /// What else is wrong, outside of the record.
     alarms: Arc<[String]>,
+    /// Those of them that the operator knows.
+    known_alarms: BTreeSet<String>,
     /// What waits for the runtime.
     pub(super) queued: usize,
     cancelled: Option<Timestamp>,
@@ -116,6 +118,7 @@ impl App {
             notice: None,
             found: None,
             alarms: Arc::default(),
+            known_alarms: BTreeSet::new(),
             queued: 0,
             cancelled: None,
             mouse: Mouse::default(),

@@ -149,6 +149,9 @@ fn open(options: &Options, first: Arc<Snapshot>) -> Result<(Screen, App, Answer)
     };
     let mut app = App::new(look, first, screen.size()?);
     app.set_mouse(mouse);
+    if let Some(greeting) = &options.greeting {
+        app.greet(greeting);
+    }
     Ok((screen, app, answer))
 }
 

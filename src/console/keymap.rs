@@ -182,6 +182,8 @@ pub(crate) enum Action {
     Palette,
     /// Takes the mouse, or gives it back.
     Mouse,
+    /// Says that the operator knows of the alarms.
+    KnowAlarms,
 }
 
 /// What a key of the queue does, beside what keys do in other lists too.
@@ -253,6 +255,7 @@ impl Action {
             | Self::Snapshot(_)
             | Self::Palette
             | Self::Mouse
+            | Self::KnowAlarms
             | Self::Press => None,
         }
     }

@@ -15,10 +15,12 @@ use super::consult::Consult;
 use super::extension::{Call, CallId, Returned};
 use super::notice::Notice;
 
+mod caller;
 mod operate;
 mod reply;
 mod report;
 
+pub use caller::*;
 pub use operate::*;
 pub use reply::*;
 pub use report::*;
@@ -144,6 +146,9 @@ pub struct Owner {
     /// What they show to be let in. It is not kept.
     #[serde(skip)]
     pub api_key: Option<String>,
+    /// Where they come in, if that is known. It is not kept.
+    #[serde(skip)]
+    pub from: Option<Caller>,
 }
 
 impl std::fmt::Debug for Owner {

@@ -2,11 +2,12 @@
 
 use crate::atlas::redact::Redactor;
 use crate::base::limits::MAX_TEXT_BYTES;
-use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail, ErrorOccurred};
+use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
 
 use super::command::{ActionCompleted, AskId, DenyCode, Reply};
 use super::lifecycle::{millis, session_place};
 use super::recorded::listed;
+use super::tried::Trick;
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
@@ -34,16 +35,7 @@ impl Turn<'_> {
                 "run `{}` was not allowed, or was completed before",
                 completed.execution
             );
-            let record = ErrorOccurred {
-                error_type: "unknown_execution".to_owned(),
-                error_code: None,
-                message: message.clone(),
-                recoverable: true,
-                context_provided: None,
-                stack_trace: None,
-                redacted: Vec::new(),
-            };
-            self.record_below(&root, record);
+            self.tried(&completed.session, Trick::Execution, message.clone());
             self.deny(ask, DenyCode::BadRequest, message);
             return;
         };

@@ -13,10 +13,11 @@ use crate::base::id::SessionId;
 
 use super::access::not_theirs;
 use super::action::call_fault;
-use super::command::{AskId, DenyCode, GivenContext, Reply};
+use super::command::{AskId, Caller, DenyCode, GivenContext, Reply};
 use super::evaluate;
 use super::extension::PolicyWord;
 use super::held::{ActionCall, request_hash};
+use super::tried::Shown;
 use super::turn::Turn;
 
 /// A question that changes nothing.
@@ -53,8 +54,10 @@ pub enum Consult {
     Owner {
         /// The session.
         session: SessionId,
-        /// The digest of the secret that they show.
-        owner: Digest,
+        /// The digest of the secret that they show, if they show one.
+        owner: Option<Digest>,
+        /// Who they are, if that is known.
+        from: Option<Caller>,
     },
 }
 
@@ -122,9 +125,16 @@ impl Turn<'_> {
                 };
                 Consulted::Policy(answer)
             }
-            Consult::Owner { session, owner } => {
+            Consult::Owner {
+                session,
+                owner,
+                from,
+            } => {
                 let known = self.live(session);
-                if known.is_none_or(|known| known.owner != Some(*owner)) {
+                let theirs = known.is_some_and(|it| owner.is_some() && it.owner == *owner);
+                if !theirs {
+                    let shown = owner.map_or(Shown::Nothing, |_| Shown::Wrong);
+                    self.refuse_stranger(session, from.as_ref(), shown);
                     self.reply(ask, Reply::Denied(not_theirs(session)));
                     return;
                 }

@@ -24,6 +24,7 @@ use super::hear::{Stop, handlers_of};
 use super::held::{Subject, request_hash};
 use super::respond::asked;
 use super::session::{Entry, Session};
+use super::tried::Shown;
 use super::turn::{Place, Turn};
 
 /// Why a gate is voided.
@@ -33,6 +34,8 @@ impl Turn<'_> {
     pub(super) fn start_session(&mut self, ask: AskId, start: &StartSession) {
         if let Some(known) = self.engine.state.sessions.get(&start.session) {
             let reply = if !known.belongs_to(start) {
+                let from = start.owner.as_ref().and_then(|it| it.from.as_ref());
+                self.refuse_stranger(&start.session, from, Shown::Wrong);
                 Reply::Denied(not_theirs(&start.session))
             } else if let Some(denied) = self.not_admitted(start) {
                 Reply::Denied(denied)
@@ -353,6 +356,7 @@ impl Turn<'_> {
         };
         self.record_below(&root, record);
         self.state().sessions.remove(&end.session);
+        self.forget_tries(&end.session);
         self.state().ended.insert(end.session);
         self.reply(ask, Reply::Ended);
     }

@@ -4,8 +4,10 @@
 //! no time.
 
 use std::io::{self, BufRead, BufReader, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -41,6 +43,59 @@ pub struct Client {
     reader: BufReader<UnixStream>,
     asked: u64,
     until: Instant,
+}
+
+/// Cuts a connection off that somebody else waits at. Before there is one, it is cut off as soon as there is.
+#[derive(Clone, Debug, Default)]
+pub struct Leash(Arc<Mutex<Rope>>);
+
+#[derive(Debug, Default)]
+enum Rope {
+    #[default]
+    Loose,
+    Tied(UnixStream),
+    Cut,
+}
+
+impl Leash {
+    /// Cuts it off when this is dropped.
+    #[must_use]
+    pub fn cut_when_dropped(&self) -> Cutter {
+        Cutter(self.clone())
+    }
+
+    fn tie(&self, stream: UnixStream) {
+        let mut rope = self.lock();
+        match *rope {
+            Rope::Loose | Rope::Tied(_) => *rope = Rope::Tied(stream),
+            Rope::Cut => shut(&stream),
+        }
+    }
+
+    fn cut(&self) {
+        if let Rope::Tied(stream) = std::mem::replace(&mut *self.lock(), Rope::Cut) {
+            shut(&stream);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Rope> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn shut(stream: &UnixStream) {
+    // One that is closed already is as good.
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
+/// Cuts a connection off when it is dropped.
+#[derive(Debug)]
+pub struct Cutter(Leash);
+
+impl Drop for Cutter {
+    fn drop(&mut self) {
+        self.0.cut();
+    }
 }
 
 #[derive(Deserialize)]
@@ -89,6 +144,16 @@ impl Client {
             asked: 0,
             until,
         })
+    }
+
+    /// Lets somebody else cut it off.
+    ///
+    /// # Errors
+    /// When the system has no further handle for it.
+    pub(super) fn tie(&self, leash: &Leash) -> Result<(), CallError> {
+        let stream = self.reader.get_ref().try_clone();
+        leash.tie(stream.map_err(|error| failed(&error))?);
+        Ok(())
     }
 
     /// Asks, and waits for the answer.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use self::ask::Verdict;
-use super::client::CallError;
+use super::client::{CallError, Leash};
 use super::words::denial;
 use crate::base::digest::Digest;
 
@@ -123,6 +123,8 @@ pub struct Options {
     pub secret: Digest,
     /// What is shown to be let in, where an Atlas wants to see something.
     pub api_key: Option<String>,
+    /// What whoever waits for the hook can cut it off by.
+    pub leash: Leash,
 }
 
 /// Runs a hook: what the agent said, answered.

@@ -11,6 +11,7 @@
 //! - A hook is always answered with 200 and words that stop the agent, or let it go on: it takes every other
 //!   status for leave to go on.
 //! - Who closes the connection leaves the gate.
+//! - A session's record is told to its agent as far as the agent may know it, and no further.
 
 use std::io;
 use std::net::SocketAddr;
@@ -32,6 +33,8 @@ use crate::runtime::Records;
 mod events;
 mod guard;
 mod hook;
+mod known;
+mod listen;
 mod openapi;
 mod serve;
 
@@ -39,6 +42,9 @@ pub use openapi::document;
 
 /// The file of the token, beside the store.
 pub const TOKEN_FILE: &str = "http.token";
+
+/// The file that says where the door is, beside the store, for as long as it is open.
+pub const ADDRESS_FILE: &str = "http.address";
 
 /// Calls that wait for an answer at a time; further ones are told to come again.
 const MAX_CALLS: usize = 16 * MAX_CALLS_AT_ONCE;
@@ -58,6 +64,9 @@ pub enum HttpError {
     /// The system says no.
     #[error("cannot listen at `{0}`: {1}")]
     Io(SocketAddr, io::Error),
+    /// Nobody could find it.
+    #[error("`{}` cannot be written: {}", .0.display(), .1)]
+    Address(PathBuf, io::Error),
     /// There is no token.
     #[error("the token in `{}` cannot be used: {}", .0.display(), .1)]
     Token(PathBuf, io::Error),
@@ -70,6 +79,7 @@ impl HttpError {
         match self {
             Self::NotLoopback(_) => "name an address such as 127.0.0.1:8377",
             Self::Io(..) => "name another port",
+            Self::Address(..) => "make room in that folder, or name another with --data-dir",
             Self::Token(..) => "chmod 600 it, or take it away: another one is made",
         }
     }
@@ -86,6 +96,8 @@ pub struct Behind {
     pub folder: PathBuf,
     /// Where the console listens otherwise: hooks ask there.
     pub socket: PathBuf,
+    /// Connections at a time; others are told to come again.
+    pub connections: usize,
 }
 
 /// The door, open until this is dropped.
@@ -94,6 +106,40 @@ pub struct Door {
     address: SocketAddr,
     shared: Arc<Shared>,
     listening: JoinHandle<()>,
+    _known: Known,
+}
+
+/// The file that says where the door is. It goes with it.
+#[derive(Debug)]
+struct Known(PathBuf);
+
+impl Known {
+    fn write(folder: &Path, address: SocketAddr) -> Result<Self, HttpError> {
+        let path = folder.join(ADDRESS_FILE);
+        let written = std::fs::write(&path, format!("{address}\n"));
+        written.map_err(|error| HttpError::Address(path.clone(), error))?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        // What stays says where nobody is any more; the next console takes it away.
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// Where a folder's console listens by HTTP, if one does that was not cut off.
+#[must_use]
+pub fn address_in(folder: &Path) -> Option<SocketAddr> {
+    let text = std::fs::read_to_string(folder.join(ADDRESS_FILE)).ok()?;
+    text.trim().parse().ok()
+}
+
+/// Takes away what a console left behind that was cut off.
+pub fn forget_address(folder: &Path) {
+    // Where there is none, there is nothing to forget.
+    let _ = std::fs::remove_file(folder.join(ADDRESS_FILE));
 }
 
 impl Door {
@@ -109,6 +155,8 @@ impl Door {
         let failed = |error| HttpError::Io(address, error);
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let address = listener.local_addr().map_err(failed)?;
+        let known = Known::write(&behind.folder, address)?;
+        let most = behind.connections;
         let shared = Arc::new(Shared {
             behind,
             token,
@@ -129,14 +177,12 @@ impl Door {
             // Before the guard, which would answer with another status.
             .route("/v1/hook/{host}", post(hook::serve))
             .with_state(Arc::clone(&shared));
-        let listening = tokio::spawn(async move {
-            // It fails for no reason that would not fail the next connection as well.
-            let _ = axum::serve(listener, router).await;
-        });
+        let listening = tokio::spawn(listen::listen(listener, router, most));
         Ok(Self {
             address,
             shared,
             listening,
+            _known: known,
         })
     }
 

@@ -4,7 +4,6 @@
 //! that is possible; one that sends too much, or never finishes, is closed. None of them can hold up another.
 
 use std::fs;
-use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +16,8 @@ use super::call::Fault;
 use super::hall::Hall;
 use super::place::{Place, PlaceError};
 use super::rpc;
-use crate::base::limits::{MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
+use crate::base::limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
+use crate::engine::command::Caller;
 
 mod connection;
 pub(super) mod lines;
@@ -112,13 +112,18 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32) {
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
                 // Most likely there are too many open files: some have to close first.
-                connections.join_next().await;
+                if connections.join_next().await.is_none() {
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                }
                 continue;
             }
         };
-        match is_ours(&stream, uid) {
-            Ok(true) => {}
-            Ok(false) => {
+        let from = match stream.peer_cred() {
+            Ok(peer) if peer.uid() == uid => Caller::Socket {
+                uid,
+                pid: peer.pid(),
+            },
+            Ok(_) => {
                 tracing::warn!("another user was turned away at the socket");
                 continue;
             }
@@ -126,17 +131,13 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32) {
                 tracing::warn!(%error, "nobody knows who is at the socket");
                 continue;
             }
-        }
+        };
         if connections.len() >= MAX_CONNECTIONS {
             connections.spawn(turn_away(stream));
             continue;
         }
-        connections.spawn(connection::serve(stream, shared.clone()));
+        connections.spawn(connection::serve(stream, from, shared.clone()));
     }
-}
-
-fn is_ours(stream: &UnixStream, uid: u32) -> io::Result<bool> {
-    Ok(stream.peer_cred()?.uid() == uid)
 }
 
 async fn turn_away(mut stream: UnixStream) {

@@ -11,12 +11,14 @@ use serde_json::Value;
 use super::call::{Call, Fault, Key, Spoken};
 use super::hall::Hall;
 use crate::base::id::SessionId;
-use crate::engine::command::{Denied, DenyCode};
+use crate::engine::command::{Caller, Denied, DenyCode};
 
 /// Somebody at a door.
 #[derive(Debug)]
 pub struct Visitor {
     hall: Hall,
+    /// Who they are, as far as their door knows.
+    from: Caller,
     /// Sessions that are known to be theirs.
     theirs: Mutex<BTreeSet<SessionId>>,
 }
@@ -24,9 +26,10 @@ pub struct Visitor {
 impl Visitor {
     /// Somebody who has not said anything yet.
     #[must_use]
-    pub fn new(hall: Hall) -> Self {
+    pub fn new(hall: Hall, from: Caller) -> Self {
         Self {
             hall,
+            from,
             theirs: Mutex::new(BTreeSet::new()),
         }
     }
@@ -38,7 +41,9 @@ impl Visitor {
     pub async fn say(&self, spoken: Spoken) -> Result<Value, Fault> {
         let Spoken { call, key } = spoken;
         if let Call::Start(start) = call {
-            let begun = start.begin(key, &self.hall.agents).await?;
+            let begun = start
+                .begin(key, Some(self.from.clone()), &self.hall.agents)
+                .await?;
             self.remember(begun.session.clone());
             return begun.result();
         }
@@ -52,8 +57,15 @@ impl Visitor {
         if self.knows(session) {
             return Ok(());
         }
-        let key = key.ok_or_else(|| no_key(session))?;
-        self.hall.agents.owns(session.clone(), key.digest()).await?;
+        let shown = key.map(|it| it.digest());
+        let from = Some(self.from.clone());
+        let owns = self.hall.agents.owns(session.clone(), shown, from);
+        match (owns.await, shown) {
+            (Ok(()), _) => {}
+            (Err(denied), Some(_)) => return Err(denied.into()),
+            // Asked all the same: the session's record has it then.
+            (Err(_), None) => return Err(no_key(session)),
+        }
         self.remember(session.clone());
         Ok(())
     }

@@ -7,7 +7,7 @@ use super::threads::TakeTurn;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::engine::command::{
-    Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Command,
+    Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Caller, Command,
     ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Input, InvalidAnswers,
     Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession, Wrapper,
 };
@@ -41,12 +41,22 @@ impl Agents {
         }
     }
 
-    /// Asks whether a session is theirs who know the secret of that digest.
+    /// Asks whether a session is theirs who know the secret of that digest. Who does not is on record in the
+    /// session.
     ///
     /// # Errors
     /// When it is not, or there is none.
-    pub async fn owns(&self, session: SessionId, owner: Digest) -> Result<(), Denied> {
-        let consult = Consult::Owner { session, owner };
+    pub async fn owns(
+        &self,
+        session: SessionId,
+        owner: Option<Digest>,
+        from: Option<Caller>,
+    ) -> Result<(), Denied> {
+        let consult = Consult::Owner {
+            session,
+            owner,
+            from,
+        };
         match self.ask(|ask| Command::Consult(ask, consult)).await {
             Reply::Consulted(Consulted::Owned) => Ok(()),
             other => Err(denied_by(other)),

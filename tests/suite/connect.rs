@@ -150,7 +150,11 @@ fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
             let words = ["disconnect", agent, "--scope", wide, "--yes"];
             home.cra(&words).succeeds();
             assert!(!file.exists(), "{agent} {wide}: {}", read(&file));
-            assert_eq!(home.list(), json!({"connections": []}));
+            let list = home.list();
+            assert_eq!(list["connections"], json!([]));
+            // A console that runs knows by it that nobody meddled.
+            let gone = list["disconnected"].as_array().unwrap().last().unwrap();
+            assert_eq!(gone["agent"], agent);
             let again = home.cra(&words);
             again.succeeds();
             assert!(again.out.starts_with("Nothing to do"), "{}", again.out);

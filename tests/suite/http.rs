@@ -14,6 +14,9 @@ use tokio::time::timeout;
 
 use super::socket::House;
 
+mod doors;
+mod told;
+
 const WAIT: Duration = Duration::from_secs(20);
 
 /// One tool passes, another one is held.
@@ -48,7 +51,11 @@ struct Web {
 
 impl Web {
     async fn new() -> Self {
-        let house = House::under(ATLAS).await;
+        Self::under(ATLAS).await
+    }
+
+    async fn under(atlas: &str) -> Self {
+        let house = House::under(atlas).await;
         let door = open(&house, "127.0.0.1:0").await.unwrap();
         let token = std::fs::read_to_string(house.folder().join(TOKEN_FILE)).unwrap();
         Self { house, door, token }
@@ -102,6 +109,7 @@ async fn open(house: &House, address: &str) -> Result<Door, HttpError> {
         records: runtime.records(),
         folder: house.folder().to_owned(),
         socket: house.path(),
+        connections: 8,
     };
     let address: SocketAddr = address.parse().unwrap();
     Door::open(address, behind).await

@@ -16,6 +16,7 @@ mod coding_agents;
 mod conformance;
 mod connect;
 mod conversations;
+mod crowds;
 mod drafts;
 mod events;
 mod examples;

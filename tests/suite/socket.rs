@@ -411,6 +411,54 @@ async fn the_socket_and_its_folder_are_for_us_alone() {
     assert_eq!(mode(socket.parent().unwrap()), 0o700);
 }
 
+/// What was tried with a session, as it is recorded there.
+pub(crate) async fn tried(house: &House, session: &str) -> Vec<String> {
+    let session = session.parse().unwrap();
+    let mut records = house.bench.runtime.records();
+    let events = records.next(&session, 0, 1000).await.unwrap();
+    let tried = events
+        .iter()
+        .filter(|it| it.payload.get("error_type") == Some(&json!("session_takeover")));
+    tried
+        .map(|it| it.payload["message"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+// covers B16
+#[tokio::test]
+async fn who_names_a_session_that_is_not_theirs_is_on_record_there_by_process() {
+    let house = House::new().await;
+    let mut owner = house.agent().await;
+    owner.begin("s-1").await;
+    assert_eq!(tried(&house, "s-1").await, [""; 0]);
+    let mut other = house.agent().await;
+    let end = json!({"session": "s-1"});
+    other.refused("session.end", end.clone()).await;
+    let pid = std::process::id();
+    let told = tried(&house, "s-1").await;
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].starts_with("somebody at the socket (uid "),
+        "{told:?}"
+    );
+    let words = format!(", pid {pid}) named this session and showed no key, and was refused");
+    assert!(told[0].ends_with(&words), "{told:?}");
+    // However often, and however it is tried: one a minute.
+    for _ in 0..50 {
+        let mut wrong = end.clone();
+        wrong["key"] = json!("0123456789abcdef");
+        other.refused("session.end", wrong).await;
+        let start = json!({"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"});
+        other.refused("session.start", start).await;
+    }
+    assert_eq!(tried(&house, "s-1").await.len(), 1);
+    house.bench.clock.advance(Duration::from_mins(1));
+    other.refused("session.end", end).await;
+    let told = tried(&house, "s-1").await;
+    assert_eq!(told.len(), 2);
+    assert!(told[1].contains("; 100 more like it"), "{told:?}");
+}
+
 /// Reads everything until the other side closes.
 pub(crate) async fn rest(stream: &mut BufReader<UnixStream>) -> String {
     let mut text = String::new();

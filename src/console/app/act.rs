@@ -39,6 +39,7 @@ impl App {
                 self.layers.push(Layer::Palette(palette));
             }
             Action::Mouse => return self.toggle_mouse(),
+            Action::KnowAlarms => self.know_alarms(),
             Action::Back
             | Action::Up
             | Action::Down

@@ -3,6 +3,7 @@
 use super::{App, Tab};
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
+use crate::base::text::one_line;
 use crate::console::dialog::gate::Entry;
 use crate::console::dialog::palette::Command;
 use crate::console::keymap::Action;
@@ -53,6 +54,11 @@ impl App {
             return Vec::new();
         }
         self.open_held(&held, Entry::Override)
+    }
+
+    /// Says something as the console opens.
+    pub(in crate::console) fn greet(&mut self, text: &str) {
+        self.say(Meaning::Text, one_line(text));
     }
 
     pub(super) fn say(&mut self, meaning: Meaning, text: String) {

@@ -326,6 +326,7 @@ impl GateDialog {
             | Action::Snapshot(_)
             | Action::Palette
             | Action::Mouse
+            | Action::KnowAlarms
             | Action::Choose => {}
         }
         Handled::quietly()

@@ -233,6 +233,7 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         &[Key::ctrl('c')] => Cancel, Hidden, "cancel", "one level back; twice within a second leaves the console";
         &[Key::ctrl('l')] => Redraw, Hidden, "redraw", "paints the screen anew";
         &[Key::plain(KeyCode::F(3))] => Restore, Hidden, "dialog", "brings back a dialog that was put aside";
+        &[Key::plain(KeyCode::F(8))] => KnowAlarms, Hidden, "ack alarms", "says that you know of the alarms; they stay listed, and ring again when they come anew";
         &[Key::ctrl('z')] => Suspend, Hidden, "suspend", "back to the shell; `fg` returns";
     }
     Gate {

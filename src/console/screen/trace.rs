@@ -337,6 +337,7 @@ impl Trace {
             | Action::Snapshot(_)
             | Action::Palette
             | Action::Mouse
+            | Action::KnowAlarms
             | Action::Press => {}
         }
         self.settle()

@@ -73,3 +73,33 @@ fn line_by_line_an_alarm_is_told_once_and_never_amid_a_decision() {
     talk.on_line("/back", now());
     assert!(talk.take().contains("ALARM b\n> "));
 }
+
+#[test]
+fn an_alarm_that_is_acknowledged_stays_listed_and_comes_back_when_it_happens_anew() {
+    let mut stage = Stage::new(busy(), (80, 24));
+    stage.press(KeyCode::F(8));
+    stage.shows("no alarm is new");
+    stage.app.on_alarms(alarms(&[REMOVED]));
+    stage.paint();
+    stage.shows("see cra doctor. F8: ack");
+    assert_eq!(decisions(stage.press(KeyCode::F(8))), []);
+    stage.shows("1 alarm acknowledged");
+    stage.shows("alarm acknowledged: claude-code: its hooks were removed");
+    stage.hides("ALARM");
+    // What is new beside it is told, and rings.
+    assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED, "b"]))), 1);
+    stage.paint();
+    stage.shows("ALARM b. F8: ack");
+    stage.shows("alarm acknowledged: claude-code");
+    insta::assert_snapshot!(stage.text());
+    stage.app.on_alarms(alarms(&[REMOVED, "b", "c", "d"]));
+    stage.paint();
+    stage.shows("ALARM 3 more: cra doctor lists them. F8: ack");
+    stage.shows("alarm acknowledged: claude-code");
+    // Over, and there again: nobody knows of that one.
+    stage.app.on_alarms(alarms(&[]));
+    assert_eq!(bells(&stage.app.on_alarms(alarms(&[REMOVED]))), 1);
+    stage.paint();
+    stage.shows("! ALARM claude-code: its hooks were removed");
+    stage.hides("alarm acknowledged:");
+}

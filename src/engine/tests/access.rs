@@ -15,6 +15,10 @@ impl Bench {
             owner: Some(Owner {
                 secret: Digest::of(secret),
                 api_key: api_key.map(str::to_owned),
+                from: Some(Caller::Socket {
+                    uid: 7,
+                    pid: Some(42),
+                }),
             }),
         };
         self.ask(|ask| Command::StartSession(ask, start))
@@ -102,4 +106,127 @@ fn a_session_is_theirs_who_know_its_secret() {
     assert_eq!(bench.denied(inside).code, DenyCode::Session);
     let back = bench.visit("s-1", "mine", None);
     assert!(matches!(bench.reply(back), Reply::Started(_)));
+}
+
+/// What was tried with a session, as it is recorded.
+fn tried(bench: &Bench, kind: &str) -> Vec<String> {
+    let records = bench.payloads("error_occurred").into_iter();
+    let of_kind = records.filter(|it| it["error_type"] == kind);
+    let words = of_kind.map(|it| it["message"].as_str().unwrap().to_owned());
+    words.collect()
+}
+
+impl Bench {
+    /// Somebody at a door speaks for a session.
+    fn claim_to_own(&mut self, session: &str, secret: Option<&str>) -> AskId {
+        let consult = consult::Consult::Owner {
+            session: session.parse().unwrap(),
+            owner: secret.map(Digest::of),
+            from: Some(Caller::Http("127.0.0.1:4711".to_owned())),
+        };
+        self.ask(|ask| Command::Consult(ask, consult))
+    }
+}
+
+// covers B16
+#[test]
+fn who_tries_to_take_a_session_over_is_on_record_in_it() {
+    let mut bench = under("{type: public}");
+    bench.visit("s-1", "mine", None);
+    bench.visit("s-2", "other", None);
+    let mine = bench.claim_to_own("s-1", Some("mine"));
+    assert!(matches!(bench.reply(mine), Reply::Consulted(_)));
+    assert_eq!(tried(&bench, "session_takeover"), [""; 0]);
+
+    bench.visit("s-1", "another", None);
+    let told = "somebody at the socket (uid 7, pid 42) named this session and showed a wrong key, \
+                and was refused";
+    assert_eq!(tried(&bench, "session_takeover"), [told]);
+    let record = bench.drafts().last().unwrap();
+    assert_eq!(record.session_id.as_str(), "s-1");
+    // On disk before the refusal is heard, whatever the level of detail.
+    assert_eq!(record.durability, crate::trace::event::Durability::Sync);
+    for (secret, told) in [(None, "showed no key"), (Some("no"), "showed a wrong key")] {
+        bench.advance(60);
+        let refused = bench.claim_to_own("s-2", secret);
+        assert_eq!(bench.denied(refused).code, DenyCode::Session);
+        let last = tried(&bench, "session_takeover").pop().unwrap();
+        let told = format!("by HTTP (127.0.0.1:4711) named this session and {told}");
+        assert!(last.contains(&told), "{last}");
+    }
+    // There is nothing to take over of what does not exist or is over.
+    bench.end("s-1");
+    let before = tried(&bench, "session_takeover").len();
+    bench.advance(60);
+    bench.claim_to_own("s-1", None);
+    bench.claim_to_own("s-9", Some("no"));
+    bench.visit("s-1", "another", None);
+    assert_eq!(tried(&bench, "session_takeover").len(), before);
+}
+
+#[test]
+fn who_tries_again_and_again_is_counted_and_fills_no_disk() {
+    let mut bench = under("{type: public}");
+    bench.visit("s-1", "mine", None);
+    for _ in 0..1000 {
+        bench.claim_to_own("s-1", None);
+    }
+    assert_eq!(tried(&bench, "session_takeover").len(), 1);
+    // The next one after a minute tells of those between.
+    bench.advance(60);
+    bench.claim_to_own("s-1", None);
+    let all = tried(&bench, "session_takeover");
+    assert_eq!(all.len(), 2);
+    assert!(
+        all[1].ends_with("; 999 more like it since the last that is recorded"),
+        "{all:?}"
+    );
+    // So does whatever the session does by then, and its end at once.
+    bench.claim_to_own("s-1", None);
+    bench.request("s-1", "a.b", json!({}));
+    assert_eq!(tried(&bench, "session_takeover").len(), 2);
+    bench.advance(60);
+    bench.request("s-1", "a.b", json!({}));
+    assert_eq!(tried(&bench, "session_takeover").len(), 3);
+    bench.request("s-1", "a.b", json!({}));
+    assert_eq!(tried(&bench, "session_takeover").len(), 3);
+    bench.claim_to_own("s-1", None);
+    bench.claim_to_own("s-1", None);
+    bench.end("s-1");
+    let all = tried(&bench, "session_takeover");
+    assert_eq!(all.len(), 4);
+    assert!(all[3].contains("; 1 more like it"), "{all:?}");
+}
+
+#[test]
+fn a_run_that_was_never_allowed_or_is_told_of_twice_is_on_record_at_a_bounded_rate() {
+    let mut bench = under("{type: public}");
+    bench.visit("s-1", "mine", None);
+    let asked = bench.request("s-1", "a.b", json!({}));
+    let execution = bench.allowed(asked).execution.clone();
+    let completed = |execution: &crate::base::id::ExecutionId| ActionCompleted {
+        session: "s-1".parse().unwrap(),
+        execution: execution.clone(),
+        result: Ok(String::new()),
+    };
+    let done = completed(&execution);
+    bench.ask(|ask| Command::CompleteAction(ask, done.clone()));
+    assert_eq!(tried(&bench, "unknown_execution"), [""; 0]);
+    for _ in 0..100 {
+        let again = bench.ask(|ask| Command::CompleteAction(ask, done.clone()));
+        assert_eq!(bench.denied(again).code, DenyCode::BadRequest);
+        let forged = completed(&"forged".parse().unwrap());
+        let forged = bench.ask(|ask| Command::CompleteAction(ask, forged));
+        assert_eq!(bench.denied(forged).code, DenyCode::BadRequest);
+    }
+    let all = tried(&bench, "unknown_execution");
+    assert_eq!(all.len(), 1);
+    assert!(
+        all[0].contains("was not allowed, or was completed before"),
+        "{all:?}"
+    );
+    bench.end("s-1");
+    let all = tried(&bench, "unknown_execution");
+    assert!(all[1].contains("run `forged` was not allowed"), "{all:?}");
+    assert!(all[1].contains("; 198 more like it"), "{all:?}");
 }

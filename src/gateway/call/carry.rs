@@ -8,7 +8,7 @@ use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
-    ActionCompleted, Denied, DenyCode, Owner, SessionStarted, StartSession,
+    ActionCompleted, Caller, Denied, DenyCode, Owner, SessionStarted, StartSession,
 };
 use crate::gateway::hall::Hall;
 use crate::memento::{Name, Outcome};
@@ -38,6 +38,7 @@ impl Start {
     pub(in crate::gateway) async fn begin(
         self,
         key: Option<Key>,
+        from: Option<Caller>,
         agents: &Agents,
     ) -> Result<Begun, Fault> {
         let key = match key {
@@ -53,6 +54,7 @@ impl Start {
             owner: Some(Owner {
                 secret: key.digest(),
                 api_key: self.api_key,
+                from,
             }),
         };
         let started = agents.start_session(start).await?;
@@ -78,7 +80,7 @@ impl Call {
     pub(in crate::gateway) async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
         let agents = &hall.agents;
         match self {
-            Self::Start(start) => start.begin(None, agents).await?.result(),
+            Self::Start(start) => start.begin(None, None, agents).await?.result(),
             Self::End(it) => {
                 hall.forget_runs(&it.session);
                 done(agents.end_session(it.into()).await)

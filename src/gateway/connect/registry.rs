@@ -13,12 +13,27 @@ use crate::gateway::hook::Host;
 /// The list's name, in the folder of the store.
 pub const FILE_NAME: &str = "connections.json";
 
+/// Connections that were ended in order and are remembered. A console that runs looks every few seconds.
+const MAX_DISCONNECTED: usize = 64;
+
 /// Everything that was connected.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Registry {
     /// One for each agent and settings file.
     #[serde(default)]
     pub connections: Vec<Connection>,
+    /// What was disconnected in order, the newest last: nobody has to be alarmed by that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disconnected: Vec<Disconnected>,
+}
+
+/// An agent that was disconnected in order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Disconnected {
+    /// The agent.
+    pub agent: Host,
+    /// The settings file.
+    pub file: PathBuf,
 }
 
 /// An agent that was connected.
@@ -113,6 +128,9 @@ impl Registry {
 
     /// Remembers a connection. What was made for an earlier one was made for this one.
     pub fn remember(&mut self, mut connection: Connection) {
+        let (agent, file) = (connection.agent, &connection.file);
+        self.disconnected
+            .retain(|it| !(it.agent == agent && it.file == *file));
         if let Some(earlier) = self.forget(connection.agent, &connection.file) {
             let fresh = std::mem::take(&mut connection.made);
             connection.made = earlier.made;
@@ -124,6 +142,26 @@ impl Registry {
         self.connections.push(connection);
         let name = |it: &Connection| (it.agent, it.scope, it.file.clone());
         self.connections.sort_by_key(name);
+    }
+
+    /// Forgets a connection because somebody wants it gone.
+    pub fn disconnect(&mut self, agent: Host, file: &Path) -> Option<Connection> {
+        let gone = Disconnected {
+            agent,
+            file: file.to_owned(),
+        };
+        self.disconnected.retain(|it| *it != gone);
+        self.disconnected.push(gone);
+        let over = self.disconnected.len().saturating_sub(MAX_DISCONNECTED);
+        self.disconnected.drain(..over);
+        self.forget(agent, file)
+    }
+
+    /// Whether somebody wanted a connection gone.
+    #[must_use]
+    pub fn was_disconnected(&self, agent: Host, file: &Path) -> bool {
+        let mut all = self.disconnected.iter();
+        all.any(|it| it.agent == agent && it.file == file)
     }
 
     /// Forgets a connection.

@@ -28,7 +28,7 @@ pub fn codex_trust(config: &str, file: &Path) -> Trust {
                 .iter()
                 .any(|line| line.starts_with(&format!("{name}=false")))
         };
-        names.iter().any(|name| is_off(name))
+        names.iter().any(is_off)
     };
     let features = config.split("[features]").nth(1).map(table);
     if features.is_some_and(|it| off(&it, &["hooks", "codex_hooks"])) {

@@ -198,3 +198,6 @@ fn flat(told: &Told, decision: &str, reason: &str) -> Printed {
     }
     Printed::json(&fields.into())
 }
+
+#[cfg(test)]
+mod tests;

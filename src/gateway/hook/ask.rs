@@ -72,6 +72,7 @@ pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
     };
     let until = options.begun + budget(timer(told, options));
     let asked = Client::connect(&options.socket, until).and_then(|client| {
+        client.tie(&options.leash)?;
         let asking = Asking {
             client,
             session,

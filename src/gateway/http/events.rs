@@ -1,12 +1,14 @@
 //! What is recorded of a session, as it is recorded.
 //!
-//! Only what is on disk, as it is there: what a steward wants left out is not in it. A reader who does not
-//! read is not waited for; it comes back with the number of the last event that it has.
+//! Only what is on disk, and of that only what the session's agent may know: see [`super::known`]. What a steward
+//! wants left out is not in it. A reader who does not read is not waited for; it comes back with the number of
+//! the last event that it has.
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -17,6 +19,8 @@ use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::time::timeout;
 
 use super::Shared;
+use super::known::known;
+use super::listen::Peer;
 use super::serve::{fault, refusal};
 use crate::base::id::SessionId;
 use crate::base::limits::MESSAGE_TIME;
@@ -48,6 +52,7 @@ pub(super) struct Wanted {
 /// `GET /v1/events?session=ID`
 pub(super) async fn serve(
     State(shared): State<Arc<Shared>>,
+    Extension(peer): Extension<Peer>,
     wanted: Result<Query<Wanted>, axum::extract::rejection::QueryRejection>,
     headers: HeaderMap,
 ) -> Response {
@@ -56,13 +61,17 @@ pub(super) async fn serve(
         Err(error) => return fault(&Fault::params("", error.body_text())),
     };
     let key = headers.get(KEY).and_then(|it| it.to_str().ok());
-    let Some(key) = key.and_then(|it| Key::try_from(Value::from(it)).ok()) else {
-        let why = "show the session's `key` in the header Cra-Session-Key";
-        return refusal(StatusCode::FORBIDDEN, why);
-    };
+    let key = key.and_then(|it| Key::try_from(Value::from(it)).ok());
+    let shown = key.map(|it| it.digest());
     let agents = &shared.behind.hall.agents;
-    if let Err(denied) = agents.owns(wanted.session.clone(), key.digest()).await {
-        return fault(&Fault::from(denied));
+    let owns = agents.owns(wanted.session.clone(), shown, Some(peer.caller()));
+    match (owns.await, shown) {
+        (Ok(()), _) => {}
+        (Err(denied), Some(_)) => return fault(&Fault::from(denied)),
+        (Err(_), None) => {
+            let why = "show the session's `key` in the header Cra-Session-Key";
+            return refusal(StatusCode::FORBIDDEN, why);
+        }
     }
     let Ok(room) = Arc::clone(&shared.streams).try_acquire_owned() else {
         return fault(&Fault::new(Fault::BUSY, "there are too many streams"));
@@ -98,7 +107,7 @@ async fn tell(
                 from = events
                     .last()
                     .map_or(from, |it| it.sequence.saturating_add(1));
-                events.iter().map(written).collect()
+                events.into_iter().map(written).collect()
             }
             Ok(Err(_)) => return,
             Err(_) => ": nothing new\n\n".to_owned(),
@@ -110,8 +119,9 @@ async fn tell(
     }
 }
 
-fn written(event: &Event) -> String {
-    let data = serde_json::to_string(event).unwrap_or_default();
+fn written(event: Event) -> String {
+    let event = known(event);
+    let data = serde_json::to_string(&event).unwrap_or_default();
     let (id, kind) = (event.sequence, &event.event_type);
     format!("id: {id}\nevent: {kind}\ndata: {data}\n\n")
 }

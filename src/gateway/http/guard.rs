@@ -9,8 +9,10 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::Shared;
-use super::serve::refusal;
+use super::listen::{Peer, Room};
+use super::serve::{fault, refusal};
 use crate::base::digest::Digest;
+use crate::gateway::call::Fault;
 
 /// Why somebody is turned away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,6 +44,7 @@ pub(super) async fn check(
     next: Next,
 ) -> Response {
     match admit(request.headers(), &shared.token) {
+        Ok(()) if is_too_many(&request) => fault(&Fault::new(Fault::BUSY, TOO_MANY)),
         Ok(()) => next.run(request).await,
         Err(Stranger::Token) => {
             let told = refusal(StatusCode::UNAUTHORIZED, Stranger::Token.words());
@@ -51,6 +54,15 @@ pub(super) async fn check(
             refusal(StatusCode::FORBIDDEN, stranger.words())
         }
     }
+}
+
+/// What one connection too many is told.
+pub(super) const TOO_MANY: &str = "there are too many connections; try again later";
+
+/// Whether a request comes on a connection that there is no room for.
+pub(super) fn is_too_many(request: &Request) -> bool {
+    let peer = request.extensions().get::<Peer>();
+    peer.is_none_or(|peer| peer.room == Room::Full)
 }
 
 /// Whether somebody may come in.

@@ -10,8 +10,9 @@ use axum::response::Response;
 use serde_json::{Value, json};
 
 use super::Shared;
-use super::guard::admit;
+use super::guard::{TOO_MANY, admit, is_too_many};
 use super::serve;
+use crate::gateway::client::Leash;
 use crate::gateway::hook::{self, Host, Offline, Options};
 
 /// `POST /v1/hook/claude-code`
@@ -30,6 +31,9 @@ pub(super) async fn serve(
 async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, String> {
     let admitted = admit(request.headers(), &shared.token);
     admitted.map_err(|stranger| format!("cra: nothing is allowed: {}", stranger.words()))?;
+    if is_too_many(&request) {
+        return Err(format!("cra: {TOO_MANY}"));
+    }
     if host != Host::ClaudeCode.as_str() {
         return Err("cra: only hooks of claude-code come by HTTP".to_owned());
     }
@@ -39,6 +43,9 @@ async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, 
     let room = Arc::clone(&shared.hooks)
         .try_acquire_owned()
         .map_err(busy)?;
+    let leash = Leash::default();
+    // Who closes the connection leaves the gate, also one at which a thread waits.
+    let _cut = leash.cut_when_dropped();
     let secret = hook::secret(&shared.behind.folder);
     let options = Options {
         host: Host::ClaudeCode,
@@ -48,6 +55,7 @@ async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, 
         socket: shared.behind.socket.clone(),
         secret: secret.map_err(|error| format!("cra: there is no secret: {error}"))?,
         api_key: None,
+        leash: leash.clone(),
     };
     let answered = tokio::task::spawn_blocking(move || {
         let _room = room;

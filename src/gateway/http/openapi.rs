@@ -7,8 +7,11 @@ use serde_json::{Map, Value, json};
 use super::serve;
 use crate::gateway::call;
 
-/// Every call: what it does, and its parameters.
+/// Every call: what it does, its parameters, and which of [`RESULTS`] it is answered with.
 const CALLS: &str = include_str!("calls.json");
+
+/// What calls are answered with.
+const RESULTS: &str = include_str!("results.json");
 
 /// `GET /v1/openapi.json`
 pub(super) async fn serve() -> Response {
@@ -38,9 +41,18 @@ pub fn document() -> Value {
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer"}},
-            "schemas": {"Fault": fault()},
+            "schemas": schemas(),
         },
     })
+}
+
+fn schemas() -> Value {
+    // INVARIANT: it is JSON; a test holds results against it.
+    let mut schemas: Value = serde_json::from_str(RESULTS).unwrap_or_default();
+    if let Some(schemas) = schemas.as_object_mut() {
+        schemas.insert("Fault".to_owned(), fault());
+    }
+    schemas
 }
 
 fn fault() -> Value {
@@ -65,7 +77,7 @@ fn path(name: &str) -> Value {
         "summary": said(name).get("summary"),
         "requestBody": {"required": true, "content": {"application/json": {"schema": params(name)}}},
         "responses": {
-            "200": {"description": "The result.", "content": {"application/json": {"schema": {"type": "object"}}}},
+            "200": {"description": "The result.", "content": {"application/json": {"schema": {"$ref": result(name)}}}},
             "400": told("It cannot be read."),
             "401": told("No token, or a wrong one."),
             "403": told("Denied."),
@@ -91,7 +103,7 @@ fn hook() -> Value {
 fn events() -> Value {
     json!({"get": {
         "operationId": "events",
-        "summary": "What is recorded of a session, as it is recorded.",
+        "summary": "What is recorded of a session, as far as its agent may know it.",
         "parameters": [
             {"name": "session", "in": "query", "required": true, "schema": {"type": "string"}},
             {"name": "from", "in": "query", "schema": {"type": "integer", "minimum": 0}},
@@ -107,6 +119,13 @@ fn said(name: &str) -> Value {
     // INVARIANT: it is JSON; a test reads the document.
     let calls: Value = serde_json::from_str(CALLS).unwrap_or_default();
     calls.get(name).cloned().unwrap_or_default()
+}
+
+/// Where the document says what a call is answered with.
+fn result(name: &str) -> String {
+    let said = said(name);
+    let result = said.get("result").and_then(Value::as_str);
+    format!("#/components/schemas/{}", result.unwrap_or_default())
 }
 
 /// The parameters of a call.

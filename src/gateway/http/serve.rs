@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::{StatusCode, header};
@@ -11,6 +12,7 @@ use serde_json::Value;
 use tokio::time::timeout;
 
 use super::Shared;
+use super::listen::Peer;
 use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
 use crate::engine::command::DenyCode;
 use crate::gateway::call::{Fault, Spoken};
@@ -19,6 +21,7 @@ use crate::gateway::visitor::Visitor;
 /// `POST /v1/CALL`
 pub(super) async fn call(
     State(shared): State<Arc<Shared>>,
+    Extension(peer): Extension<Peer>,
     Path(name): Path<String>,
     request: Request,
 ) -> Response {
@@ -37,7 +40,10 @@ pub(super) async fn call(
         Err(error) => return fault(&Fault::new(Fault::PARSE, format!("not JSON: {error}"))),
     };
     let said = match Spoken::read(&name.replace('/', "."), params) {
-        Ok(spoken) => Visitor::new(shared.behind.hall.clone()).say(spoken).await,
+        Ok(spoken) => {
+            let visitor = Visitor::new(shared.behind.hall.clone(), peer.caller());
+            visitor.say(spoken).await
+        }
         Err(fault) => Err(fault),
     };
     match said {

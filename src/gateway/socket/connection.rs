@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::lines::{Lines, Over};
 use super::{Present, Shared};
 use crate::base::limits::{CALLS_PER_SECOND, MAX_CALLS_AT_ONCE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+use crate::engine::command::Caller;
 use crate::gateway::call::Fault;
 use crate::gateway::rpc::{self, Asked};
 use crate::gateway::visitor::Visitor;
@@ -21,12 +22,12 @@ use crate::gateway::visitor::Visitor;
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Serves a connection until it is closed. What it still waits for then is left.
-pub(super) async fn serve(stream: UnixStream, shared: Shared) {
+pub(super) async fn serve(stream: UnixStream, from: Caller, shared: Shared) {
     // First, so that it goes last: whoever is not counted any more waits for nothing.
     let _present = Present::among(&shared.visitors);
     let (reader, mut writer) = stream.into_split();
     let mut lines = Lines::new(BufReader::new(reader), shared.large);
-    let visitor = Visitor::new(shared.hall);
+    let visitor = Visitor::new(shared.hall, from);
     let mut asked = FuturesUnordered::new();
     let mut pace = Pace::new();
     let over = loop {
@@ -120,5 +121,32 @@ impl Pace {
         if self.due > Instant::now() {
             sleep_until(self.due).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_comes_faster_than_the_pace_waits() {
+        let second = Duration::from_secs(1);
+        let mut pace = Pace::new();
+        advance(second).await;
+        // A second's worth of calls may come at once.
+        let begun = Instant::now();
+        for _ in 0..CALLS_PER_SECOND {
+            pace.wait().await;
+            pace.count();
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        for _ in 0..CALLS_PER_SECOND {
+            pace.wait().await;
+            pace.count();
+        }
+        let took = begun.elapsed().as_millis();
+        assert!((990..=1010).contains(&took), "{took} ms");
     }
 }

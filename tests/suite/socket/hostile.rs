@@ -1,8 +1,12 @@
 //! What is no request, too much, or somebody else's.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+use tokio::time::{Instant, pause, timeout};
 
 use super::{House, rest};
 
@@ -201,4 +205,112 @@ fn whatever_is_sent_is_answered_or_closed_and_never_allowed() {
         }
     });
     assert!(house.bench.snapshot().sessions.is_empty());
+}
+
+/// A call that nobody knows: it is answered at the door.
+const UNKNOWN: &[u8] = b"{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"no.such\"}\n";
+
+/// Longer than anything here may take; it passes in no time.
+const LONG: Duration = Duration::from_mins(5);
+
+/// Says something and hears the answer, so often that everybody else had their turn.
+async fn chat(stream: &mut BufReader<UnixStream>) {
+    for _ in 0..50 {
+        stream.write_all(UNKNOWN).await.unwrap();
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await.unwrap();
+        assert!(answer.contains("-32601"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn calls_of_one_connection_that_come_too_fast_wait() {
+    let house = House::new().await;
+    let stream = UnixStream::connect(house.socket()).await.unwrap();
+    let (reader, mut writer) = stream.into_split();
+    let mut reader = BufReader::new(reader);
+    // From here on time passes when nothing else is to be done.
+    pause();
+    let begun = Instant::now();
+    let calls = 6000;
+    let asking = async {
+        for _ in 0..calls {
+            writer.write_all(UNKNOWN).await.unwrap();
+        }
+    };
+    let hearing = async {
+        let mut answer = String::new();
+        for _ in 0..calls {
+            answer.clear();
+            reader.read_line(&mut answer).await.unwrap();
+        }
+    };
+    tokio::join!(asking, hearing);
+    // Two thousand in a second; one second's worth may have been saved up.
+    let took = begun.elapsed().as_millis();
+    assert!((1900..=3100).contains(&took), "{took} ms");
+}
+
+#[tokio::test]
+async fn half_a_message_that_is_never_finished_is_told_so_and_closed() {
+    let house = House::new().await;
+    let mut stream = house.raw().await;
+    let mut other = house.raw().await;
+    stream.write_all(b"{\"jsonrpc\": \"2.0\",").await.unwrap();
+    chat(&mut other).await;
+    pause();
+    let begun = Instant::now();
+    let mut said = String::new();
+    let read = timeout(LONG, stream.read_to_string(&mut said));
+    read.await.expect("it was never closed").unwrap();
+    assert!(said.contains("finished within 30 seconds"), "{said}");
+    let took = begun.elapsed().as_secs();
+    assert!((29..=31).contains(&took), "{took} s");
+    // Who has begun nothing may be silent for as long as they like.
+    chat(&mut other).await;
+}
+
+#[tokio::test]
+async fn who_does_not_take_their_answers_is_not_waited_for() {
+    let house = House::new().await;
+    let mut deaf = house.raw().await;
+    let mut visitors = house.door.as_ref().unwrap().visitors();
+    pause();
+    let begun = Instant::now();
+    let asking = async {
+        // Until nobody reads it any more, and nobody is there.
+        while deaf.write_all(UNKNOWN).await.is_ok() {}
+    };
+    timeout(LONG, asking).await.expect("it was never closed");
+    visitors.wait_for(|there| *there == 0).await.unwrap();
+    let took = begun.elapsed().as_secs();
+    assert!((29..=40).contains(&took), "{took} s");
+}
+
+#[tokio::test]
+async fn large_messages_are_read_a_few_at_a_time_and_small_ones_always() {
+    let house = House::new().await;
+    let large = vec![b'x'; 80 * 1024];
+    let mut small = house.raw().await;
+    let mut begun = Vec::new();
+    for _ in 0..8 {
+        let mut stream = house.raw().await;
+        stream.write_all(&large).await.unwrap();
+        chat(&mut small).await;
+        begun.push(stream);
+    }
+    let mut ninth = house.raw().await;
+    ninth.write_all(&large).await.unwrap();
+    ninth.write_all(b"\n").await.unwrap();
+    chat(&mut small).await;
+    let mut byte = [0];
+    let early = ninth.get_ref().try_read(&mut byte);
+    assert!(early.is_err(), "it was read while eight others were");
+    // One of them is finished: there is room.
+    begun[3].write_all(b"\n").await.unwrap();
+    for stream in [&mut begun[3], &mut ninth] {
+        let mut answer = String::new();
+        stream.read_line(&mut answer).await.unwrap();
+        assert!(answer.contains("not JSON"), "{answer}");
+    }
 }

@@ -1,0 +1,235 @@
+//! Agents at the real socket, over a real SQLite file: what an answer costs one of them, a hundred and a thousand,
+//! what each takes of the memory, what it matters that much is held; and a thousand agents for a minute, after
+//! which everything that they were told is looked for in the record.
+//!
+//! `cargo bench --bench socket`. Agents and console share one process and its processors, so the figures are those
+//! of both. The ratios are what is promised.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a measurement that is surprised should stop, and says what it found"
+)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+#[path = "support/crowd.rs"]
+mod crowd;
+
+use crowd::{Agent, Console, Until, check, crowd};
+
+/// How long is asked, for each figure.
+const SPELL: Duration = Duration::from_secs(4);
+
+/// Agents of the great crowd, and how long they stay.
+const CROWD: u64 = 1000;
+const STAY: Duration = Duration::from_mins(1);
+
+fn main() {
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    threads.block_on(async {
+        round_trips().await;
+        with_gates_held().await;
+        memory().await;
+        great_crowd().await;
+    });
+}
+
+/// How long answers took, and how many there were in a second.
+struct Figures {
+    waits: Vec<Duration>,
+    per_second: f64,
+}
+
+impl Figures {
+    fn new(mut waits: Vec<Duration>, took: Duration) -> Self {
+        waits.sort_unstable();
+        let count = f64::from(u32::try_from(waits.len()).expect("a count"));
+        Self {
+            waits,
+            per_second: count / took.as_secs_f64(),
+        }
+    }
+
+    /// The wait that so many of a thousand do not exceed.
+    fn at(&self, of_thousand: usize) -> Duration {
+        let last = self.waits.len() - 1;
+        self.waits[(self.waits.len() * of_thousand / 1000).min(last)]
+    }
+}
+
+fn ms(wait: Duration) -> String {
+    format!("{:.2} ms", wait.as_secs_f64() * 1e3)
+}
+
+/// Agents that ask for what is allowed, one request after the other.
+async fn ask(console: &Console, prefix: &str, agents: u64) -> Figures {
+    let mut all = JoinSet::new();
+    let (ready, begin) = tokio::sync::watch::channel(false);
+    for agent in 0..agents {
+        let (socket, mut begin) = (console.socket(), begin.clone());
+        let name = format!("{prefix}-{agent}");
+        all.spawn(async move {
+            let mut one = Agent::begin(&socket, &name).await;
+            begin.wait_for(|it| *it).await.expect("a beginning");
+            let end = Instant::now() + SPELL;
+            let mut waits = Vec::new();
+            let mut number = 0;
+            while Instant::now() < end {
+                let asked = Instant::now();
+                let allowed = one.ask("note.read", number).await.expect("a yes");
+                waits.push(asked.elapsed());
+                assert!(allowed["execution"].is_string(), "{allowed}");
+                number += 1;
+            }
+            waits
+        });
+    }
+    // Everybody is there first.
+    let mut visitors = console.door.visitors();
+    let there = usize::try_from(agents).expect("a count");
+    visitors.wait_for(|it| *it >= there).await.expect("a door");
+    let begun = Instant::now();
+    ready.send_replace(true);
+    let mut waits = Vec::new();
+    while let Some(one) = all.join_next().await {
+        waits.extend(one.expect("an agent"));
+    }
+    Figures::new(waits, begun.elapsed())
+}
+
+async fn round_trips() {
+    println!("\n| agents at once | p50 | p99 | slowest | answers/s |\n|---|---|---|---|---|");
+    let mut alone = None;
+    for agents in [1, 100, 1000] {
+        let console = Console::open().await;
+        let figures = ask(&console, "a", agents).await;
+        drop(console.record().await);
+        println!(
+            "| {agents} | {} | {} | {} | {:.0} |",
+            ms(figures.at(500)),
+            ms(figures.at(990)),
+            ms(figures.at(1000)),
+            figures.per_second
+        );
+        match alone {
+            None => alone = Some(figures.per_second),
+            Some(alone) => println!(
+                "| | | p99/p50 {:.1} | | x {:.2} of one |",
+                figures.at(990).as_secs_f64() / figures.at(500).as_secs_f64(),
+                figures.per_second / alone
+            ),
+        }
+    }
+}
+
+/// The same with requests held before it. Nobody decides about them.
+async fn with_gates_held() {
+    println!(
+        "\n| gates held, 100 agents | p50 | p99 | answers/s | of none held |\n|---|---|---|---|---|"
+    );
+    let mut none = None;
+    for gates in [0_u64, 100, 1000] {
+        let console = Console::open().await;
+        let mut holding = JoinSet::new();
+        for agent in 0..gates {
+            let socket = console.socket();
+            holding.spawn(async move {
+                let mut one = Agent::begin(&socket, &format!("h-{agent}")).await;
+                one.ask("note.write", agent).await
+            });
+        }
+        let mut snapshots = console.runtime.desk().snapshots();
+        let there = usize::try_from(gates).expect("a count");
+        let all = snapshots.wait_for(|it| it.held.len() == there).await;
+        drop(all.expect("a picture"));
+        let figures = ask(&console, "a", 100).await;
+        holding.abort_all();
+        let none = *none.get_or_insert(figures.per_second);
+        println!(
+            "| {gates} | {} | {} | {:.0} | {:.2} |",
+            ms(figures.at(500)),
+            ms(figures.at(990)),
+            figures.per_second,
+            figures.per_second / none
+        );
+    }
+}
+
+/// What an agent that is there takes of the memory. Its own end is nothing but a socket.
+async fn memory() {
+    let console = Console::open().await;
+    let before = resident();
+    let socket = console.socket();
+    let agents = tokio::task::spawn_blocking(move || {
+        let each = (0..CROWD).map(|agent| {
+            let stream = UnixStream::connect(&socket).expect("a connection");
+            let mut stream = BufReader::with_capacity(512, stream);
+            let line = format!(
+                r#"{{"jsonrpc":"2.0","id":1,"method":"session.start","params":{{"agent":"bot","session":"m-{agent}"}}}}"#
+            );
+            writeln!(stream.get_mut(), "{line}").expect("written");
+            let mut answer = String::new();
+            stream.read_line(&mut answer).expect("an answer");
+            assert!(answer.contains("\"result\""), "{answer}");
+            stream
+        });
+        each.collect::<Vec<_>>()
+    });
+    let agents = agents.await.expect("agents");
+    let after = resident();
+    println!(
+        "\n{} agents are there and have begun: {:.1} KiB each (resident {before} -> {after} KiB)",
+        agents.len(),
+        (after.saturating_sub(before)) as f64 / CROWD as f64
+    );
+}
+
+/// The memory of this process that is in use, in KiB.
+fn resident() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS"));
+    let number = line.and_then(|line| line.split_whitespace().nth(1));
+    number.and_then(|it| it.parse().ok()).unwrap_or(0)
+}
+
+/// Everything at once, and then the account of it.
+async fn great_crowd() {
+    let console = Console::open().await;
+    let folder = console.folder().to_owned();
+    let begun = Instant::now();
+    let heard = crowd(&console, CROWD, Until::Time(begun + STAY)).await;
+    let took = begun.elapsed();
+    let waits = heard.iter().flat_map(|it| it.waits.clone());
+    let figures = Figures::new(waits.collect(), took);
+    let size = std::fs::read_dir(&folder).expect("a folder").flatten();
+    let size: u64 = size.filter_map(|it| Some(it.metadata().ok()?.len())).sum();
+    let checking = Instant::now();
+    let account = check(&heard, &console.record().await);
+    println!(
+        "\n{CROWD} agents for {} s, among them every fifth request held:",
+        STAY.as_secs()
+    );
+    println!("  {account:?}");
+    println!(
+        "  answers that waited for nobody: p50 {}, p99 {}, slowest {}, {:.0}/s",
+        ms(figures.at(500)),
+        ms(figures.at(990)),
+        ms(figures.at(1000)),
+        figures.per_second
+    );
+    println!(
+        "  {:.1} MB on disk; chains verified and every answer found, once, in {:.1} s",
+        size as f64 / 1e6,
+        checking.elapsed().as_secs_f64()
+    );
+}

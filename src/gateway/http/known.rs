@@ -1,0 +1,84 @@
+//! What an agent may know of what is recorded of its session: what it said itself, and what it was told.
+//!
+//! The record has more: why operators let something pass, what they answered, who looks after a request, what a
+//! steward's rules looked at. Those are not the agent's to read. A kind of event that is not listed here is told
+//! without its details.
+
+use serde_json::{Map, Value};
+
+use crate::trace::event::Event;
+
+/// What is told of each kind of event.
+#[rustfmt::skip]
+pub(super) const TOLD: &[(&str, &[&str])] = &[
+    ("session_started", &["agent_type", "agent_version", "wrapper_version", "atlas_ids", "initial_contexts", "intent"]),
+    ("session_ended", &["duration_ms", "event_count", "actions_taken", "contexts_injected", "final_status", "summary"]),
+    ("context_requested", &["request_type", "query", "hints"]),
+    ("context_injected", &["context_ids", "atlas_ids", "total_size_bytes", "trigger"]),
+    ("context_feedback", &["context_id", "helpful", "reason", "usage_outcome"]),
+    ("action_attempted", &["action_type", "action_params"]),
+    ("action_completed", &["action_type", "success", "duration_ms", "result_summary", "error"]),
+    // The reason is the one that the denial gave.
+    ("action_blocked", &["action_type", "action_params", "policy_id", "reason", "override_available"]),
+    ("policy_checked", &["policy_id", "action_type", "decision"]),
+    // Who let it pass is told with the answer; why is not.
+    ("policy_override", &["policy_id", "action_type", "approver"]),
+    ("checkpoint_triggered", &["checkpoint_id", "checkpoint_type", "mode"]),
+    ("checkpoint_completed", &["checkpoint_id", "checkpoint_type", "contexts_injected", "action_taken"]),
+    ("checkpoint_skipped", &["checkpoint_id", "checkpoint_type"]),
+    ("checkpoint_response", &["checkpoint_id", "validation_result"]),
+    ("checkpoint_passed", &["checkpoint_id", "unlocked_capabilities", "injected_contexts", "passed_by"]),
+    ("checkpoint_blocked", &["checkpoint_id", "reason", "blocked_action", "outcome"]),
+    // What it reported itself it knows; of what others tried, the words are for operators.
+    ("error_occurred", &["error_type", "error_code", "recoverable"]),
+    ("error_recovered", &["original_error_id", "recovery_method", "success"]),
+    ("input_received", &["input_hash", "input_size_bytes", "source"]),
+    ("output_produced", &["output_hash", "output_size_bytes", "output_type", "contains_action"]),
+    ("atlas_loaded", &["atlas_id", "version"]),
+    ("breakpoint_decided", &["summary", "metadata", "thread"]),
+];
+
+/// An event as its agent may know it.
+pub(super) fn known(mut event: Event) -> Event {
+    let told = TOLD.iter().find(|(name, _)| *name == event.event_type);
+    let told = told.map_or(&[] as &[&str], |(_, fields)| fields);
+    let details = std::mem::take(&mut event.payload);
+    let kept = details.into_iter();
+    let kept = kept.filter(|(name, _)| told.contains(&name.as_str()));
+    event.payload = kept.collect::<Map<String, Value>>();
+    event
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trace::event::Payload;
+
+    #[test]
+    fn what_is_told_of_an_event_is_a_part_of_it() {
+        for (name, fields) in TOLD {
+            let all = Payload::field_names(name);
+            assert!(!all.is_empty(), "{name}");
+            for field in *fields {
+                assert!(all.contains(field), "{name}: {field}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_that_operators_write_for_each_other_is_told() {
+        let secret = [
+            "justification",
+            "answers",
+            "approvers",
+            "claim",
+            "by",
+            "problems",
+        ];
+        for (name, fields) in TOLD {
+            for field in *fields {
+                assert!(!secret.contains(field), "{name}: {field}");
+            }
+        }
+    }
+}

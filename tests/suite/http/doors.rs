@@ -1,0 +1,174 @@
+//! Who comes and goes: connections that are cut, too many, too slow, or at somebody else's session.
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::super::socket::tried;
+use super::{WAIT, Web, asked, open};
+
+/// A hook before a tool that is held.
+fn hook() -> Value {
+    json!({
+        "session_id": "h-1", "cwd": "/src", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "make"}, "tool_use_id": "toolu_1",
+    })
+}
+
+#[tokio::test]
+async fn a_hook_whose_connection_is_cut_leaves_the_gate() {
+    let web = Web::new().await;
+    let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
+    let stream = web.connect(&request).await;
+    web.house.bench.until(|it| it.held.len() == 1).await;
+    let mut visitors = web.house.door.as_ref().unwrap().visitors();
+    assert_eq!(*visitors.borrow(), 1);
+    drop(stream);
+    let left = visitors.wait_for(|there| *there == 0);
+    drop(timeout(WAIT, left).await.expect("it was never noticed"));
+    // A decision for somebody who has gone is a permit for the same request: it is not held again.
+    web.house.pass().await;
+    let (status, told) = web.send(&request).await;
+    assert_eq!(status, 200);
+    assert!(told.contains(r#""permissionDecision":"allow""#), "{told}");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_cut_amid_others_leaves_only_its_own_gate() {
+    let web = Web::new().await;
+    let key = web.begin().await;
+    let mut other = asked(&key, "note.write");
+    other["params"] = json!({"n": 2});
+    let first = web.written(
+        "POST",
+        "/v1/action.request",
+        "",
+        &asked(&key, "note.write").to_string(),
+    );
+    let second = web.written("POST", "/v1/action.request", "", &other.to_string());
+    let first = web.connect(&first).await;
+    let mut second = web.connect(&second).await;
+    web.house.bench.until(|it| it.held.len() == 2).await;
+    drop(first);
+    let left = async {
+        while web.door.under_way() > 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WAIT, left).await.expect("it was never noticed");
+    let held = web.house.bench.snapshot().held.clone();
+    for held in held.iter() {
+        web.house.bench.pass(held).await;
+    }
+    let mut told = String::new();
+    let read = timeout(WAIT, second.read_to_string(&mut told));
+    read.await.expect("nothing came").unwrap();
+    assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+}
+
+#[tokio::test]
+async fn a_connection_too_many_is_told_so_and_a_hook_on_it_is_stopped() {
+    let web = Web::new().await;
+    let mut open = Vec::new();
+    for _ in 0..8 {
+        open.push(TcpStream::connect(web.door.address()).await.unwrap());
+    }
+    let start = json!({"agent": "bot"}).to_string();
+    let start = web.written("POST", "/v1/session.start", "", &start);
+    // Connections are taken in their order: by now the eight are.
+    let (status, told) = web.send(&start).await;
+    assert_eq!(status, 503, "{told}");
+    assert!(
+        told.contains("too many connections; try again later"),
+        "{told}"
+    );
+    let stranger = start.replace(&web.token, "wrong");
+    assert_eq!(web.send(&stranger).await.0, 401);
+    let hook = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
+    let (status, told) = web.send(&hook).await;
+    assert_eq!(status, 200);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!(told["continue"], false);
+    assert_eq!(told["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert!(
+        told["reason"]
+            .as_str()
+            .unwrap()
+            .contains("too many connections")
+    );
+    drop(open);
+    let room = async {
+        while web.send(&start).await.0 != 200 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WAIT, room)
+        .await
+        .expect("there was never room again");
+}
+
+#[tokio::test]
+async fn who_does_not_say_in_time_what_is_wanted_is_closed() {
+    let web = Web::new().await;
+    let whole = web.written("POST", "/v1/session.start", "", "{}");
+    let half = whole.split_once("Authorization").unwrap().0;
+    let mut slow = web.connect(half).await;
+    let mut silent = TcpStream::connect(web.door.address()).await.unwrap();
+    // From here on time passes when nothing else is to be done.
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    let mut text = String::new();
+    let read = timeout(WAIT, slow.read_to_string(&mut text));
+    read.await.expect("it was never closed").unwrap();
+    assert!(
+        text.is_empty() || text.starts_with("HTTP/1.1 408"),
+        "{text}"
+    );
+    let read = timeout(WAIT, silent.read_to_string(&mut text));
+    read.await.expect("it was never closed").unwrap();
+    let took = begun.elapsed().as_secs();
+    assert!((9..=11).contains(&took), "{took} s");
+}
+
+#[tokio::test]
+async fn who_asks_for_somebody_elses_session_is_on_record_there() {
+    let web = Web::new().await;
+    web.begin().await;
+    let stranger = json!({"session": "s-1", "action": "note.read"});
+    assert_eq!(web.call("/v1/action.request", &stranger).await.0, 403);
+    let told = tried(&web.house, "s-1").await;
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].starts_with("somebody by HTTP (127.0.0.1:"),
+        "{told:?}"
+    );
+    web.house
+        .bench
+        .clock
+        .advance(std::time::Duration::from_mins(1));
+    let listen = web.written("GET", "/v1/events?session=s-1", "", "");
+    assert_eq!(web.send(&listen).await.0, 403);
+    let told = tried(&web.house, "s-1").await;
+    assert_eq!(told.len(), 2);
+}
+
+#[tokio::test]
+async fn where_it_is_stands_in_a_file_for_as_long_as_it_is_open() {
+    let web = Web::new().await;
+    let folder = web.house.folder().to_owned();
+    let address = web.door.address();
+    assert_ne!(address.port(), 0);
+    assert_eq!(cra_core::gateway::http::address_in(&folder), Some(address));
+    let Web { house, door, .. } = web;
+    drop(door);
+    assert_eq!(cra_core::gateway::http::address_in(&folder), None);
+    let again = open(&house, "127.0.0.1:0").await.unwrap();
+    let mut stream = TcpStream::connect(again.address()).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+    // No connection outlives the door.
+    drop(again);
+    let mut rest = Vec::new();
+    let read = timeout(WAIT, stream.read_to_end(&mut rest));
+    let _ = read.await.expect("it was never closed");
+}
