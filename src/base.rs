@@ -7,6 +7,7 @@ pub mod canon;
 pub mod clock;
 pub mod digest;
 pub mod event_type;
+pub mod files;
 pub mod id;
 pub mod limits;
 pub mod operator;

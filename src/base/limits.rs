@@ -266,10 +266,13 @@ pub const HEADER_TIME: Duration = Duration::from_secs(10);
 /// How long a door waits when a connection could not be taken and none is open that could make room.
 pub const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// Connections at a time.
+/// Connections at a time. Never more than half of the files that may be open.
 pub const MAX_CONNECTIONS: usize = 4096;
 
-/// Connections by HTTP at a time: every call, hook and stream that is answered at once, and some to spare.
+/// Files that may be open at once, if the system allows so many.
+pub const OPEN_FILES: u64 = 16_384;
+
+/// Connections by HTTP at a time, and never more than a quarter of the files that may be open: every call, hook and stream that is answered at once, and some to spare.
 pub const MAX_HTTP_CONNECTIONS: usize = 1536;
 
 /// Calls of one connection that wait for an answer; further ones are not read until one has it.

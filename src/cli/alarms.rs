@@ -1,5 +1,5 @@
-//! What the console is alarmed by: hook entries that somebody edits or removes, and agents that leave while
-//! they are held.
+//! What the console is alarmed by: a socket that is not ours any more, hook entries that somebody edits or
+//! removes, and agents that leave while they are held.
 //!
 //! Files are looked at every few seconds, in a thread where waiting for a disk holds up nobody.
 
@@ -14,6 +14,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::console::Alarms;
 use crate::gateway::connect::registry::{Connection, Registry};
 use crate::gateway::hall::Hall;
+use crate::gateway::socket::Bound;
 use crate::runtime::snapshot::Snapshot;
 
 /// How often is looked.
@@ -22,6 +23,7 @@ const EVERY: Duration = Duration::from_secs(2);
 /// Looks after everything that was connected from the folder of a store, for as long as somebody listens.
 pub(super) fn watch(
     folder: PathBuf,
+    bound: Bound,
     hall: Hall,
     snapshots: watch::Receiver<Arc<Snapshot>>,
 ) -> Alarms {
@@ -35,9 +37,10 @@ pub(super) fn watch(
                 () = sender.closed() => return,
                 _ = ticks.tick() => {}
             }
-            let folder = folder.clone();
+            let (folder, bound) = (folder.clone(), bound.clone());
             let looked = tokio::task::spawn_blocking(move || {
-                let found = watched.look(&folder);
+                let mut found: Vec<_> = bound.trouble().into_iter().collect();
+                found.extend(watched.look(&folder));
                 (watched, found)
             });
             // Only a program that is ending looks no further.

@@ -151,7 +151,7 @@ fn run(
             script.start(door.path());
         }
         let snapshots = runtime.desk().snapshots();
-        let alarms = Some(alarms::watch(folder.clone(), hall, snapshots));
+        let alarms = Some(alarms::watch(folder.clone(), door.bound(), hall, snapshots));
         let options = Options {
             look,
             theme: config.theme,

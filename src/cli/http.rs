@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 
 use super::error::Failure;
+use crate::base::files::may_be_open;
 use crate::base::limits::MAX_HTTP_CONNECTIONS;
 use crate::gateway::hall::Hall;
 use crate::gateway::http::{Behind, Door, forget_address};
@@ -25,7 +26,7 @@ pub(super) async fn open(
         records: runtime.records(),
         folder: folder.to_owned(),
         socket: socket.to_owned(),
-        connections: MAX_HTTP_CONNECTIONS,
+        connections: MAX_HTTP_CONNECTIONS.min(may_be_open() / 4),
     };
     Ok(Some(Door::open(address, behind).await?))
 }

@@ -176,7 +176,14 @@ fn admits(access: &Access, key: Option<&str>) -> bool {
 
 /// A session that is somebody else's.
 pub(super) fn not_theirs(session: &SessionId) -> Denied {
-    session_denied(format!("session `{session}` belongs to another agent"))
+    Denied {
+        help: Some(
+            "start a session with an identifier of its own; with a hook, begin a new session in the agent, or bring \
+             back the `hook.key` that this one was begun with"
+                .to_owned(),
+        ),
+        ..session_denied(format!("session `{session}` belongs to another agent"))
+    }
 }
 
 fn session_denied(reason: String) -> Denied {

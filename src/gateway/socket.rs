@@ -4,8 +4,9 @@
 //! that is possible; one that sends too much, or never finishes, is closed. None of them can hold up another.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use tokio::net::{UnixListener, UnixStream};
@@ -16,6 +17,7 @@ use super::call::Fault;
 use super::hall::Hall;
 use super::place::{Place, PlaceError};
 use super::rpc;
+use crate::base::files::may_be_open;
 use crate::base::limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
 use crate::engine::command::Caller;
 
@@ -25,6 +27,7 @@ pub(super) mod lines;
 /// The socket, open until this is dropped.
 #[derive(Debug)]
 pub struct Door {
+    bound: Bound,
     place: Place,
     visitors: watch::Receiver<usize>,
     listening: JoinHandle<()>,
@@ -49,8 +52,11 @@ impl Door {
             large: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES)),
             visitors: counted,
         };
-        let listening = tokio::spawn(listen(listener, shared, place.uid()));
+        let bound = Bound::at(place.path()).map_err(failed)?;
+        let most = MAX_CONNECTIONS.min(may_be_open() / 2);
+        let listening = tokio::spawn(listen(listener, shared, place.uid(), most));
         Ok(Self {
+            bound,
             place,
             visitors,
             listening,
@@ -67,6 +73,46 @@ impl Door {
     #[must_use]
     pub fn path(&self) -> &Path {
         self.place.path()
+    }
+
+    /// By what it can be told whether agents that go there still find us.
+    #[must_use]
+    pub fn bound(&self) -> Bound {
+        self.bound.clone()
+    }
+}
+
+/// A socket as it was when it was bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bound {
+    path: PathBuf,
+    device: u64,
+    inode: u64,
+}
+
+impl Bound {
+    fn at(path: &Path) -> io::Result<Self> {
+        let found = fs::symlink_metadata(path)?;
+        Ok(Self {
+            path: path.to_owned(),
+            device: found.dev(),
+            inode: found.ino(),
+        })
+    }
+
+    /// What is wrong with it now, in words; nothing if it is still the same.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        let path = self.path.display();
+        match Self::at(&self.path) {
+            Ok(now) if now == *self => None,
+            Ok(_) => Some(format!(
+                "SOMEBODY ELSE listens at {path}: agents ask them, not this console; stop the agents and look who it is"
+            )),
+            Err(_) => Some(format!(
+                "{path} is gone: agents cannot ask, and are denied; start cra again"
+            )),
+        }
     }
 }
 
@@ -102,7 +148,7 @@ impl Drop for Present {
     }
 }
 
-async fn listen(listener: UnixListener, shared: Shared, uid: u32) {
+async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
     // Dropped with this future: no connection outlives the door.
     let mut connections = JoinSet::new();
     loop {
@@ -111,10 +157,8 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32) {
             Ok((stream, _)) => stream,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                // Most likely there are too many open files: some have to close first.
-                if connections.join_next().await.is_none() {
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
+                // Most likely there are too many open files: some have to close first, here or elsewhere.
+                tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };
@@ -132,17 +176,17 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32) {
                 continue;
             }
         };
-        if connections.len() >= MAX_CONNECTIONS {
-            connections.spawn(turn_away(stream));
+        if connections.len() >= most {
+            connections.spawn(turn_away(stream, most));
             continue;
         }
         connections.spawn(connection::serve(stream, from, shared.clone()));
     }
 }
 
-async fn turn_away(mut stream: UnixStream) {
+async fn turn_away(mut stream: UnixStream, most: usize) {
     use tokio::io::AsyncWriteExt;
-    let why = format!("there are {MAX_CONNECTIONS} connections already; try again later");
+    let why = format!("there are {most} connections already; try again later");
     let line = rpc::answer(None, Err(Fault::new(Fault::BUSY, why)));
     // Who does not read it sees that the connection is closed.
     let _ = stream.try_write(line.as_bytes());

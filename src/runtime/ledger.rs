@@ -83,8 +83,9 @@ impl Ledger {
         let (read_back, unsealed) = ReadBack::resume(store, &log, sealed_records).await?;
         let Unsealed {
             records,
-            sessions,
+            changed,
             entries,
+            ..
         } = unsealed;
         // Whatever lies behind the last signed head is signed soon: it must not be more than a crash
         // can leave there, or a record that was rewritten would be.
@@ -95,7 +96,7 @@ impl Ledger {
         }
         let ledger = Self {
             unsealed: records,
-            changed: sessions.into_iter().filter(|one| *one != log).collect(),
+            changed,
             chains,
             log,
             signer,
@@ -239,6 +240,9 @@ struct Unsealed {
     /// Those of them that are the log's own.
     entries: u64,
     sessions: BTreeSet<SessionId>,
+    /// Those of them with records behind the last entry that said where they stand. That entry may be there and
+    /// its signature not.
+    changed: BTreeSet<SessionId>,
 }
 
 /// Reads back what was written, from where the last signed head ends.
@@ -270,6 +274,11 @@ impl ReadBack {
             for record in &page {
                 let envelope = record.envelope().map_err(read_back)?;
                 unsealed.entries += u64::from(record.session == *log);
+                if record.session != *log {
+                    unsealed.changed.insert(record.session.clone());
+                } else if envelope.event_type == "log_sealed" {
+                    unsealed.changed.clear();
+                }
                 // A key is handed over together with the head that says so. Whoever could write an entry
                 // and let it be signed here would have a key of his own trusted.
                 if record.session == *log && envelope.event_type == "key_rotated" {

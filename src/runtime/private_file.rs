@@ -29,6 +29,8 @@ pub fn read_or_make(
         .mode(0o600)
         .open(&draft)?;
     file.write_all(new.as_bytes())?;
+    // An empty one after a power cut would be nobody's secret.
+    file.sync_all()?;
     let linked = fs::hard_link(&draft, &path);
     fs::remove_file(&draft)?;
     match linked {

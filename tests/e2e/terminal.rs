@@ -52,6 +52,7 @@ struct State {
 /// What the terminal shows at one moment.
 pub(crate) struct View<'a> {
     pub(crate) screen: &'a vt100::Screen,
+    raw: &'a [u8],
 }
 
 impl View<'_> {
@@ -65,6 +66,11 @@ impl View<'_> {
     /// Whether a text is on the screen.
     pub(crate) fn shows(&self, text: &str) -> bool {
         self.text().contains(text)
+    }
+
+    /// How often a text was written since the program began.
+    pub(crate) fn written(&self, text: &str) -> usize {
+        String::from_utf8_lossy(self.raw).matches(text).count()
     }
 
     /// The character in a cell.
@@ -286,6 +292,7 @@ impl State {
     fn view(&self) -> View<'_> {
         View {
             screen: self.parser.screen(),
+            raw: &self.raw,
         }
     }
 }

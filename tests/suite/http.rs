@@ -240,9 +240,27 @@ async fn a_hook_is_stopped_with_200_whatever_is_wrong() {
         assert_eq!(status, 200);
         let told: Value = serde_json::from_str(&told).unwrap();
         assert_eq!(told["continue"], false, "{told}");
-        let decision = &told["hookSpecificOutput"]["permissionDecision"];
-        assert_eq!(decision, "deny", "{told}");
+        assert_eq!(told["decision"], "block", "{told}");
+        // It is not known what was asked: an answer that names another event would be thrown away.
+        assert_eq!(told.get("hookSpecificOutput"), None, "{told}");
     }
+    // As soon as it is known, it is named; and a hook that may wait only a moment is answered in it.
+    let hasty = good.replace("/claude-code", "/claude-code?timer=1");
+    let (status, told) = web.send(&hasty).await;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let specific = &told["hookSpecificOutput"];
+    assert_eq!(
+        (status, &specific["hookEventName"]),
+        (200, &json!("PreToolUse"))
+    );
+    assert_eq!(specific["permissionDecision"], "deny", "{told}");
+    let prompt = json!({"session_id": "h-1", "hook_event_name": "UserPromptSubmit", "prompt": 4});
+    let prompt = web.written("POST", "/v1/hook/claude-code", "", &prompt.to_string());
+    let told: Value = serde_json::from_str(&web.send(&prompt).await.1).unwrap();
+    assert_eq!(
+        (&told["decision"], told.get("hookSpecificOutput")),
+        (&json!("block"), None)
+    );
     let asking = async {
         let (status, told) = web.send(&good).await;
         assert_eq!(status, 200);

@@ -1,5 +1,6 @@
 //! The log over all sessions: what its entries and its heads prove, and what is said when they do not.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -616,4 +617,44 @@ async fn the_picture_says_how_much_the_newest_head_covers() {
     let signed = bench.until(|s| s.chain.head.covered > 0).await;
     assert_eq!(signed.chain.head.covered, signed.chain.events);
     bench.runtime.stop().await;
+}
+
+/// A kill between an entry and its signature: the next start goes on behind the entry, and says nothing twice.
+#[tokio::test]
+async fn what_an_entry_without_a_signature_said_is_not_said_again() {
+    let (store, upkeep) = kept().await;
+    drop(upkeep);
+    let log = store.log().await.unwrap().log;
+    let heads = store.heads().await.unwrap();
+    let end = heads.iter().find(|head| head.session == log).unwrap();
+    let mut chain = Chain::resume(log.clone(), end.count, end.hash, end.last_at);
+    let mut other = Chain::new(id("s-2"));
+    let record = other.seal(&draft("s-2", recovered()));
+    let sessions = vec![SealedHead {
+        session: id("s-2"),
+        count: 1,
+        hash: record.hash,
+    }];
+    let entry = chain.seal(&draft(log.as_str(), LogSealed { sessions }.into()));
+    let written = store.append(Batch::of(vec![record, entry])).await.unwrap();
+    written.await.unwrap();
+    let bench = Bench::start(Arc::new(store.clone()), clock()).await;
+    bench.begin("s-3").await;
+    bench.runtime.stop().await;
+    // Each entry names exactly the sessions that have grown since the one before.
+    let mut grown = BTreeSet::new();
+    let mut entries = 0;
+    for record in store.records(0, 1000).await.unwrap() {
+        let event = record.event().unwrap();
+        if event.event_type == "log_sealed" {
+            let sessions = event.payload["sessions"].as_array().unwrap().iter();
+            let said = sessions.map(|it| it["session"].as_str().unwrap().to_owned());
+            assert_eq!(said.collect::<BTreeSet<_>>(), std::mem::take(&mut grown));
+            entries += 1;
+        } else if record.session != log {
+            grown.insert(record.session.to_string());
+        }
+    }
+    assert!(entries > 2, "{entries}");
+    assert!(verified(&store, 7).await.is_sound());
 }

@@ -506,3 +506,48 @@ async fn what_the_agent_has_to_answer_first_is_no_yes() {
     let allowed = agent.says("checkpoint.answer", answer).await;
     assert!(allowed["execution"].is_string(), "{allowed}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_socket_in_the_place_of_ours_is_noticed() {
+    let house = House::new().await;
+    let bound = house.door.as_ref().unwrap().bound();
+    assert_eq!(bound.trouble(), None);
+    std::fs::remove_file(house.path()).unwrap();
+    let gone = bound.trouble().unwrap();
+    assert!(gone.contains("is gone"), "{gone}");
+    let _impostor = std::os::unix::net::UnixListener::bind(house.path()).unwrap();
+    let taken = bound.trouble().unwrap();
+    assert!(taken.contains("SOMEBODY ELSE listens"), "{taken}");
+}
+
+#[tokio::test]
+async fn one_use_that_is_asked_about_twice_is_one_run() {
+    let house = House::new().await;
+    let mut stream = house.raw().await;
+    let start = json!({"session": "s-1", "agent": "bot", "api_key": "sk-acme-1"});
+    let mut request = delete("s-1");
+    request["reference"] = json!("call-1");
+    let say = |id: u64, method: &str, params: &Value| {
+        let line = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        format!("{line}\n")
+    };
+    let mut heard = async |lines: &str| {
+        stream.write_all(lines.as_bytes()).await.unwrap();
+        let mut line = String::new();
+        stream.read_line(&mut line).await.unwrap();
+        serde_json::from_str::<Value>(&line).unwrap()
+    };
+    heard(&say(1, "session.start", &start)).await;
+    let asked = [2, 3]
+        .map(|id| say(id, "action.request", &request))
+        .concat();
+    let last = heard(&format!("{asked}{}", say(4, "no.such", &json!({})))).await;
+    assert_eq!(last["id"], 4, "by now both have asked");
+    house.pass().await;
+    house.pass().await;
+    let both = [heard("").await, heard("").await];
+    assert!(both[0]["result"]["execution"].is_string(), "{both:?}");
+    assert_eq!(both[0]["result"], both[1]["result"]);
+    let picture = house.bench.until(|it| it.held.is_empty()).await;
+    assert_eq!(picture.sessions[0].actions, 1);
+}

@@ -5,12 +5,14 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
+use crate::base::canon::canonical;
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
     ActionCompleted, Caller, Denied, DenyCode, Owner, SessionStarted, StartSession,
 };
-use crate::gateway::hall::Hall;
+use crate::gateway::hall::{Hall, Joined, Named};
 use crate::memento::{Name, Outcome};
 use crate::runtime::{Agents, Answered, Requested, TakeTurn};
 
@@ -105,7 +107,31 @@ impl Call {
 
 impl Request {
     async fn carry_out(mut self, hall: &Hall) -> Result<Value, Fault> {
-        let (session, name) = (self.session.clone(), self.reference.take());
+        let Some(name) = self.reference.take() else {
+            return self.ask(hall, None).await;
+        };
+        let what = Digest::of(canonical(&(&self.action, &self.params)));
+        let of = (self.session.clone(), name.to_string(), what);
+        match hall.join(of) {
+            Joined::First(first) => {
+                let outcome = self.ask(hall, Some(&name)).await;
+                first.tell(&outcome);
+                outcome
+            }
+            Joined::Later(mut told) => {
+                let outcome = told.wait_for(Option::is_some).await;
+                let outcome = outcome.ok().and_then(|it| it.clone());
+                match outcome {
+                    Some(outcome) => outcome,
+                    // The first has left without an answer.
+                    None => self.ask(hall, Some(&name)).await,
+                }
+            }
+        }
+    }
+
+    async fn ask(self, hall: &Hall, name: Option<&Name>) -> Result<Value, Fault> {
+        let session = self.session.clone();
         let asked = hall.agents.request_action(self.into());
         match hall.waiting(session.clone(), asked).await? {
             Requested::Allowed(allowed) => {
@@ -123,13 +149,11 @@ impl Completed {
     async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
         let runs = match self.run {
             Run::Execution(execution) => vec![execution],
-            Run::Reference(name) => {
-                let runs = hall.take_runs(&self.session, name.as_str());
-                if runs.is_empty() {
-                    return Err(no_such_run(&name));
-                }
-                runs
-            }
+            Run::Reference(name) => match hall.take_runs(&self.session, name.as_str()) {
+                Named::Runs(runs) => runs,
+                Named::Done => Vec::new(),
+                Named::Unknown => return Err(no_such_run(&name)),
+            },
         };
         // One that cannot be completed does not keep the others from it.
         let mut outcome = Ok(json!({}));

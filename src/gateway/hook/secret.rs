@@ -31,6 +31,9 @@ pub(in crate::gateway) fn secret_named(folder: &Path, name: &str) -> io::Result<
     let secret = text.trim().parse();
     secret.map_err(|_| {
         let path = folder.join(name);
-        io::Error::other(format!("`{}` is no secret", path.display()))
+        io::Error::other(format!(
+            "`{}` is no secret: take it away, and begin new sessions in the agents",
+            path.display()
+        ))
     })
 }

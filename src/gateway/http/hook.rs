@@ -2,7 +2,7 @@
 //! anything else.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
@@ -21,14 +21,21 @@ pub(super) async fn serve(
     Path(host): Path<String>,
     request: Request,
 ) -> Response {
-    let answer = match answer(&shared, &host, request).await {
+    let mut event = None;
+    let answer = match answer(&shared, &host, request, &mut event).await {
         Ok(answer) => answer,
-        Err(why) => stop(&why),
+        Err(why) => stop(&why, event.as_deref()),
     };
     serve::json(StatusCode::OK, &answer)
 }
 
-async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, String> {
+/// The answer; as soon as it is known, the event that it answers is told too.
+async fn answer(
+    shared: &Shared,
+    host: &str,
+    request: Request,
+    event: &mut Option<String>,
+) -> Result<Value, String> {
     let admitted = admit(request.headers(), &shared.token);
     admitted.map_err(|stranger| format!("cra: nothing is allowed: {}", stranger.words()))?;
     if is_too_many(&request) {
@@ -37,8 +44,12 @@ async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, 
     if host != Host::ClaudeCode.as_str() {
         return Err("cra: only hooks of claude-code come by HTTP".to_owned());
     }
+    let api_key = request.headers().get(API_KEY);
+    let api_key = api_key.and_then(|it| it.to_str().ok()).map(str::to_owned);
+    let timer = timer(request.uri().query().unwrap_or_default());
     let unread = |_| "cra: the hook cannot be read, so nothing goes on".to_owned();
     let body = serve::body(shared, request).await.map_err(unread)?;
+    *event = event_of(&body);
     let busy = |_| "cra: too many hooks wait already; try again later".to_owned();
     let room = Arc::clone(&shared.hooks)
         .try_acquire_owned()
@@ -50,11 +61,11 @@ async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, 
     let options = Options {
         host: Host::ClaudeCode,
         begun: Instant::now(),
-        timer: None,
+        timer: Some(timer),
         offline: Offline::Deny,
         socket: shared.behind.socket.clone(),
         secret: secret.map_err(|error| format!("cra: there is no secret: {error}"))?,
-        api_key: None,
+        api_key,
         leash: leash.clone(),
     };
     let answered = tokio::task::spawn_blocking(move || {
@@ -71,17 +82,44 @@ async fn answer(shared: &Shared, host: &str, request: Request) -> Result<Value, 
     }
 }
 
-/// Words that stop the agent, whatever it was about to do.
-fn stop(why: &str) -> Value {
-    json!({
+/// What an agent shows to be let in, where an Atlas wants to see something.
+const API_KEY: &str = "x-api-key";
+
+/// How long the agent waits, as the address of the hook says it. Nothing in a request does, and an answer that
+/// comes too late lets the agent go on.
+fn timer(query: &str) -> Duration {
+    let said = query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("timer="))
+        .and_then(|it| it.parse().ok());
+    said.map_or(SHORTEST, Duration::from_secs)
+}
+
+/// The shortest time that Claude Code waits for any hook, where nobody says otherwise.
+const SHORTEST: Duration = Duration::from_secs(30);
+
+fn event_of(body: &[u8]) -> Option<String> {
+    let body: Value = serde_json::from_slice(body).ok()?;
+    let event = body.get("hook_event_name")?.as_str()?;
+    Some(event.to_owned())
+}
+
+/// Words that stop the agent, whatever it was about to do. An answer that names another event than the one that
+/// was asked about is thrown away whole, so only one that is known to come before a tool is named.
+fn stop(why: &str, event: Option<&str>) -> Value {
+    let mut said = json!({
         "continue": false,
         "stopReason": why,
         "decision": "block",
         "reason": why,
-        "hookSpecificOutput": {
+    });
+    if let (Some("PreToolUse"), Some(fields)) = (event, said.as_object_mut()) {
+        let specific = json!({
             "hookEventName": "PreToolUse",
             "permissionDecision": "deny",
             "permissionDecisionReason": why,
-        },
-    })
+        });
+        fields.insert("hookSpecificOutput".to_owned(), specific);
+    }
+    said
 }

@@ -53,10 +53,8 @@ pub(super) async fn listen(listener: TcpListener, router: Router, most: usize) {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%error, "a connection could not be taken");
-                // Most likely there are too many open files: some have to close first.
-                if open.join_next().await.is_none() {
-                    tokio::time::sleep(ACCEPT_PAUSE).await;
-                }
+                // Most likely there are too many open files: some have to close first, here or elsewhere.
+                tokio::time::sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };

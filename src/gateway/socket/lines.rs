@@ -53,6 +53,15 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 self.due = Some(Instant::now() + MESSAGE_TIME);
                 continue;
             };
+            if self.line.len() > LARGE_MESSAGE && self.room.is_none() {
+                // That there is no room is not their fault: the wait for it does not count.
+                let since = Instant::now();
+                let large = Arc::clone(&self.large);
+                let room = large.acquire_owned().await.map_err(|_| Over::Closed)?;
+                self.room = Some(room);
+                self.due = Some(due + since.elapsed());
+                continue;
+            }
             match timeout_at(due, self.more()).await {
                 Ok(Ok(true)) => {
                     self.due = None;
@@ -68,10 +77,6 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
 
     /// Takes what has come; whether that ends a line.
     async fn more(&mut self) -> Result<bool, Over> {
-        if self.line.len() > LARGE_MESSAGE && self.room.is_none() {
-            let large = Arc::clone(&self.large);
-            self.room = large.acquire_owned().await.ok();
-        }
         let come = self.reader.fill_buf().await.map_err(Over::Failed)?;
         if come.is_empty() {
             return Err(Over::Closed);

@@ -152,3 +152,24 @@ async fn the_settings_are_held_whatever_way_leads_to_them() {
         assert!(denial("claude-code", &told).is_some(), "{}", told.out);
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_reported_twice_is_one_run() {
+    let desk = Desk::new().await;
+    let mut payload = before("claude-code", HARMLESS);
+    desk.says("claude-code", &payload).await;
+    payload["hook_event_name"] = json!("PostToolUse");
+    payload["tool_response"] = json!("done");
+    for _ in 0..2 {
+        desk.says("claude-code", &payload).await;
+    }
+    payload["hook_event_name"] = json!("SessionEnd");
+    desk.says("claude-code", &payload).await;
+    let events = recorded(&desk, "claude-code.6bd73c2b-1").await;
+    let count = |kind: &str| events.iter().filter(|(it, _)| it == kind).count();
+    assert_eq!(
+        (count("action_completed"), count("error_occurred")),
+        (1, 0),
+        "{events:?}"
+    );
+}

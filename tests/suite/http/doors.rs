@@ -90,7 +90,7 @@ async fn a_connection_too_many_is_told_so_and_a_hook_on_it_is_stopped() {
     assert_eq!(status, 200);
     let told: Value = serde_json::from_str(&told).unwrap();
     assert_eq!(told["continue"], false);
-    assert_eq!(told["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert_eq!(told["decision"], "block");
     assert!(
         told["reason"]
             .as_str()

@@ -1,0 +1,24 @@
+//! How many files may be open at once: connections are files too.
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::limits::OPEN_FILES;
+
+/// Raises the number as far as it is wanted and the system allows, and tells it.
+#[must_use]
+pub fn may_be_open() -> usize {
+    let limit = getrlimit(Resource::Nofile);
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    let soft = limit.current.unwrap_or(u64::MAX);
+    let wanted = OPEN_FILES.min(hard);
+    let raised = Rlimit {
+        current: Some(wanted),
+        maximum: limit.maximum,
+    };
+    let now = if wanted > soft && setrlimit(Resource::Nofile, raised).is_ok() {
+        wanted
+    } else {
+        soft
+    };
+    usize::try_from(now).unwrap_or(usize::MAX)
+}
