@@ -506,7 +506,7 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
 }
 
 // covers B16
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_address_holds_up_neither_an_agent_nor_another_address() {
     let mut slow = Receiver::new(&[Answer::Silence]);
     let mut quick = Receiver::new(&[Answer::Status(200)]);
