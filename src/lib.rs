@@ -47,6 +47,8 @@
 //! - What decided about a gate is recorded whatever level of detail a steward wants.
 //! - An extension is asked by the runtime and answers as data. What it does not answer, in time and as
 //!   it should, counts against the agent.
+//! - A notice is written together with the record that causes it, and sent when both are on disk. Nobody
+//!   waits for it, and it has no parameters, answers or reasons in it.
 //!
 //! # Words
 //!
@@ -56,6 +58,7 @@
 //! - *override*: an operator's permit against a denial that says it may be overruled.
 //! - *resolution*: what a session may do now, with what stands in the way; relied on until it expires.
 //! - *extension*: a plugin, module, address or program that has a say in a checkpoint.
+//! - *notice*: what a steward asked to be told of; kept with its record until somebody takes it.
 //! - *record*: one event of TRACE, chained; kept as the text that its hash covers.
 //! - *log*: the session of its own whose entries say where every other session's chain stands.
 //! - *head*: where a chain ends; of the log: how many entries it has, and the root of the tree over them.

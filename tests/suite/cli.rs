@@ -248,7 +248,7 @@ fn an_atlas_without_errors_is_fine() {
     // Warnings are told, and are no errors.
     let said = desk.run(&["atlas", "lint", &example()]);
     said.succeeds();
-    assert!(said.out.contains("warning[W004]"), "{}", said.out);
+    assert!(said.out.contains("warning[W003]"), "{}", said.out);
     assert!(!said.out.contains("error["), "{}", said.out);
     desk.run(&["atlas", "lint", "/nowhere/atlas.yaml"])
         .fails(1, &["/nowhere/atlas.yaml"]);

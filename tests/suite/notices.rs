@@ -26,6 +26,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 
 use super::cli::Desk;
+use super::runtime::SlowStore;
 use super::support::{Bench, clock, decide, good_answers, open_again, parts, request};
 
 /// What a server was sent.
@@ -108,6 +109,17 @@ impl Receiver {
     async fn next(&mut self) -> Got {
         let got = tokio::time::timeout(Duration::from_secs(20), self.got.recv());
         got.await.expect("nobody was told").unwrap()
+    }
+
+    /// Calls it often enough that whatever else is on its way would have come in between.
+    async fn only_we_come(&mut self) {
+        for _ in 0..100 {
+            let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+            let call = b"POST /us HTTP/1.1\r\nContent-Length: 0\r\n\r\n";
+            stream.write_all(call).unwrap();
+            let got = self.next().await;
+            assert!(got.head.starts_with("POST /us "), "{}", got.head);
+        }
     }
 
     fn nothing_came(&mut self) {
@@ -419,6 +431,29 @@ async fn a_notice_is_on_disk_exactly_when_its_record_is_whenever_the_power_goes(
 
 // covers B16
 #[tokio::test]
+async fn nobody_is_told_of_what_is_not_on_disk() {
+    let mut receiver = Receiver::new(&[Answer::Status(200)]);
+    let store = SlowStore::new();
+    let own = atlas("own", &receiver.address);
+    let bench = bench(vec![own], store.clone(), clock(), webhooks()).await;
+    bench.begin("s-1").await;
+    bench.until(|s| s.sessions.len() == 1).await;
+    store.durable.send_replace(false);
+    let agents = bench.runtime.agents();
+    let cut = request("s-1", "own.cut", json!({}));
+    let asked = tokio::spawn(async move { agents.request_action(cut).await });
+    while kept(store.as_ref()).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    receiver.only_we_come().await;
+    store.durable.send_replace(true);
+    asked.await.unwrap().unwrap();
+    let got = receiver.next().await;
+    assert_eq!(got.json()["type"], "high_risk_action");
+}
+
+// covers B16
+#[tokio::test]
 async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_start() {
     let mut receiver = Receiver::new(&[
         Answer::Status(410),
@@ -471,7 +506,7 @@ async fn whoever_is_gone_is_given_up_which_is_said_and_tried_once_at_the_next_st
 }
 
 // covers B16
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_address_holds_up_neither_an_agent_nor_another_address() {
     let mut slow = Receiver::new(&[Answer::Silence]);
     let mut quick = Receiver::new(&[Answer::Status(200)]);

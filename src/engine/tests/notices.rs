@@ -54,7 +54,7 @@ const PAY: &str = "actions: [{action_id: pay, risk_tier: low}]\n\
 fn the_steward_whose_policy_is_overruled_is_told_and_no_other() {
     let mine = told_of("mine", BOTH, PAY);
     let other = told_of("other", BOTH, "");
-    let mut bench = Bench::new(&[&mine, &other]);
+    let mut bench = Bench::new(&[&other, &mine]);
     bench.start("s-1");
     bench.request("s-1", "pay", json!({"card": "4111"}));
     assert_eq!(bench.told(), []);

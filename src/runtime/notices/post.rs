@@ -5,6 +5,7 @@ use ureq::Agent;
 
 use super::kept::{KeptNotice, Sent};
 use super::secret::SecretSource;
+use crate::base::address;
 use crate::base::clock::Timestamp;
 use crate::base::limits::NOTICE_TIME;
 use crate::runtime::outgoing;
@@ -35,6 +36,8 @@ impl Post {
     }
 
     fn try_send(&self, notice: &KeptNotice, now: Timestamp) -> Result<u16, String> {
+        // What was kept may have been changed where it was kept.
+        address::check(&notice.address).map_err(|error| error.to_string())?;
         let seconds = now.micros() / 1_000_000;
         let secret = self.secret.secret()?;
         let signature = secret.sign(&notice.id, seconds, &notice.body)?;
@@ -50,5 +53,31 @@ impl Post {
             Err(ureq::Error::StatusCode(status)) => Ok(status),
             Err(error) => Err(error.to_string()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtime::notices::NoticeState;
+
+    // covers B16
+    #[test]
+    fn an_address_that_was_changed_where_it_was_kept_is_not_called() {
+        let folder = tempfile::tempdir().unwrap();
+        let post = Post::new(SecretSource::Folder(folder.path().to_owned()));
+        let now = Timestamp::from_micros(0);
+        let notice = KeptNotice {
+            id: "msg_1".to_owned(),
+            address: "http://acme.example/".to_owned(),
+            atlas_id: "own".to_owned(),
+            body: "{}".to_owned(),
+            since: now,
+            attempts: 0,
+            error: None,
+            state: NoticeState::Waiting { next_at: now },
+        };
+        let told = "it is not encrypted: write `https`".to_owned();
+        assert_eq!(post.send(&notice, now), Sent::Failed(told));
     }
 }
