@@ -6,6 +6,7 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     reason = "a measurement that is surprised should stop, and says what it found"
