@@ -6,6 +6,7 @@
 
 #![expect(
     clippy::expect_used,
+    clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     reason = "a measurement that is surprised should stop, and says what it found"
@@ -30,15 +31,15 @@ const RUNS: usize = 100;
 const CODING: &str = include_str!("../assets/atlas/coding-agents.yaml");
 
 /// What is run.
-struct Runner {
+struct Runner<'a> {
     name: &'static str,
-    command: Box<dyn Fn() -> Command>,
+    command: Box<dyn Fn() -> Command + 'a>,
     input: String,
     times: Vec<Duration>,
 }
 
-impl Runner {
-    fn new(name: &'static str, command: impl Fn() -> Command + 'static, input: String) -> Self {
+impl<'a> Runner<'a> {
+    fn new(name: &'static str, command: impl Fn() -> Command + 'a, input: String) -> Self {
         Self {
             name,
             command: Box::new(command),
@@ -88,14 +89,17 @@ fn main() {
         "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": {"command": "cargo test", "description": "d"}, "tool_use_id": "toolu_1",
     });
+    // What is found by name may be a script that looks for the interpreter.
+    let python = itself("python3", &["-c", "import sys; print(sys.executable)"]);
+    let node = itself("node", &["-p", "process.execPath"]);
     let mut runners = vec![
         Runner::new("cra hook claude-code", hook, payload.to_string()),
         Runner::new(
             "python3 -c pass",
-            || with("python3", &["-c", "pass"]),
+            || with(&python, &["-c", "pass"]),
             String::new(),
         ),
-        Runner::new("node -e 0", || with("node", &["-e", "0"]), String::new()),
+        Runner::new("node -e 0", || with(&node, &["-e", "0"]), String::new()),
     ];
     // Once for nothing: files are read into memory then.
     runners.retain(|runner| match runner.run() {
@@ -119,13 +123,22 @@ fn main() {
     threads.block_on(async { drop(console.record().await) });
 }
 
+/// Where a program says that it is; its name, if it says nothing.
+fn itself(name: &str, arguments: &[&str]) -> String {
+    let said = with(name, arguments).output();
+    let said = said.map(|it| String::from_utf8_lossy(&it.stdout).trim().to_owned());
+    said.ok()
+        .filter(|it| !it.is_empty())
+        .unwrap_or_else(|| name.to_owned())
+}
+
 fn with(program: &str, arguments: &[&str]) -> Command {
     let mut command = Command::new(program);
     command.args(arguments);
     command
 }
 
-fn report(runners: &mut [Runner]) {
+fn report(runners: &mut [Runner<'_>]) {
     for runner in &mut *runners {
         runner.times.sort_unstable();
     }
@@ -133,7 +146,7 @@ fn report(runners: &mut [Runner]) {
         "\n| from start to exit, {RUNS} runs in turn | best | median | cra is, at best | in the median |"
     );
     println!("|---|---|---|---|---|");
-    let both = |runner: &Runner| (runner.times[0], runner.times[RUNS / 2]);
+    let both = |runner: &Runner<'_>| (runner.times[0], runner.times[RUNS / 2]);
     let (best, median) = both(&runners[0]);
     for runner in &*runners {
         let (its_best, its_median) = both(runner);

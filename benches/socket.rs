@@ -1,6 +1,6 @@
 //! Agents at the real socket, over a real SQLite file: what an answer costs one of them, a hundred and a thousand,
-//! what each takes of the memory, what it matters that much is held; and a thousand agents for a minute, after
-//! which everything that they were told is looked for in the record.
+//! what each takes of the memory, what it matters that much is held, or that nobody tells what came of a run; and a
+//! thousand agents for a minute, after which everything that they were told is looked for in the record.
 //!
 //! `cargo bench --bench socket`. Agents and console share one process and its processors, so the figures are those
 //! of both. The ratios are what is promised.
@@ -17,6 +17,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use tokio::task::JoinSet;
 
 #[path = "support/crowd.rs"]
@@ -37,9 +38,10 @@ fn main() {
         .build()
         .expect("a runtime");
     threads.block_on(async {
+        // First: what was used before would be used again.
+        memory().await;
         round_trips().await;
         with_gates_held().await;
-        memory().await;
         great_crowd().await;
     });
 }
@@ -71,16 +73,23 @@ fn ms(wait: Duration) -> String {
     format!("{:.2} ms", wait.as_secs_f64() * 1e3)
 }
 
+/// Whether agents say what came of their runs. Those that nobody tells of are kept with their session.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Manner {
+    Telling,
+    Silent,
+}
+
 /// Agents that ask for what is allowed, one request after the other.
-async fn ask(console: &Console, prefix: &str, agents: u64) -> Figures {
+async fn ask(console: &Console, agents: u64, manner: Manner) -> Figures {
     let mut all = JoinSet::new();
-    let (ready, begin) = tokio::sync::watch::channel(false);
+    let (ready, signal) = tokio::sync::watch::channel(false);
     for agent in 0..agents {
-        let (socket, mut begin) = (console.socket(), begin.clone());
-        let name = format!("{prefix}-{agent}");
+        let (socket, mut signal) = (console.socket(), signal.clone());
+        let name = format!("a-{agent}");
         all.spawn(async move {
             let mut one = Agent::begin(&socket, &name).await;
-            begin.wait_for(|it| *it).await.expect("a beginning");
+            signal.wait_for(|it| *it).await.expect("a beginning");
             let end = Instant::now() + SPELL;
             let mut waits = Vec::new();
             let mut number = 0;
@@ -88,7 +97,12 @@ async fn ask(console: &Console, prefix: &str, agents: u64) -> Figures {
                 let asked = Instant::now();
                 let allowed = one.ask("note.read", number).await.expect("a yes");
                 waits.push(asked.elapsed());
-                assert!(allowed["execution"].is_string(), "{allowed}");
+                let execution = &allowed["execution"];
+                assert!(execution.is_string(), "{allowed}");
+                if manner == Manner::Telling {
+                    let done = json!({"execution": execution, "result": "ok"});
+                    one.say("action.completed", done).await.expect("noted");
+                }
                 number += 1;
             }
             waits
@@ -110,12 +124,23 @@ async fn ask(console: &Console, prefix: &str, agents: u64) -> Figures {
 async fn round_trips() {
     println!("\n| agents at once | p50 | p99 | slowest | answers/s |\n|---|---|---|---|---|");
     let mut alone = None;
-    for agents in [1, 100, 1000] {
+    let crowds = [
+        (1, Manner::Telling),
+        (100, Manner::Telling),
+        (1000, Manner::Telling),
+        (1, Manner::Silent),
+        (100, Manner::Silent),
+    ];
+    for (agents, manner) in crowds {
         let console = Console::open().await;
-        let figures = ask(&console, "a", agents).await;
+        let figures = ask(&console, agents, manner).await;
         drop(console.record().await);
+        let silent = match manner {
+            Manner::Telling => "",
+            Manner::Silent => ", who never tell what came of a run",
+        };
         println!(
-            "| {agents} | {} | {} | {} | {:.0} |",
+            "| {agents}{silent} | {} | {} | {} | {:.0} |",
             ms(figures.at(500)),
             ms(figures.at(990)),
             ms(figures.at(1000)),
@@ -152,7 +177,7 @@ async fn with_gates_held() {
         let there = usize::try_from(gates).expect("a count");
         let all = snapshots.wait_for(|it| it.held.len() == there).await;
         drop(all.expect("a picture"));
-        let figures = ask(&console, "a", 100).await;
+        let figures = ask(&console, 100, Manner::Telling).await;
         holding.abort_all();
         let none = *none.get_or_insert(figures.per_second);
         println!(
@@ -187,10 +212,10 @@ async fn memory() {
     });
     let agents = agents.await.expect("agents");
     let after = resident();
+    let each = after.saturating_sub(before) / CROWD;
     println!(
-        "\n{} agents are there and have begun: {:.1} KiB each (resident {before} -> {after} KiB)",
+        "\n{} agents are there and have begun: {each} KiB each (resident {before} -> {after} KiB)",
         agents.len(),
-        (after.saturating_sub(before)) as f64 / CROWD as f64
     );
 }
 
@@ -228,8 +253,8 @@ async fn great_crowd() {
         figures.per_second
     );
     println!(
-        "  {:.1} MB on disk; chains verified and every answer found, once, in {:.1} s",
-        size as f64 / 1e6,
+        "  {} MB on disk; chains verified and every answer found, once, in {:.1} s",
+        size / 1_000_000,
         checking.elapsed().as_secs_f64()
     );
 }

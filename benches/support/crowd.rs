@@ -314,7 +314,7 @@ async fn operate(desk: Desk) {
     let mut deciding = FuturesUnordered::new();
     loop {
         let held = snapshots.borrow_and_update().held.clone();
-        for held in held.iter() {
+        for held in &held {
             if known.insert(held.id.clone()) {
                 let (desk, decide) = (desk.clone(), decision(held));
                 deciding.push(async move { desk.decide(decide).await });

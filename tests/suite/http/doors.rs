@@ -58,7 +58,7 @@ async fn a_connection_that_is_cut_amid_others_leaves_only_its_own_gate() {
     };
     timeout(WAIT, left).await.expect("it was never noticed");
     let held = web.house.bench.snapshot().held.clone();
-    for held in held.iter() {
+    for held in &held {
         web.house.bench.pass(held).await;
     }
     let mut told = String::new();

@@ -14,10 +14,13 @@ async fn heard(web: &Web, key: &Value, until: &str) -> String {
     let mut stream = web.connect(&request).await;
     let mut heard = String::new();
     let last = format!("event: {until}\n");
-    while !heard.contains(&last) || !heard.ends_with("\n\n") {
-        let read = timeout(WAIT, stream.read_line(&mut heard)).await;
-        assert!(read.expect("nothing came").unwrap() > 0, "{heard}");
-    }
+    let listening = async {
+        while !heard.contains(&last) || !heard.ends_with("\n\n") {
+            let read = stream.read_line(&mut heard).await;
+            assert!(read.unwrap() > 0, "{heard}");
+        }
+    };
+    timeout(WAIT, listening).await.expect("it never came");
     heard
 }
 
