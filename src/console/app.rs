@@ -353,9 +353,9 @@ impl App {
             Message::FileEdited(edited) => self.on_file_edited(edited),
             Message::Verified(checked) => {
                 self.found = record::unsound(&checked);
-                self.trace.on_verified(checked);
+                let requests = self.trace.on_verified(checked);
                 self.tell_around();
-                Vec::new()
+                requests
             }
         };
         self.lay_out();

@@ -6,9 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
 
 use super::app::{App, Tab};
-use super::cells::{clip, coordinate, counted, fit, span, width};
+use super::cells::{clip, coordinate, counted, span, width};
 use super::dialog::gate::Trouble;
-use super::keymap::{Binding, Scope, footer};
 use super::layer::Layer;
 use super::screen::{atlas, queue, threads, trace};
 use super::theme::{Look, Mark, Meaning};
@@ -18,6 +17,8 @@ use crate::base::limits::MIN_TERMINAL;
 use crate::base::text::one_line;
 use crate::runtime::notices::NoticesState;
 use crate::runtime::snapshot::{Access, ChainVerdict, Dropped, StoreState};
+
+mod footer;
 
 /// Whether an area is too small to decide in.
 pub(crate) fn is_small(area: Rect) -> bool {
@@ -75,10 +76,7 @@ impl App {
         frame.render_widget(header(self, cells, now), parts.header);
         frame.render_widget(tabs(self, cells, now), parts.tabs);
         for (banner, row) in self.banners().into_iter().zip(parts.banner.rows()) {
-            let text = format!(" ! {}", one_line(&banner.text));
-            let text = clip(&text, cells.saturating_sub(width(banner.way)), self.look);
-            let text = fit(&format!("{text}{}", banner.way), cells, self.look);
-            frame.render_widget(Line::styled(text, self.look.style(banner.meaning)), row);
+            frame.render_widget(banner.line(cells, self.look), row);
         }
         let covered = self
             .layers
@@ -93,7 +91,7 @@ impl App {
         if let Some(dialog) = &self.aside.dialog {
             frame.render_widget(dialog.bar(cells, self.look, now), parts.aside);
         }
-        frame.render_widget(footer_line(self, cells), parts.footer);
+        frame.render_widget(footer::line(self, cells), parts.footer);
     }
 
     fn draw_screen(&self, frame: &mut Frame, area: Rect, now: Timestamp) {
@@ -129,9 +127,10 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let look = app.look;
     let snapshot = &app.snapshot;
     let (agents, gates) = (snapshot.sessions.len(), snapshot.held.len());
-    let (access, access_meaning) = match snapshot.access {
-        Access::Write => ("WRITE", Meaning::Passed),
-        Access::ReadOnly => ("READ-ONLY", Meaning::Warning),
+    let (access, access_meaning) = match (snapshot.access, &snapshot.store) {
+        (Access::ReadOnly, _) => ("READ-ONLY", Meaning::Warning),
+        (Access::Write, StoreState::Poisoned { .. }) => ("NO WRITES", Meaning::Error),
+        (Access::Write, StoreState::Ready) => ("WRITE", Meaning::Passed),
     };
     let clock = clock_text(app, now);
     let (verdict, verdict_meaning) = verdict(app);
@@ -147,29 +146,24 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     } else {
         format!("chain {verdict}")
     };
-    let mut parts = vec![
-        (one_line(&snapshot.operator), Meaning::Text),
-        (counts, Meaning::Text),
-        (verdict, verdict_meaning),
-    ];
-    if app.queued > 0 {
-        parts.push((format!("queued {}", app.queued), Meaning::Waiting));
-    }
-    if let Some(dropped) = dropped_words(snapshot.dropped, cells) {
-        parts.push((dropped, Meaning::Warning));
-    }
-    if let Some(unsent) = unsent_words(&snapshot.notices, cells) {
-        parts.push((unsent, Meaning::Warning));
-    }
-    if cells < 80 {
-        // The tabs say how many are held.
-        parts.remove(1);
-    }
+    // The tabs say how many are held, where there is little room.
+    let counts = (cells >= 80).then_some(counts);
+    let queued = (app.queued > 0).then(|| format!("queued {}", app.queued));
+    let dropped = dropped_words(snapshot.dropped, cells);
+    let operator = clip(&one_line(&snapshot.operator), cells / 3, look);
+    let fixed = counts.map(|it| (it, Meaning::Text));
+    let fixed = fixed.into_iter().chain([(verdict, verdict_meaning)]);
+    let queued = queued.map(|it| (it, Meaning::Waiting));
+    let extras = queued
+        .into_iter()
+        .chain(dropped.map(|it| (it, Meaning::Warning)))
+        .chain(unsent_words(&snapshot.notices, cells).map(|it| (it, Meaning::Warning)));
     let right = access.len() + clock.len() + 3;
+    let room = cells.saturating_sub(width(name) + right + 1);
     let bar = format!(" {} ", look.mark(Mark::Separator));
     let mut spans = vec![Span::styled(name, look.style(Meaning::Title))];
+    let parts = fitting(&operator, fixed.collect(), extras.collect(), room, look);
     for (text, meaning) in parts {
-        let text = clip(&text, cells / 3, look);
         spans.push(Span::styled(bar.clone(), look.style(Meaning::Dim)));
         spans.push(Span::styled(text, look.style(meaning)));
     }
@@ -179,6 +173,34 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     spans.push(Span::styled(access, look.style(access_meaning)));
     spans.push(Span::raw(format!("  {clock} ")));
     Line::from(spans)
+}
+
+/// Parts of the header that fit beside what always stands there. Where not all do, a long name of the operator
+/// is cut first; then what was dropped goes, what waits, and more of the name: the verdict never does.
+fn fitting(
+    operator: &str,
+    fixed: Vec<(String, Meaning)>,
+    mut extras: Vec<(String, Meaning)>,
+    room: usize,
+    look: Look,
+) -> Vec<(String, Meaning)> {
+    const BAR: usize = 3;
+    const NAME: usize = 16;
+    const LEAST: usize = 4;
+    let taken = |parts: &[(String, Meaning)]| {
+        let each = parts.iter().map(|(text, _)| width(text) + BAR);
+        each.sum::<usize>()
+    };
+    let named = |extras: &[(String, Meaning)]| {
+        let rest = taken(&fixed) + taken(extras) + BAR;
+        room.saturating_sub(rest)
+    };
+    let name = width(operator).min(NAME);
+    while named(&extras) < name && extras.pop().is_some() {}
+    let cells = named(&extras);
+    let operator = Some(clip(operator, cells, look)).filter(|_| cells >= LEAST);
+    let operator = operator.map(|it| (it, Meaning::Text));
+    operator.into_iter().chain(fixed).chain(extras).collect()
 }
 
 /// What reached nobody, if anything did; what it was, where there is room.
@@ -312,7 +334,7 @@ fn tabs(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     }
     let used: usize = spans.iter().map(|it| width(&it.content)).sum();
     let room = cells.saturating_sub(used + 3);
-    let (text, meaning) = match (&app.notice, due(app, now)) {
+    let (text, meaning) = match (&app.notice, due(app, now, room)) {
         (Some((meaning, text)), _) => (text.clone(), *meaning),
         (None, due) => match (frozen(app, cells), due) {
             (Some(frozen), _) if app.tab == Tab::Threads => (frozen, Meaning::Frozen),
@@ -351,61 +373,16 @@ fn atlas_name(app: &App) -> String {
     }
 }
 
-fn due(app: &App, now: Timestamp) -> Option<String> {
-    let first = app.queue.earliest()?;
-    let mut text = format!("next due in {}", span(first.since(now)));
-    if app.queue.has_waiting() {
-        text = format!("+{} held back (u)   {text}", app.queue.waiting());
+/// What is due next, and what is held back; in fewer words where there is little room.
+fn due(app: &App, now: Timestamp, room: usize) -> Option<String> {
+    let left = span(app.queue.earliest()?.since(now));
+    if !app.queue.has_waiting() {
+        return Some(format!("next due in {left}"));
     }
-    Some(text)
-}
-
-fn footer_line(app: &App, cells: usize) -> Line<'static> {
-    let look = app.look;
-    let screen = match app.tab {
-        Tab::Queue if app.queue.is_typing() => Scope::Prompt,
-        Tab::Threads if app.threads.is_typing() => Scope::Prompt,
-        Tab::Queue | Tab::Trace | Tab::Threads | Tab::Atlas => app.scope(),
-    };
-    let scope = app.layers.last().map_or(screen, Layer::scope);
-    let inner = app.layers.last().and_then(Layer::inner_scope);
-    let inner = inner.into_iter().flat_map(footer);
-    let own: Vec<&Binding> = inner.chain(footer(scope)).collect();
-    let typing = matches!(scope, Scope::Prompt | Scope::Line);
-    let global: Vec<&Binding> = if app.layers.is_empty() && !typing {
-        footer(Scope::Global).collect()
-    } else {
-        Vec::new()
-    };
-    let size = |binding: &Binding| width(&binding.first_name()) + width(binding.label) + 4;
-    // The way to the help is kept; what does not fit is found there.
-    let mut room = cells.saturating_sub(1 + global.iter().map(|it| size(it)).sum::<usize>());
-    let mut spans = vec![Span::raw(" ")];
-    for binding in own {
-        if size(binding) > room {
-            continue;
-        }
-        room -= size(binding);
-        let can = match (app.layers.last(), app.tab) {
-            (Some(layer), _) => layer.can(binding.action),
-            (None, Tab::Queue) => app.queue.can(binding.action),
-            (None, Tab::Trace) => app.trace.can(binding.action),
-            (None, Tab::Threads) => app.threads.can(binding.action, &app.snapshot),
-            (None, Tab::Atlas) => app.atlases.can(binding.action, &app.snapshot),
-        };
-        // What cannot be done now stays visible, so that nothing jumps about.
-        let meaning = if can { Meaning::Key } else { Meaning::Dim };
-        spans.extend(footer_item(binding, meaning, look));
+    let waiting = app.queue.waiting();
+    let text = format!("+{waiting} held back (u)   next due in {left}");
+    if width(&text) <= room {
+        return Some(text);
     }
-    for binding in global {
-        spans.extend(footer_item(binding, Meaning::Key, look));
-    }
-    Line::from(spans)
-}
-
-fn footer_item(binding: &Binding, meaning: Meaning, look: Look) -> [Span<'static>; 2] {
-    [
-        Span::styled(binding.first_name(), look.style(meaning)),
-        Span::styled(format!(" {}   ", binding.label), look.style(Meaning::Hint)),
-    ]
+    Some(format!("+{waiting} (u)  due {left}"))
 }

@@ -158,6 +158,21 @@ impl Layer {
         }
     }
 
+    /// What an action is called now, where that is not what the table calls it.
+    pub(crate) fn label(&self, action: Action) -> Option<&'static str> {
+        match self {
+            Self::Gate(dialog) => dialog.label(action),
+            Self::Help(_)
+            | Self::Quit(_)
+            | Self::Confirm(_)
+            | Self::Palette(_)
+            | Self::Explain(_)
+            | Self::WhatIf(_)
+            | Self::Atlas(_)
+            | Self::Snapshot(_) => None,
+        }
+    }
+
     /// A pasted text. It goes into a field or nowhere.
     pub(crate) fn on_paste(&mut self, text: &str, now: Timestamp) -> Vec<Request> {
         match self {

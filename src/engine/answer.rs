@@ -137,14 +137,14 @@ fn text_rules(question: &Question, text: &str) -> Vec<Rule> {
         rules.push(rule(&text, length <= most));
     }
     for part in &wanted.must_contain {
-        rules.push(rule(&format!("contains `{part}`"), holds(part)));
+        rules.push(rule(&format!("must contain `{part}`"), holds(part)));
     }
     for part in &wanted.must_not_contain {
-        rules.push(rule(&format!("does not contain `{part}`"), !holds(part)));
+        rules.push(rule(&format!("must not contain `{part}`"), !holds(part)));
     }
     if let Some(pattern) = question.pattern() {
         let kept = pattern.is_match(text);
-        rules.push(rule(&format!("matches `{}`", pattern.as_str()), kept));
+        rules.push(rule(&format!("must match `{}`", pattern.as_str()), kept));
     }
     rules
 }

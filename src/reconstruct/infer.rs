@@ -95,7 +95,7 @@ fn position(from: &Snapshot) -> String {
         (None, None) => {}
     }
     if let Some(topic) = &from.start_topic {
-        told.push(format!("It began with {}", decapitalised(&lowered(topic))));
+        told.push(format!("It began with {}", lowered(topic)));
     }
     if let Some(momentum) = &from.momentum {
         let ready = match from.ready {

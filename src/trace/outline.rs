@@ -214,7 +214,8 @@ impl Outline {
         if let Some(block) = self.blocks.last_mut() {
             *block |= entry.marks;
         }
-        self.tally.add(entry.marks);
+        let before = self.entries.last().map(|it| it.marks);
+        self.tally.add(before.unwrap_or_default(), entry.marks);
         if let (Some(shown), false) = (&mut self.shown, entry.marks.any(Marks::HIDDEN)) {
             shown.push(u32::try_from(self.entries.len()).unwrap_or(NONE));
         }
@@ -419,11 +420,15 @@ impl Outline {
 }
 
 impl Tally {
-    fn add(&mut self, marks: Marks) {
+    /// Counts an event that comes after another one. What is written of one decision stands together, and is
+    /// counted once: a request that expires blocks its gate and its action, and nobody denied it.
+    fn add(&mut self, before: Marks, marks: Marks) {
+        let begins = |kind: Marks| marks.any(kind) && !before.any(kind);
+        let ends = begins(Marks::DENY | Marks::LAPSED);
         self.waits += u64::from(marks.any(Marks::WAIT));
-        self.denied += u64::from(marks.any(Marks::DENY));
-        self.lapsed += u64::from(marks.any(Marks::LAPSED));
-        self.signed += u64::from(marks.any(Marks::SIGNED));
+        self.denied += u64::from(ends && marks.any(Marks::DENY));
+        self.lapsed += u64::from(ends && marks.any(Marks::LAPSED));
+        self.signed += u64::from(begins(Marks::SIGNED));
         self.missing += u64::from(marks.any(Marks::MISSING));
     }
 }

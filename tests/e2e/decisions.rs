@@ -128,7 +128,7 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
     terminal.wait_without("Pass is disabled");
     terminal.tabs(3);
     terminal.enter();
-    let hash = challenge(&terminal);
+    let hash = challenge(&mut terminal);
     // What is not the hash opens nothing, and neither does Enter.
     terminal.keys("abcdef");
     terminal.tabs(2);

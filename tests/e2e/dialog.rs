@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::hostile::request_pane;
-use super::operator::{catch_up, challenge, leave, open};
+use super::operator::{catch_up, challenge, leave, open, read_review};
 use super::place::{Place, WIDE, script};
 use super::terminal::Terminal;
 
@@ -33,7 +33,7 @@ fn pass(terminal: &mut Terminal) {
     terminal.enter();
     terminal.wait_for("[ Deny... ]");
     terminal.enter();
-    terminal.wait_for("Review: what will be written");
+    read_review(terminal);
     terminal.tabs(1);
     terminal.enter();
 }
@@ -162,7 +162,7 @@ fn an_editor_changes_the_text_and_decides_nothing() {
     terminal.wait_without("Pass is disabled");
     terminal.tabs(3);
     terminal.enter();
-    let hash = challenge(&terminal);
+    let hash = challenge(&mut terminal);
     terminal.keys(&hash);
     terminal.tabs(2);
     terminal.enter();

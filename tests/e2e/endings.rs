@@ -39,7 +39,7 @@ fn a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed() {
     terminal.wait_without("Pass is disabled");
     terminal.tabs(3);
     terminal.enter();
-    let hash = challenge(&terminal);
+    let hash = challenge(&mut terminal);
     terminal.keys(&hash);
     terminal.tabs(2);
     terminal.enter();

@@ -75,7 +75,7 @@ fn a_paste_fills_a_field_and_never_presses_anything() {
     terminal.wait_for("[ Pass ]");
     terminal.enter();
     terminal.wait_for("Review: what will be written");
-    let hash = challenge(&terminal);
+    let hash = challenge(&mut terminal);
     terminal.paste(&format!("{hash}\r"));
     terminal.wait_without("Pass now is disabled");
     terminal.tabs(2);

@@ -17,13 +17,33 @@ pub(crate) fn catch_up(terminal: &mut Terminal) {
 }
 
 /// The hash characters that the review asks for.
-pub(crate) fn challenge(terminal: &Terminal) -> String {
+pub(crate) fn challenge(terminal: &mut Terminal) -> String {
+    read_review(terminal);
     terminal.wait("the hash to type", |view| {
         let text = view.text();
         let (_, after) = text.split_once("Type ")?;
         let (hash, _) = after.split_once(", the first 4 of the request hash")?;
         Some(hash.to_owned())
     })
+}
+
+/// Reads all that will be written, page by page: nothing passes before.
+pub(crate) fn read_review(terminal: &mut Terminal) {
+    terminal.wait_for("Review: what will be written");
+    // Without the clock and the time spent, which move by themselves.
+    let page = |text: &str| -> Vec<String> {
+        let rows = text.lines().skip(3).filter(|row| !row.contains("so far"));
+        rows.map(str::to_owned).collect()
+    };
+    for _ in 0..20 {
+        let text = terminal.text();
+        if !text.contains("not fully seen") {
+            return;
+        }
+        terminal.keys("\x1b[6~");
+        terminal.wait_until("another page", |view| page(&view.text()) != page(&text));
+    }
+    panic!("the review has no end: {}", terminal.text());
 }
 
 /// Quits while something is held: the console asks first.

@@ -138,7 +138,7 @@ fn a_freeze_is_seen_wherever_it_matters_and_ends_with_a_turn_that_must() {
         terminal.wait_for(text);
     }
     terminal.keys("=");
-    terminal.wait_for("Kept against 1 proposal held back");
+    terminal.wait_for("Kept against 1 held back");
     terminal.wait_for("- ARC       arc 1");
     terminal.esc();
     terminal.wait_without("Kept against");
@@ -148,7 +148,7 @@ fn a_freeze_is_seen_wherever_it_matters_and_ends_with_a_turn_that_must() {
     terminal.wait_for("not frozen");
     terminal.wait_for("ARC       arc 3");
     terminal.wait_without("SUMMARY FROZEN");
-    terminal.wait_without("HELD BACK");
+    terminal.wait_without("NOT APPLIED");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
@@ -175,7 +175,7 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.wait_for("saved.json");
     terminal.enter();
     terminal.wait_for("Snapshot file: ");
-    terminal.wait_for("Everything is clear.");
+    terminal.wait_for("The file answers all");
     for (key, text) in [
         ("2", "Position in the arc"),
         ("3", "[x] Position"),
@@ -218,7 +218,7 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.wait_for("[ Write over it ]");
     terminal.tabs(1);
     terminal.enter();
-    terminal.wait_for("Everything is clear.");
+    terminal.wait_for("The file answers all");
     terminal.esc();
     terminal.wait_without("Snapshot file: ");
     place.assert_undecided();

@@ -135,15 +135,12 @@ impl App {
         let look = self.look;
         for layer in &mut self.layers {
             match layer {
+                Layer::Help(dialog) => dialog.lay_out(content),
                 Layer::Explain(dialog) => dialog.lay_out(content, look),
                 Layer::WhatIf(dialog) => dialog.lay_out(content, look),
                 Layer::Atlas(dialog) => dialog.lay_out(content, look),
                 Layer::Snapshot(dialog) => dialog.lay_out(content, look),
-                Layer::Gate(_)
-                | Layer::Help(_)
-                | Layer::Quit(_)
-                | Layer::Confirm(_)
-                | Layer::Palette(_) => {}
+                Layer::Gate(_) | Layer::Quit(_) | Layer::Confirm(_) | Layer::Palette(_) => {}
             }
         }
     }

@@ -1,9 +1,12 @@
 //! What is known about the record, and what that means for deciding.
 
+use ratatui::text::Line;
+
 use super::App;
 use crate::base::text::one_line;
+use crate::console::cells::{clip, fit, width};
 use crate::console::dialog::gate::{Around, Trouble};
-use crate::console::theme::Meaning;
+use crate::console::theme::{Look, Meaning};
 use crate::engine::command::RecordFault;
 use crate::runtime::snapshot::{ChainVerdict, Elsewhere, Snapshot, StoreState};
 use crate::trace::verify::Report;
@@ -12,16 +15,37 @@ use crate::trace::verify::Report;
 #[derive(Debug)]
 pub(in crate::console) struct Banner {
     /// What is the matter. It is cut where there is little room.
-    pub(in crate::console) text: String,
+    text: String,
     /// What comes of it and the way out. It never is.
-    pub(in crate::console) way: &'static str,
+    way: &'static str,
+    /// The same where there is little room.
+    brief: &'static str,
     pub(in crate::console) meaning: Meaning,
 }
 
 impl Banner {
     pub(super) fn new(text: &str, way: &'static str, meaning: Meaning) -> Self {
-        let text = text.to_owned();
-        Self { text, way, meaning }
+        Self {
+            text: text.to_owned(),
+            way,
+            brief: way,
+            meaning,
+        }
+    }
+
+    /// With fewer words for the way out where there is little room.
+    fn briefly(self, brief: &'static str) -> Self {
+        Self { brief, ..self }
+    }
+
+    /// It in exactly so many cells: what is cut is what is the matter, and never the way out.
+    pub(in crate::console) fn line(&self, cells: usize, look: Look) -> Line<'static> {
+        let text = format!(" ! {}", one_line(&self.text));
+        let fits = width(&text) + width(self.way) <= cells;
+        let way = if fits { self.way } else { self.brief };
+        let text = clip(&text, cells.saturating_sub(width(way)), look);
+        let text = fit(&format!("{text}{way}"), cells, look);
+        Line::styled(text, look.style(self.meaning))
     }
 }
 
@@ -66,14 +90,24 @@ impl App {
     pub(in crate::console) fn banners(&self) -> Vec<Banner> {
         let mut banners = Vec::new();
         if let Some(trouble) = self.trouble() {
-            let (text, way) = match &trouble {
-                Trouble::Store(text) => (text, ""),
-                Trouble::Chain(fault) if self.is_known(&trouble) => {
-                    (&fault.what, " (acknowledged: deciding is possible)")
-                }
-                Trouble::Chain(fault) => (&fault.what, ". Deciding is disabled: :ack-broken-chain"),
+            let (text, way, brief) = match &trouble {
+                Trouble::Store(text) => (
+                    text,
+                    ". Deciding is disabled: see to the disk, then restart cra",
+                    "; restart cra",
+                ),
+                Trouble::Chain(fault) if self.is_known(&trouble) => (
+                    &fault.what,
+                    " (acknowledged: deciding is possible)",
+                    " (acknowledged)",
+                ),
+                Trouble::Chain(fault) => (
+                    &fault.what,
+                    ". Deciding is disabled: :ack-broken-chain",
+                    "; :ack-broken-chain to decide",
+                ),
             };
-            banners.push(Banner::new(text, way, Meaning::Banner));
+            banners.push(Banner::new(text, way, Meaning::Banner).briefly(brief));
         }
         if let [others @ .., last] = self.snapshot.acts.overruled.as_slice() {
             let (last, by) = (&last.gate, one_line(&last.by));

@@ -4,16 +4,16 @@ use super::App;
 use crate::base::clock::Timestamp;
 use crate::console::cells::asker;
 use crate::console::dialog::atlas::AtlasDialog;
-use crate::console::dialog::atlas::load::LoadDialog;
+use crate::console::dialog::atlas::load::{LoadDialog, Way};
 use crate::console::dialog::atlas::page::PageDialog;
 use crate::console::keymap::StewardKey;
 use crate::console::layer::Layer;
 use crate::console::request::{Request, Ticket};
-use crate::console::screen::atlas::{Listed, Looked};
+use crate::console::screen::atlas::{Atlases, Listed, Looked};
 use crate::console::study::{PageLine, Studied};
 use crate::console::theme::Meaning;
 use crate::runtime::LoadRefused;
-use crate::runtime::snapshot::{Access, Shadowed};
+use crate::runtime::snapshot::{Access, Shadowed, Snapshot};
 
 /// What has to be known to read what would have become of the past.
 const PAST_NOTE: &str = "Recorded actions, newest first, each asked once under what is loaded and once under \
@@ -63,25 +63,19 @@ impl App {
             self.hint(format!("nothing is loaded: {}", trouble.short()));
             return;
         }
-        let (title, proposed) = match key {
-            StewardKey::Undo => (
-                "Go back to what was loaded before?",
-                self.atlases.propose_undo(&self.snapshot),
-            ),
+        let (way, proposed) = match key {
+            StewardKey::Undo => (Way::Back, self.atlases.propose_undo(&self.snapshot)),
             StewardKey::Load
             | StewardKey::Edit
             | StewardKey::Test
             | StewardKey::Rehearse
             | StewardKey::Shadow
             | StewardKey::Unshadow
-            | StewardKey::Differ => (
-                "Load what the files say?",
-                self.atlases.propose(&self.snapshot),
-            ),
+            | StewardKey::Differ => (Way::Load, self.atlases.propose(&self.snapshot)),
         };
         match proposed {
             Ok(proposal) => {
-                let shown = (title.to_owned(), proposal.lines);
+                let shown = (way, proposal.lines);
                 let sure = (proposal.strength, proposal.code.as_str());
                 let dialog = LoadDialog::new(proposal.load, shown, sure, now);
                 let dialog = AtlasDialog::Load(dialog);
@@ -96,7 +90,7 @@ impl App {
         let Some(shadow) = self.snapshot.watched.shadow.clone() else {
             return match self.atlases.propose(&self.snapshot) {
                 Ok(proposal) => {
-                    let words = "the files look on, and decide nothing: S shows what they would do";
+                    let words = "SHADOW on: S lists, Z ends";
                     drop(self.hint(words.to_owned()));
                     vec![Request::Shadow(Some(proposal.load))]
                 }
@@ -105,8 +99,8 @@ impl App {
         };
         let since = shadow.since.time_of_day();
         let note = format!(
-            "Since {since}: {} looked at, {} would have gone otherwise. Nothing was decided by the files. L loads \
-             them, Z stops this.",
+            "Since {since}: {} looked at, {} would have gone otherwise. Nothing was decided by the files. Esc, \
+             then L loads them or Z stops this.",
             shadow.looked, shadow.differ
         );
         self.numbers += 1;
@@ -134,13 +128,23 @@ impl App {
 
     /// The files of the Atlases were looked at.
     pub(super) fn on_glanced(&mut self, looked: Vec<Looked>) -> Vec<Request> {
-        self.atlases.on_glanced(looked, &self.snapshot);
-        Vec::new()
+        self.look(|atlases, snapshot| atlases.on_glanced(looked, snapshot))
     }
 
     /// Their folder was looked at.
     pub(super) fn on_listed(&mut self, listed: Listed) -> Vec<Request> {
-        self.atlases.on_listed(listed, &self.snapshot);
+        self.look(|atlases, snapshot| atlases.on_listed(listed, snapshot))
+    }
+
+    /// Takes in what the files are. What was said to block a load is taken back when it no longer does.
+    fn look(&mut self, take: impl FnOnce(&mut Atlases, &Snapshot)) -> Vec<Request> {
+        let said = self.notice.as_ref().map(|(_, text)| text.clone());
+        let said =
+            said.filter(|said| self.atlases.bars_load(&self.snapshot).as_ref() == Some(said));
+        take(&mut self.atlases, &self.snapshot);
+        if said.is_some() && self.atlases.bars_load(&self.snapshot) != said {
+            self.notice = None;
+        }
         Vec::new()
     }
 

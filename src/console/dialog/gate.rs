@@ -50,6 +50,7 @@ mod press;
 mod records;
 mod refusal;
 mod reply;
+mod scroll;
 mod skeleton;
 mod step;
 pub(super) mod text;
@@ -170,21 +171,20 @@ impl GateDialog {
 
     /// It was painted: from now on the arming time runs, and these rows were on screen.
     pub(crate) fn on_drawn(&mut self, area: Rect, look: Look, now: Timestamp) -> Repaint {
-        let before = self.context.percent();
+        let before = (self.context.percent(), self.is_sheet_seen());
         self.shown_at.get_or_insert(now);
         if self.arming == Arming::Undrawn {
             self.arming = Arming::Until(now.plus(ARMING));
         }
         self.lay_out(area, look);
-        let most = view::review_most(self, area, look, now);
-        if let Step::Reviewing(review) = &mut self.step {
-            review.most = most;
-            review.top = review.top.min(most);
+        let sheet = view::sheet(self, area, look, now);
+        if let (Some(scroll), Some(sheet)) = (self.sheet(), sheet) {
+            scroll.painted(sheet);
         }
         if self.height > 0 {
             self.context.painted(self.height);
         }
-        if self.context.percent() == before {
+        if (self.context.percent(), self.is_sheet_seen()) == before {
             Repaint::No
         } else {
             Repaint::Yes
@@ -232,6 +232,13 @@ impl GateDialog {
 
     /// Whether an action has any effect in this step.
     pub(crate) fn can(&self, action: Action) -> bool {
+        if action == Action::NextMatch && self.context.query().is_empty() {
+            return false;
+        }
+        // There are no buttons beside the request, and F6 leads to them.
+        if self.pane != Pane::Form && matches!(action, Action::Press | Action::Next) {
+            return false;
+        }
         match self.step {
             Step::Editing => true,
             Step::Reviewing(_) | Step::Denying(_) | Step::Claimed(_) => action != Action::Review,
@@ -242,6 +249,25 @@ impl GateDialog {
                 Action::Back | Action::SwitchPane | Action::PageDown | Action::Minimise
             ),
         }
+    }
+
+    /// What an action is called now, where that is not what the table calls it.
+    pub(crate) fn label(&self, action: Action) -> Option<&'static str> {
+        let elsewhere = self.pane != Pane::Form;
+        let answers = action == Action::SwitchPane && elsewhere;
+        let widens = action == Action::Back && !elsewhere && self.is_narrowed();
+        answers
+            .then_some("answers")
+            .or(widens.then_some("list all"))
+    }
+
+    /// Whether the focused field lists only some of its options.
+    fn is_narrowed(&self) -> bool {
+        let Spot::Field(at) = self.form.focus else {
+            return false;
+        };
+        let field = self.form.fields.get(at);
+        matches!(self.step, Step::Editing) && field.is_some_and(field::Field::is_narrowed)
     }
 
     /// Where more keys are found: those of the part that has the focus.
@@ -280,8 +306,8 @@ impl GateDialog {
         match action {
             Action::Help => return Handled::with(Change::Help(Scope::Gate)),
             Action::SwitchPane => self.switch_pane(),
-            Action::PageDown => self.context.scroll(self.page(), self.height),
-            Action::PageUp => self.context.scroll(-self.page(), self.height),
+            Action::PageDown => self.turn_page(Towards::Next),
+            Action::PageUp => self.turn_page(Towards::Previous),
             Action::Back => return self.back(),
             Action::Next => self.move_focus(Towards::Next),
             Action::Previous => self.move_focus(Towards::Previous),
@@ -337,11 +363,6 @@ impl GateDialog {
             Pane::Context | Pane::Search => Pane::Form,
             Pane::Form => Pane::Context,
         };
-    }
-
-    /// One row less than a page, so that the eye keeps its place.
-    fn page(&self) -> isize {
-        isize::try_from(self.height.saturating_sub(1).max(1)).unwrap_or(1)
     }
 
     /// A heading for people: identifier and action.

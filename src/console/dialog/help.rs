@@ -22,6 +22,8 @@ pub(crate) struct HelpDialog {
     scope: Scope,
     filter: LineEdit,
     top: usize,
+    /// Where the keys are listed.
+    list: Rect,
 }
 
 impl HelpDialog {
@@ -31,7 +33,21 @@ impl HelpDialog {
             scope,
             filter: LineEdit::default(),
             top: 0,
+            list: Rect::ZERO,
         }
+    }
+
+    /// Prepares it for the place it will be painted in.
+    pub(crate) fn lay_out(&mut self, area: Rect) {
+        let block = Look::default().panel(Focus::Here);
+        [_, self.list] = parts(block.inner(place(area)));
+        self.top = self.top.min(self.most());
+    }
+
+    /// The last row that can be the first on screen.
+    fn most(&self) -> usize {
+        let rows = self.rows(Look::default(), usize::from(self.list.width));
+        rows.len().saturating_sub(usize::from(self.list.height))
     }
 
     /// A key press: a move, or a letter to search for.
@@ -40,8 +56,7 @@ impl HelpDialog {
             Some(Action::Back) => return Handled::with(Change::Close),
             Some(action) => {
                 if let Some(motion) = action.motion() {
-                    let rows = self.rows(Look::default(), 80).len();
-                    self.top = motion.from(self.top, rows);
+                    self.top = motion.from(self.top, self.most() + 1);
                 }
             }
             None => {
@@ -61,25 +76,13 @@ impl HelpDialog {
 
     /// Paints it.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
-        let cells = area.width.saturating_sub(4).min(92);
-        let height = area.height.saturating_sub(2);
-        let place = Rect::new(
-            area.x + area.width.saturating_sub(cells) / 2,
-            area.y + 1,
-            cells,
-            height,
-        );
+        let place = place(area);
         frame.render_widget(Clear, place);
         let title = Line::styled(" Keys ", look.style(Meaning::Title));
         let block = look.panel(Focus::Here).title(title);
         let inner = block.inner(place);
         frame.render_widget(block, place);
-        let [search, _, list] = Layout::vertical([
-            Constraint::Length(1),
-            Constraint::Length(1),
-            Constraint::Fill(1),
-        ])
-        .areas(inner);
+        let [search, list] = parts(inner);
         let typed = if self.filter.text().is_empty() {
             Span::styled("type to search", look.style(Meaning::Dim))
         } else {
@@ -142,6 +145,28 @@ impl HelpDialog {
         let text = format!("{} {} {}", binding.names(), binding.label, binding.help);
         text.to_lowercase().contains(&filter)
     }
+}
+
+/// Where it goes: where there is little room, over the whole width.
+fn place(area: Rect) -> Rect {
+    let cells = if area.width < 100 { area.width } else { 92 };
+    Rect::new(
+        area.x + area.width.saturating_sub(cells) / 2,
+        area.y + 1,
+        cells,
+        area.height.saturating_sub(2),
+    )
+}
+
+/// What is looked for, and the keys.
+fn parts(inner: Rect) -> [Rect; 2] {
+    let [search, _, list] = Layout::vertical([
+        Constraint::Length(1),
+        Constraint::Length(1),
+        Constraint::Fill(1),
+    ])
+    .areas(inner);
+    [search, list]
 }
 
 fn binding_rows(binding: &Binding, look: Look, cells: usize) -> Vec<Line<'static>> {

@@ -51,11 +51,6 @@ struct Typable {
 
 const TYPABLE: [Typable; 8] = [
     Typable {
-        name: "override",
-        wants: "ID",
-        help: "opens a denied request in order to overrule the denial: never by a key, never in a batch",
-    },
-    Typable {
         name: "ack-override",
         wants: "",
         help: "you know that a denial was overruled: recorded, and taken out of the header",
@@ -89,6 +84,11 @@ const TYPABLE: [Typable; 8] = [
         name: "quit",
         wants: "",
         help: "leaves the console; asks first while requests are held",
+    },
+    Typable {
+        name: "override",
+        wants: "ID",
+        help: "opens a denied request in order to overrule the denial: never by a key, never in a batch",
     },
 ];
 
@@ -231,7 +231,8 @@ impl PaletteDialog {
 
     /// Paints it at the top.
     pub(crate) fn draw(&self, frame: &mut Frame, area: Rect, look: Look) {
-        let cells = area.width.saturating_sub(4).min(92);
+        // Where there is little room, over the whole width.
+        let cells = if area.width < 100 { area.width } else { 92 };
         let place = Rect::new(
             area.x + area.width.saturating_sub(cells) / 2,
             area.y + 1,

@@ -351,7 +351,7 @@ impl SnapshotDialog {
                 };
                 let request = self.ask(SnapshotAsk::Write(writing));
                 let dialog = ConfirmDialog::over(&path, request);
-                let problem = format!("`{path}` is there already, and stays as it is");
+                let problem = format!("`{path}` is there already");
                 (problem, Next::Ask(Box::new(dialog)))
             }
         };

@@ -242,8 +242,8 @@ pub(crate) static BINDINGS: &[Binding] = bindings! {
         ENTER => Press, Shown, "press", "presses the focused button; in a text, begins a new line";
         &[Key::plain(KeyCode::F(6))] => SwitchPane, Shown, "request", "switches between the request and the answers";
         ESC => Back, Shown, "back", "one level back; what was typed is kept";
-        &[Key::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the request down, wherever the focus is";
-        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls the request up";
+        &[Key::plain(KeyCode::PageDown)] => PageDown, Shown, "scroll", "scrolls the request down, wherever the focus is; in the review, what will be written";
+        &[Key::plain(KeyCode::PageUp)] => PageUp, Hidden, "scroll up", "scrolls it up";
         &[Key::ctrl('s')] => Review, Shown, "review", "goes on to the review; never decides";
         &[Key::ctrl('e')] => EditOutside, Shown, "editor",
             "opens the focused text in $VISUAL, $EDITOR or vi; nothing is decided by it, and sensitive answers stay here";

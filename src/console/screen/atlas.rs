@@ -225,6 +225,11 @@ impl Atlases {
         }
     }
 
+    /// Whether there is a level to go back to.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.deep == Depth::Chosen
+    }
+
     fn back(&mut self) {
         if self.deep == Depth::Chosen {
             self.deep = Depth::List;

@@ -13,6 +13,7 @@ use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::id::GateId;
 use crate::engine::held::{Gate, Held, Origin, Subject, TierSource};
+use crate::runtime::snapshot::Access;
 
 use self::filter::Filter;
 use self::glance::Glance;
@@ -167,7 +168,17 @@ impl Queue {
     }
 
     /// Whether an action has anything to act on.
-    pub(crate) fn can(&self, action: Action) -> bool {
+    pub(crate) fn can(&self, action: Action, access: Access) -> bool {
+        let writes = matches!(
+            action,
+            Action::Deny | Action::Queue(QueueKey::Mark | QueueKey::Claim | QueueKey::Batch)
+        );
+        if writes && access == Access::ReadOnly {
+            return false;
+        }
+        if action == Action::Queue(QueueKey::Mark) {
+            return self.can_mark();
+        }
         let needs_row = matches!(
             action,
             Action::Open

@@ -216,6 +216,11 @@ impl Threads {
         }
     }
 
+    /// Whether there is a level to go back to.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.showing == Showing::Proposed || self.pane() == Pane::History
+    }
+
     /// Enter: one step closer.
     pub(crate) fn open(&mut self, snapshot: &Snapshot) -> Option<Opened> {
         match self.pane() {

@@ -21,9 +21,10 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::runtime::RecordedSession;
 use crate::trace::outline::Fold;
-use crate::trace::verify::{Checked, LogChecked, Progress, Report};
+use crate::trace::verify::{Checked, LogChecked, Progress};
 
 mod ask;
+mod check;
 mod click;
 mod commands;
 mod compare;
@@ -180,21 +181,6 @@ impl Trace {
         self.settle()
     }
 
-    /// The check is done.
-    pub(crate) fn on_verified(&mut self, checked: Result<Report, String>) {
-        self.verifying = Verifying::Idle;
-        match checked {
-            Ok(report) => {
-                let of = |chain: &Checked| report.of_session(&chain.session);
-                let found = report.chains.iter().filter_map(of);
-                self.checked = found.map(|it| (it.session.clone(), it)).collect();
-                self.log = report.log;
-                self.problem = None;
-            }
-            Err(problem) => self.problem = Some(problem),
-        }
-    }
-
     /// It was painted there.
     pub(crate) fn on_drawn(&mut self, area: Rect) {
         self.area = area;
@@ -273,6 +259,11 @@ impl Trace {
         !of_one || matches!(self.pane, Pane::Spans | Pane::Event)
     }
 
+    /// Whether there is a level to go back to.
+    pub(crate) fn is_inside(&self) -> bool {
+        self.pane != Pane::Sessions || self.comparing.is_some()
+    }
+
     /// An action of this screen.
     pub(crate) fn act(&mut self, action: Action, now: Timestamp) -> Vec<Request> {
         self.said = None;
@@ -282,7 +273,7 @@ impl Trace {
             Action::Verify => return self.verify(),
             Action::Reload => {
                 if let Some(opened) = &mut self.opened {
-                    opened.pages.forget();
+                    opened.forget();
                     opened.problem = None;
                     opened.go_on();
                 }
@@ -445,17 +436,6 @@ impl Trace {
             opened.filter = None;
         } else {
             self.pane = Pane::Sessions;
-        }
-    }
-
-    fn verify(&mut self) -> Vec<Request> {
-        match self.verifying {
-            Verifying::Idle => {
-                let progress = Progress::default();
-                self.verifying = Verifying::Running(progress.clone());
-                vec![Request::Verify(progress)]
-            }
-            Verifying::Running(_) => Vec::new(),
         }
     }
 

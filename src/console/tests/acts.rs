@@ -289,6 +289,7 @@ fn two_approvers_and_claims_on_a_small_screen() {
     live.ask("note.add", json!({}), 2);
     claim(&mut live, "c-2", "o2@ops");
     live.pass("c-1", WHY);
+    live.stage.shows("still held");
     assert_snapshot!("acts_at_80_by_24", live.picture());
     live.open("c-1");
     assert_snapshot!("same_operator_at_80_by_24", live.picture());

@@ -51,9 +51,12 @@ fn a_batch_decides_exactly_what_its_review_lists_one_by_one() {
     let mut stage = Stage::new(three(), WIDE);
     open_batch(&mut stage, 3);
     stage.shows("batch of 3: c-1 c-2 c-3");
+    stage.shows("[ Deny all 3... ]  [ Pass all 3 ]");
     assert_snapshot!("batch", stage.picture());
     review_batch(&mut stage);
     stage.shows("3 requests, each decided and recorded by itself");
+    stage.shows("0 s on these 3");
+    stage.shows("[ Pass all 3 now ]");
     assert_snapshot!("batch_review", stage.picture());
     assert_eq!(stage.press(KeyCode::Enter), [], "the focus starts on Back");
     review_batch_again(&mut stage);
@@ -88,7 +91,7 @@ fn a_batch_needs_every_request_to_be_seen() {
     open_batch(&mut stage, 2);
     stage.press(KeyCode::Left);
     stage.presses(KeyCode::Tab, 3);
-    stage.shows("Pass is disabled: request not fully seen (PgDn)");
+    stage.shows("Pass all 2 is disabled: request not fully seen (PgDn)");
     stage.presses(KeyCode::PageDown, 12);
     stage.shows("seen 100 %");
     stage.hides("is disabled");
@@ -135,6 +138,7 @@ fn a_batch_is_denied_with_one_reason_and_each_has_its_own_record() {
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), []);
     stage.shows("a reason is needed");
+    stage.shows("[ Deny all 2 now ]");
     stage.press(KeyCode::Tab);
     stage.type_text("not now");
     stage.presses(KeyCode::Tab, 2);
@@ -194,7 +198,7 @@ fn a_console_that_only_looks_sends_no_decision_by_any_way() {
     picture.access = Access::ReadOnly;
     let mut stage = Stage::new(picture, WIDE);
     open_batch(&mut stage, 3);
-    stage.shows("Pass is disabled: read-only");
+    stage.shows("Deciding is disabled: read-only");
     review_batch(&mut stage);
     assert_eq!(decisions(stage.presses(KeyCode::Enter, 3)), []);
     // The write path itself is gone: even a decision that got that far does not leave.

@@ -162,8 +162,10 @@ fn the_header_admits_that_nothing_is_recorded_and_what_waits() {
         stage.app.on_queued(0);
         stage.snapshot(poisoned);
         stage.shows("NOT RECORDING");
+        stage.shows("NO WRITES  14:02:31Z");
+        stage.shows("restart cra");
         stage.hides("SEALED");
-        stage.shows("NOTHING IS RECORDED ANY MORE: the disk is full");
+        stage.shows("NOTHING IS RECORDED ANY MORE: the disk is ");
         assert_snapshot!(format!("poisoned_{width}"), stage.text());
     }
 }

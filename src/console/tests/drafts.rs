@@ -26,14 +26,14 @@ fn told(requests: Vec<Request>) -> Vec<Option<Value>> {
 }
 
 /// A picture in which a draft of that request is on disk.
-fn with_draft(mut picture: Snapshot, id: &str, draft: Value) -> Snapshot {
+pub(super) fn with_draft(mut picture: Snapshot, id: &str, draft: Value) -> Snapshot {
     let drafts = Drafts::from([(id.parse().unwrap(), draft)]);
     picture.drafts = Arc::new(drafts);
     picture
 }
 
 /// What is kept of `c-121` when every question is answered and a reason to deny was begun.
-fn full_draft() -> Value {
+pub(super) fn full_draft() -> Value {
     let item = ticket_delete();
     json!({
         "request_hash": item.request_hash.to_string(),
@@ -148,6 +148,7 @@ fn taking_a_draft_up_decides_nothing_and_begins_every_check_anew() {
     stage.presses(KeyCode::BackTab, 1);
     assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
     stage.shows("Review: what will be written");
+    stage.presses(KeyCode::PageDown, 2);
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(stage.press(KeyCode::Enter), []);
     stage.shows("cannot pass: type the hash first");

@@ -156,6 +156,7 @@ fn a_high_request_passes_by_review_hash_and_enter() {
     assert_eq!(stage.press(KeyCode::Enter), [], "Pass opens the review");
     stage.shows("risk_verified");
     stage.shows("checkpoint_passed");
+    stage.press(KeyCode::PageDown);
     let item = ticket_delete();
     stage.type_text(&item.request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
@@ -341,7 +342,7 @@ fn read_only_decides_nothing() {
     let mut stage = Stage::new(picture, WIDE);
     stage.open();
     stage.type_text("understood");
-    stage.shows("Pass is disabled: read-only");
+    stage.shows("Deciding is disabled: read-only");
     for code in [KeyCode::Tab, KeyCode::Enter, KeyCode::Tab, KeyCode::Right] {
         stage.presses(code, 1);
         assert_eq!(decisions(stage.presses(KeyCode::Enter, 2)), []);
@@ -360,12 +361,12 @@ fn a_broken_record_is_loud_and_disables_pass() {
     stage.shows("! CHAIN BROKEN in s-09: hash of 1841 differs");
     stage.open_gate("c-121");
     stage.shows("! CHAIN BROKEN in s-09");
-    stage.shows("Pass is disabled: chain broken");
+    stage.shows("Deciding is disabled: chain broken");
     let mut poisoned = busy();
     poisoned.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
     stage.snapshot(poisoned);
     stage.shows("! NOTHING IS RECORDED ANY MORE: disk full");
-    stage.shows("Pass is disabled: nothing can be recorded");
+    stage.shows("Deciding is disabled: nothing can be recorded");
 }

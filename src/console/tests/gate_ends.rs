@@ -44,6 +44,7 @@ fn invalid() {
     stage.open_gate("c-121");
     fill(&mut stage);
     stage.press(KeyCode::Enter);
+    stage.press(KeyCode::PageDown);
     stage.type_text(&ticket_delete().request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
     stage.press(KeyCode::Enter);

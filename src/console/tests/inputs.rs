@@ -218,7 +218,7 @@ fn only_a_number_goes_into_a_number_and_its_rules_are_shown() {
     stage.shows("only a number goes here");
     stage.type_text("-");
     stage.shows("✗ a number, such as 12 or -0.5  ✗ at least 1  ✗ at most 500");
-    stage.shows("Pass is disabled: 1 invalid");
+    stage.shows("Pass is disabled: 1 answer invalid");
     stage.press(KeyCode::Backspace);
     stage.type_text("501");
     stage.shows("✓ a number  ✓ at least 1  ✗ at most 500");
@@ -271,9 +271,9 @@ fn every_rule_of_a_text_has_a_state_while_it_is_typed() {
     for state in [
         "✗ at least 20 characters (15 now)",
         "✓ at most 500 characters (15 now)",
-        "✓ contains `ticket`",
-        "✗ does not contain `asap`",
-        "✗ matches `\\.$`",
+        "✓ must contain `ticket`",
+        "✗ must not contain `asap`",
+        "✗ must match `\\.$`",
     ] {
         stage.shows(state);
     }
@@ -281,7 +281,7 @@ fn every_rule_of_a_text_has_a_state_while_it_is_typed() {
     stage.type_text("was closed twice.");
     stage.hides("✗");
     stage.ctrl('u');
-    stage.shows("✗ matches `\\.$`");
+    stage.shows("✗ must match `\\.$`");
     stage.ctrl('r');
     assert_eq!(sent(&mut stage), json!("the ticket was closed twice."));
 }

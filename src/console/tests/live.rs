@@ -289,6 +289,8 @@ impl Live {
             return;
         }
         self.press(KeyCode::Enter);
+        // All that will be written, however small the screen is.
+        self.presses(KeyCode::PageDown, 4);
         if held.tier() == RiskTier::Medium {
             self.press(KeyCode::Tab);
             return;

@@ -86,7 +86,7 @@ fn an_arrival_that_would_push_the_selected_row_waits_below() {
             toast: Some("cra: c-118 CRIT! user.ban by billing-bot".to_owned()),
         })]
     );
-    stage.shows("CRITICAL 1 arrival held back so that no row moves: press u to merge");
+    stage.shows("CRITICAL c-118 held back: u merges");
     assert_eq!(stage.app.layers.len(), 0, "nothing opens by itself");
     assert_snapshot!(stage.text());
     stage.press(KeyCode::Char('u'));

@@ -127,7 +127,8 @@ fn held_back_criticals_are_loud_however_many_others_there_are() {
     stage.hides("CRITICAL");
     all.push(user_ban());
     stage.snapshot(snapshot([vec![onboarding()], all].concat()));
-    stage.shows("CRITICAL 41 arrivals held back");
+    stage.shows("CRITICAL c-118 and 40 more held back: u merges");
+    stage.shows("+41 (u)  due 01:00");
     assert_snapshot!(stage.picture());
 }
 
@@ -245,7 +246,7 @@ fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
     let mut stage = Stage::new(broken(), WIDE);
     stage.open();
     stage.type_text("understood");
-    stage.shows("Pass is disabled: chain broken (:ack-broken-chain)");
+    stage.shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
     for _ in 0..4 {
         stage.press(KeyCode::Tab);
         assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
@@ -281,7 +282,7 @@ fn with_a_broken_chain_nothing_is_decided_until_that_is_acknowledged() {
         what: "disk".to_owned(),
     };
     stage.snapshot(worse);
-    stage.shows("Pass is disabled: chain broken (:ack-broken-chain)");
+    stage.shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
 }
 
 #[test]
@@ -306,7 +307,7 @@ fn that_nothing_is_recorded_cannot_be_acknowledged_away() {
     stage.shows("no chain is broken");
     stage.open();
     stage.type_text("understood");
-    stage.shows("Pass is disabled: nothing can be recorded");
+    stage.shows("Deciding is disabled: nothing can be recorded");
 }
 
 #[test]

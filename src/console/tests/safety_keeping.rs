@@ -132,7 +132,7 @@ fn rule_22_a_console_that_only_looks_has_no_way_to_write() {
     live.stage.shows("READ-ONLY");
     live.open("c-1");
     live.fill("c-1", "understood");
-    live.stage.shows("Pass is disabled: read-only");
+    live.stage.shows("Deciding is disabled: read-only");
     live.presses(KeyCode::Enter, 3);
     while !live.stage.app.layers.is_empty() {
         live.press(KeyCode::Esc);
@@ -205,7 +205,7 @@ fn rule_23_a_broken_chain_is_said_everywhere_and_deciding_waits_until_it_is_know
     live.open("c-2");
     live.fill("c-2", "understood");
     live.stage
-        .shows("Pass is disabled: chain broken (:ack-broken-chain)");
+        .shows("Deciding is disabled: chain broken: Esc, then :ack-broken-chain");
     live.presses(KeyCode::Enter, 2);
     assert_eq!(live.held_on_disk(), ["c-2"]);
     live.press(KeyCode::Esc);

@@ -75,7 +75,7 @@ fn opened(text: &[u8], size: (u16, u16)) -> Stage {
 fn a_file_is_walked_step_by_step_at_every_size() {
     for size in SIZES {
         let mut stage = opened(GOOD, size);
-        stage.shows("Everything is clear.");
+        stage.shows("The file answers all 6 questions.");
         stage.hides("DEGRADED");
         assert_snapshot!(sized("retrieve", size), stage.text());
         let mut whole = stage.text();
@@ -272,7 +272,8 @@ fn a_file_is_written_over_only_after_a_question_that_starts_on_leaving_it() {
         stage.shows("[ Write over it ]");
         assert_snapshot!(sized("over", size), stage.text());
         assert_eq!(stage.press(KeyCode::Enter), []);
-        stage.shows("is there already, and stays");
+        stage.shows("is there already");
+        stage.hides("stays as it is");
         // The same again, and now it is meant.
         let (ticket, ask) = asked(stage.press(KeyCode::Enter));
         assert_eq!(ask, SnapshotAsk::Write(first.clone()));
@@ -323,7 +324,8 @@ fn nothing_opens_over_what_somebody_went_on_to() {
     stage.message(Message::Snapshot(ticket, there()));
     stage.hides("[ Write over it ]");
     stage.press(KeyCode::Esc);
-    stage.shows("is there already, and stays");
+    stage.shows("is there already");
+    stage.hides("stays as it is");
     stage.press(KeyCode::Esc);
     assert!(stage.app.layers.is_empty());
     assert_eq!(stage.message(Message::Snapshot(ticket, there())), []);
@@ -383,7 +385,7 @@ fn a_session_is_written_read_back_and_its_file_replaced_only_when_that_is_meant(
     };
     write(&mut live);
     live.stage.shows("1 RETRIEVE");
-    live.stage.shows("Everything is clear.");
+    live.stage.shows("The file answers all 6 questions.");
     live.press(KeyCode::Char('4'));
     live.stage
         .shows("CRITICAL QUESTION: May bot run ticket.delete?");

@@ -32,20 +32,21 @@ fn at_every_size(set: impl Fn(&mut Stage)) -> String {
 }
 
 /// Sees all of the request, at any size, and answers everything.
-fn answered(stage: &mut Stage) {
+pub(super) fn answered(stage: &mut Stage) {
     stage.press(KeyCode::F(6));
     stage.presses(KeyCode::PageDown, 4);
     stage.press(KeyCode::F(6));
     fill(stage);
 }
 
-fn reviewing(stage: &mut Stage) {
+pub(super) fn reviewing(stage: &mut Stage) {
     answered(stage);
     assert_eq!(stage.press(KeyCode::Enter), []);
 }
 
 fn signed(stage: &mut Stage) {
     reviewing(stage);
+    stage.presses(KeyCode::PageDown, 9);
     stage.type_text(&ticket_delete().request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
 }
@@ -64,7 +65,7 @@ fn refused(stage: &mut Stage) {
 }
 
 /// `c-121` with another parameter.
-fn other_request() -> Held {
+pub(super) fn other_request() -> Held {
     let mut other = ticket_delete();
     let params = json!({ "ticket_ids": [4411, 4412, 4413, 9999], "cascade": true });
     let changed = with_params(other.clone(), params);
@@ -73,7 +74,7 @@ fn other_request() -> Held {
     other
 }
 
-fn with_other(other: &Held) -> Snapshot {
+pub(super) fn with_other(other: &Held) -> Snapshot {
     let mut picture = busy();
     for held in &mut picture.held {
         if held.id == other.id {
@@ -83,7 +84,7 @@ fn with_other(other: &Held) -> Snapshot {
     picture
 }
 
-fn expired() -> Snapshot {
+pub(super) fn expired() -> Snapshot {
     let mut next = busy();
     next.held.retain(|held| held.id.as_str() != "c-121");
     let gone = decided("c-121", "14:05:21", Outcome::Expired, None);
@@ -166,6 +167,7 @@ fn a_changed_request_voids_what_was_typed_and_shows_the_difference() {
     stage.shows("hash");
     fill(&mut stage);
     stage.press(KeyCode::Enter);
+    stage.presses(KeyCode::PageDown, 9);
     stage.type_text(&ticket_delete().request_hash.short(4));
     stage.presses(KeyCode::Tab, 2);
     assert_eq!(
@@ -298,10 +300,12 @@ fn what_was_typed_too_late_comes_back_when_the_same_is_asked_again() {
     stage.type_text("dup of 4398");
     stage.shows("left → DENIED");
     stage.wait(Duration::from_mins(3));
-    stage.shows("Pass is disabled: time is up");
+    stage.shows("Deciding is disabled: time is up");
     stage.shows("00:00 left");
     stage.snapshot(expired());
-    stage.shows("EXPIRED: nobody decided");
+    stage.shows("EXPIRED at 14:05:21 → DENIED: nobody decided");
+    stage.shows("CLOSED");
+    stage.hides("over ");
     stage.shows("dup of 4398");
     assert_eq!(stage.type_text("more"), [], "nothing is typed any more");
     stage.press(KeyCode::Esc);
@@ -319,7 +323,7 @@ fn a_dialog_put_aside_leaves_the_queue_and_comes_back_as_it_was() {
     stage.open_gate("c-121");
     answered(&mut stage);
     assert_eq!(stage.press(KeyCode::F(3)), []);
-    stage.shows("F3  HIGH  c-121  ticket.delete  answered");
+    stage.shows("F3 back  HIGH  c-121  ticket.delete  draft complete, NOT SENT");
     stage.shows("02:49 left");
     stage.press(KeyCode::Home);
     stage.press(KeyCode::Down);
@@ -344,7 +348,7 @@ fn opening_another_request_keeps_what_was_put_aside_as_a_draft() {
     stage.type_text("half an ans");
     stage.press(KeyCode::F(3));
     stage.open_gate("c-118");
-    stage.hides("F3  HIGH");
+    stage.hides("F3 back");
     stage.press(KeyCode::Esc);
     stage.open_gate("c-121");
     stage.shows("half an ans");

@@ -64,6 +64,7 @@ fn tests_say_which_hold_and_where_one_does_not() {
     stage.message(Message::Studied(*ticket, tested(&trials)));
     stage.shows("line 22: step 3");
     assert_snapshot!("tests", stage.picture());
+    smaller("tests", &mut stage);
     stage.press(KeyCode::Esc);
     stage.shows("1 of 2 tests hold");
     assert!(tested(&[]).is_err());
@@ -104,10 +105,20 @@ fn the_past_is_judged_by_the_file_and_only_what_changes_is_listed() {
     stage.shows("loaded  HELD at large");
     stage.hides("disk.wipe");
     assert_snapshot!("past", stage.text());
+    smaller("past", &mut stage);
     stage.press(KeyCode::Esc);
     stage.shows("1 of the last 3 actions would be judged otherwise");
     // Who left is not kept waiting.
     let left = Left::default();
     left.leave();
     assert!(rehearse(&archive, &sessions, sets, now(), &left).is_err());
+}
+
+/// The same where there is less room.
+fn smaller(name: &str, stage: &mut super::stage::Stage) {
+    for (width, height) in [(80, 24), (60, 18)] {
+        stage.resize(width, height);
+        assert_snapshot!(format!("{name}_{width}"), stage.text());
+    }
+    stage.resize(120, 36);
 }

@@ -142,7 +142,9 @@ fn the_difference_shows_every_proposal_against_what_is_kept() {
     for size in SIZES {
         let mut stage = shown(two(), size);
         key(&mut stage, '=');
-        stage.shows("Kept against 2 proposals held back");
+        stage.shows("Kept against 2 held back ");
+        stage.shows("Kept against 2 held back  FROZEN ");
+        stage.shows("NOT APPLIED, held back by the peak guardrail");
         assert_snapshot!(sized("threads_diff", size), stage.text());
         stage.press(KeyCode::End);
         stage.hides("more below");
@@ -337,6 +339,11 @@ fn the_legend_tells_every_word() {
     for kind in SignalKind::ALL {
         let words = format!("{:<20}{} (", kind.as_str(), kind.description());
         assert!(both.contains(&words), "{words}");
+    }
+    for size in &SIZES[1..] {
+        stage.resize(size.0, size.1);
+        stage.press(KeyCode::Home);
+        assert_snapshot!(sized("threads_legend", *size), stage.text());
     }
     stage.press(KeyCode::Esc);
     stage.shows("No conversation yet.");

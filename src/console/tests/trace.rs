@@ -99,7 +99,8 @@ fn an_event_is_marked_with_a_letter_and_jumped_to_from_another_session() {
 fn a_fold_hides_what_hangs_under_it_and_folding_again_goes_up() {
     let (archive, mut stage) = opened("s-09");
     archive.keys(&mut stage, "jjjjh");
-    stage.shows("▸ action_attempted ticket… +7");
+    stage.shows("▸ action_attempted ticket");
+    stage.shows("… +7 ");
     stage.hides("policy_checked");
     archive.keys(&mut stage, "j");
     stage.shows(">   12");
@@ -141,7 +142,7 @@ fn a_replay_steps_jumps_to_checkpoints_and_plays_until_a_stop() {
     stage.shows("paused at 2 of 14");
     archive.keys(&mut stage, "]");
     stage.shows("paused at 6 of 14");
-    stage.shows("STATE@6  working, with something held · held: ticket.delete");
+    stage.shows("STATE@6  working · held: ticket.delete");
     archive.keys(&mut stage, "]");
     stage.shows("no checkpoint behind this event");
     archive.keys(&mut stage, "ggs ");
@@ -239,7 +240,7 @@ fn an_event_behind_one_that_is_gone_says_that_its_link_is_wrong() {
     archive.keys(&mut stage, "jjjjjjj");
     stage.shows("event 5 is not there");
     stage.shows(" WRONG");
-    stage.shows("1 gone");
+    stage.shows("1 missing");
 }
 
 /// What a check of one session found.

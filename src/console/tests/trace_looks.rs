@@ -38,6 +38,7 @@ fn a_session_as_a_tree_over_time() {
     at_every_size("spans", Some("s-09"), |archive, stage| {
         stage.message(archive.checked(2));
         archive.keys(stage, "jjjjjjjjj");
+        stage.shows("Esc back");
     });
 }
 
@@ -110,23 +111,48 @@ fn two_sessions_compared() {
 
 #[test]
 fn a_broken_chain() {
-    at_every_size("broken", Some("s-09"), |archive, stage| {
-        let session = "s-09".parse().unwrap();
-        let verdict = Verdict::Broken {
-            sequence: 6,
-            what: "hash does not match the content".to_owned(),
-        };
-        let chains = vec![Checked {
-            session,
-            events: 15,
-            pruned: 0,
-            verdict,
-        }];
-        stage.message(Message::Verified(Ok(Report { log: None, chains })));
-        archive.keys(stage, ":");
-        stage.type_text("seek 6");
-        archive.press(stage, KeyCode::Enter);
+    let sound = Archive::sample();
+    let mut archive = Archive::sample();
+    archive.spoil("s-09", |chain| {
+        chain[6].text = chain[6].text.replace("tier high", "tier low");
     });
+    for size in SIZES {
+        let mut stage = Stage::new(busy(), size);
+        sound.open(&mut stage, "s-09");
+        sound.enter(&mut stage, ':', "seek 6");
+        // It is changed behind the console's back, and the check finds it.
+        let requests = stage.message(broken_at(6));
+        archive.serve(&mut stage, requests);
+        assert_snapshot!(format!("broken_{}x{}", size.0, size.1), stage.text());
+        stage.hides(" OK");
+        if size.0 < 80 {
+            // The event is one Enter away, and its hashes below its names.
+            archive.press(&mut stage, KeyCode::Enter);
+            archive.keys(&mut stage, "jjjjjjj");
+            stage.hides(" OK");
+            continue;
+        }
+        stage.shows("WRONG");
+        archive.keys(&mut stage, ".");
+        stage.hides(" OK");
+        stage.shows("unproven");
+        archive.keys(&mut stage, ",,");
+        stage.shows(" OK");
+    }
+}
+
+/// What a check finds when the chain of `s-09` breaks there.
+fn broken_at(sequence: u64) -> Message {
+    let chains = vec![Checked {
+        session: "s-09".parse().unwrap(),
+        events: 15,
+        pruned: 0,
+        verdict: Verdict::Broken {
+            sequence,
+            what: "hash does not match the content".to_owned(),
+        },
+    }];
+    Message::Verified(Ok(Report { log: None, chains }))
 }
 
 #[test]
@@ -149,6 +175,7 @@ fn an_event_that_was_taken_out() {
         let mut stage = Stage::new(busy(), size);
         archive.open(&mut stage, "s-09");
         archive.keys(&mut stage, "jjjjj");
+        stage.shows("1 event MISSING: v verifies");
         assert_snapshot!(format!("gone_{}x{}", size.0, size.1), stage.text());
     }
 }

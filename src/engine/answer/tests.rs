@@ -82,9 +82,9 @@ fn every_rule_of_a_text_is_checked_and_every_failure_listed() {
         judged.failures(),
         [
             "at least 20 characters (7 now)",
-            "contains `reason`",
-            "does not contain `hack`",
-            "matches `^[A-Za-z].*\\.$`",
+            "must contain `reason`",
+            "must not contain `hack`",
+            "must match `^[A-Za-z].*\\.$`",
         ]
     );
     assert!(!passes(

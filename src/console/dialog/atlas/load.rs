@@ -28,7 +28,7 @@ const TYPED: usize = 4;
 #[derive(Debug)]
 pub(crate) struct LoadDialog {
     load: Load,
-    title: String,
+    way: Way,
     /// What changes.
     lines: Vec<PageLine>,
     /// What has to be typed; nothing where no gate is weaker.
@@ -71,11 +71,52 @@ pub(crate) enum Strength {
     Weaker,
 }
 
+/// Which way it goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// On to what the files say.
+    Load,
+    /// Back to what was loaded before.
+    Back,
+}
+
+impl Way {
+    fn title(self) -> &'static str {
+        match self {
+            Self::Load => "Load what the files say?",
+            Self::Back => "Go back to what was loaded before?",
+        }
+    }
+
+    /// What would come into force, in a word.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Load => "new",
+            Self::Back => "before",
+        }
+    }
+
+    /// What its hash is called.
+    fn hash(self) -> &'static str {
+        match self {
+            Self::Load => "the new hash",
+            Self::Back => "the hash before",
+        }
+    }
+
+    fn button(self) -> &'static str {
+        match self {
+            Self::Load => "Load",
+            Self::Back => "Go back",
+        }
+    }
+}
+
 impl LoadDialog {
-    /// Asks whether to load this, opened now. `code` is the hash that is shown as the new one.
+    /// Asks whether to load this, opened now. `code` is the hash of what would come into force.
     pub(crate) fn new(
         load: Load,
-        (title, lines): (String, Vec<PageLine>),
+        (way, lines): (Way, Vec<PageLine>),
         (strength, code): (Strength, &str),
         now: Timestamp,
     ) -> Self {
@@ -85,7 +126,7 @@ impl LoadDialog {
         };
         Self {
             load,
-            title,
+            way,
             lines,
             wanted,
             typed: LineEdit::default(),
@@ -224,11 +265,14 @@ impl LoadDialog {
     pub(super) fn draw(&self, frame: &mut Frame, look: Look, now: Timestamp) {
         let place = self.place;
         frame.render_widget(Clear, place);
-        let title = Line::styled(format!(" {} ", self.title), look.style(Meaning::Title));
+        let title = Line::styled(
+            format!(" {} ", self.way.title()),
+            look.style(Meaning::Title),
+        );
         let below = self.rows.len().saturating_sub(self.top + self.visible);
         let hint = match below {
             0 => String::new(),
-            below => format!(" {below} more below (PgDn) "),
+            below => format!(" {below} more below "),
         };
         let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
         frame.render_widget(look.panel(Focus::Here).title(title).title(hint), place);
@@ -250,7 +294,7 @@ impl LoadDialog {
         let rest: String = "_".repeat(wanted.len().saturating_sub(typed.chars().count()));
         Line::from(vec![
             Span::styled(
-                format!("{mark}type {wanted}, as the new hash begins: "),
+                format!("{mark}type {wanted}, as {} begins: ", self.way.hash()),
                 look.style(meaning),
             ),
             Span::styled(format!("{typed}{rest}"), look.style(Meaning::Strong)),
@@ -260,8 +304,9 @@ impl LoadDialog {
     fn buttons(&self, cells: usize, look: Look, now: Timestamp) -> Line<'static> {
         let button = |name: &str, spot: Spot, bar: Option<&str>| {
             let meaning = match (self.spot == spot, bar) {
-                (true, _) => Meaning::ButtonFocused,
-                (false, Some(_)) => Meaning::Dim,
+                (true, None) => Meaning::ButtonFocused,
+                (true, Some(_)) => Meaning::ButtonBarred,
+                (false, Some(_)) => Meaning::ButtonDisabled,
                 (false, None) => Meaning::Button,
             };
             Span::styled(format!("[ {name} ]"), look.style(meaning))
@@ -272,7 +317,7 @@ impl LoadDialog {
             Step::Refused(why) => (why.clone(), Meaning::Error),
             Step::Asking | Step::Writing => {
                 spans.push(Span::raw("  "));
-                spans.push(button("Load", Spot::Load, bar));
+                spans.push(button(self.way.button(), Spot::Load, bar));
                 (bar.unwrap_or_default().to_owned(), Meaning::Waiting)
             }
         };

@@ -52,11 +52,11 @@ impl GateDialog {
             Step::Denying(_) => "denying".to_owned(),
             Step::Editing | Step::Reviewing(_) | Step::Claimed(_) | Step::Writing(_) => {
                 let lacks = self.form.lacks();
-                lacks.unwrap_or_else(|| "answered".to_owned())
+                lacks.unwrap_or_else(|| "draft complete, NOT SENT".to_owned())
             }
         };
         let risk = risk_word(&self.held);
-        let key = " F3 ";
+        let key = " F3 back ";
         let right = width(&clock) + 1;
         let room = cells.saturating_sub(width(key) + width(&risk) + right + 5);
         let heading = format!("{}  {state}", self.heading());

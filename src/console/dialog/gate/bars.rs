@@ -2,12 +2,39 @@
 //! words are shown beside it and checked when it is pressed.
 
 use super::GateDialog;
-use super::step::{Care, Entry, Step};
+use super::step::{Care, Entry, Step, Trouble};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_OVERRIDE_REASON;
 use crate::engine::approval::{JUSTIFICATION, bars};
 use crate::engine::held::Origin;
 use crate::runtime::snapshot::Access;
+
+/// What stands in the way of every decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Bar<'a> {
+    /// This console only looks.
+    ReadOnly,
+    /// Something is wrong with the record.
+    Trouble(&'a Trouble),
+    /// Silence has decided by now.
+    TimeUp,
+    /// Nobody can have meant this dialog yet.
+    Arming,
+}
+
+impl Bar<'_> {
+    /// It, in words.
+    pub(super) fn words(self) -> &'static str {
+        match self {
+            Self::ReadOnly => "read-only",
+            // In here a colon is text.
+            Self::Trouble(Trouble::Chain(_)) => "chain broken: Esc, then :ack-broken-chain",
+            Self::Trouble(Trouble::Store(_)) => "nothing can be recorded",
+            Self::TimeUp => "time is up",
+            Self::Arming => "arming",
+        }
+    }
+}
 
 impl GateDialog {
     /// Whether passing it is the first of two approvals.
@@ -15,18 +42,23 @@ impl GateDialog {
         !self.held.approvers().is_one() && self.held.first_approval().is_none()
     }
 
-    /// Why nothing can be decided, if so.
-    pub(super) fn bars_all(&self, now: Timestamp) -> Option<String> {
+    /// What stands in the way of every decision, if anything does.
+    pub(super) fn barred(&self, now: Timestamp) -> Option<Bar<'_>> {
         if self.around.access == Access::ReadOnly {
-            return Some("read-only".to_owned());
+            return Some(Bar::ReadOnly);
         }
         if let Some(trouble) = &self.around.trouble {
-            return Some(trouble.short().to_owned());
+            return Some(Bar::Trouble(trouble));
         }
         if self.held.deadline <= now {
-            return Some("time is up".to_owned());
+            return Some(Bar::TimeUp);
         }
-        (!self.is_ready(now)).then(|| "arming".to_owned())
+        (!self.is_ready(now)).then_some(Bar::Arming)
+    }
+
+    /// Why nothing can be decided, if so.
+    pub(super) fn bars_all(&self, now: Timestamp) -> Option<String> {
+        self.barred(now).map(|bar| bar.words().to_owned())
     }
 
     /// Why it cannot be passed, if so.
@@ -62,8 +94,17 @@ impl GateDialog {
         let Step::Reviewing(review) = &self.step else {
             return Some("review first".to_owned());
         };
+        let unseen = || {
+            // What was jumped over lies above.
+            let way = if review.sheet.is_at_end() {
+                "PgUp"
+            } else {
+                "PgDn"
+            };
+            (!review.sheet.is_whole()).then(|| format!("review not fully seen ({way})"))
+        };
         let lacks = || review.lacks(&self.held, &self.form).map(str::to_owned);
-        self.bars_pass(now).or_else(lacks)
+        self.bars_pass(now).or_else(unseen).or_else(lacks)
     }
 
     /// Why a denial cannot be overruled by so few words, if so.

@@ -10,6 +10,7 @@ use similar::{ChangeTag, TextDiff};
 use super::GateDialog;
 use super::context::{Context, describe, is_longer};
 use super::form::Form;
+use super::scroll::Scroll;
 use super::step::{Arming, Pane, Step};
 use crate::console::screen::queue;
 use crate::console::thread;
@@ -34,8 +35,8 @@ pub(crate) struct Changed {
     pub(crate) now: Arc<Held>,
     /// What had been typed for the one before.
     pub(crate) typed: Form,
-    /// The first line of the difference that is on screen.
-    pub(crate) top: usize,
+    /// The difference, and what had been typed.
+    pub(crate) sheet: Scroll,
 }
 
 /// Which of the two a line belongs to.
@@ -128,7 +129,7 @@ impl GateDialog {
             lines,
             now,
             typed,
-            top: 0,
+            sheet: Scroll::default(),
         }));
         // Whoever was about to press a key meant the request before.
         self.arming = Arming::Undrawn;

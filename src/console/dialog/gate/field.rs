@@ -138,6 +138,14 @@ impl Field {
         }
     }
 
+    /// Whether only some of its options are listed.
+    pub(crate) fn is_narrowed(&self) -> bool {
+        match &self.input {
+            Input::Pick(picker) => !picker.filter().is_empty(),
+            Input::Text(_) | Input::Line(_) | Input::Number(_) | Input::YesNo(_) => false,
+        }
+    }
+
     /// What was answered, as it is sent.
     pub(crate) fn raw(&self) -> Value {
         match &self.input {

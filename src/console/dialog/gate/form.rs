@@ -100,7 +100,10 @@ impl Form {
         };
         let (missing, broken) = (count(Standing::Missing), count(Standing::Broken));
         let missing = (missing > 0).then(|| format!("{} missing", counted(missing, "answer")));
-        let broken = (broken > 0).then(|| format!("{broken} invalid"));
+        let broken = (broken > 0).then(|| match missing {
+            None => format!("{} invalid", counted(broken, "answer")),
+            Some(_) => format!("{broken} invalid"),
+        });
         let parts: Vec<String> = missing.into_iter().chain(broken).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }

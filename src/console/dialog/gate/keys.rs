@@ -6,6 +6,7 @@ use super::GateDialog;
 use super::context::{End, Found, Search};
 use super::form::{Towards, next};
 use super::pick::Widened;
+use super::scroll::Scroll;
 use super::step::{DenySpot, Pane, Proof, Review, ReviewSpot, Step};
 use super::text::{edit, edit_line, paste, paste_line};
 use crate::base::clock::Timestamp;
@@ -58,20 +59,47 @@ impl GateDialog {
         }
     }
 
-    /// The wheel: the request moves, or the sheet of the review, and nothing that has the focus.
-    pub(crate) fn wheel(&mut self, motion: Motion) {
-        let rows = if motion == Motion::Up { -1 } else { 1 };
+    /// The sheet that has the keys, where a step has one.
+    pub(super) fn sheet(&mut self) -> Option<&mut Scroll> {
         match &mut self.step {
-            Step::Reviewing(review) if self.pane == Pane::Form => {
-                review.top = review.top.saturating_add_signed(rows).min(review.most);
-            }
+            Step::Reviewing(review) if self.pane == Pane::Form => Some(&mut review.sheet),
+            Step::Changed(changed) if self.pane == Pane::Form => Some(&mut changed.sheet),
             Step::Editing
             | Step::Reviewing(_)
             | Step::Denying(_)
             | Step::Claimed(_)
             | Step::Writing(_)
             | Step::Changed(_)
-            | Step::Settled(_) => self.context.scroll(rows, self.height),
+            | Step::Settled(_) => None,
+        }
+    }
+
+    /// Whether all of what will be written was on screen.
+    pub(super) fn is_sheet_seen(&self) -> bool {
+        matches!(&self.step, Step::Reviewing(review) if review.sheet.is_whole())
+    }
+
+    /// A page of the sheet that has the keys, or else of the request.
+    pub(super) fn turn_page(&mut self, towards: Towards) {
+        if let Some(sheet) = self.sheet() {
+            sheet.turn(towards);
+            return;
+        }
+        // One row less than a page, so that the eye keeps its place.
+        let page = isize::try_from(self.height.saturating_sub(1).max(1)).unwrap_or(1);
+        let rows = match towards {
+            Towards::Next => page,
+            Towards::Previous => -page,
+        };
+        self.context.scroll(rows, self.height);
+    }
+
+    /// The wheel: the request moves, or the sheet of a step, and nothing that has the focus.
+    pub(crate) fn wheel(&mut self, motion: Motion) {
+        let rows = if motion == Motion::Up { -1 } else { 1 };
+        match self.sheet() {
+            Some(sheet) => sheet.by(rows),
+            None => self.context.scroll(rows, self.height),
         }
     }
 
@@ -93,22 +121,19 @@ impl GateDialog {
             },
             Step::Reviewing(review) => match (review.spot, key.code) {
                 (ReviewSpot::Proof(Proof::Why), _) => edit(&mut self.form.why, key),
-                (_, KeyCode::Up) => review.top = review.top.saturating_sub(1),
-                (_, KeyCode::Down) => review.top = (review.top + 1).min(review.most),
+                (_, KeyCode::Up) => review.sheet.by(-1),
+                (_, KeyCode::Down) => review.sheet.by(1),
                 (ReviewSpot::Proof(Proof::Hash), _) => edit_line(&mut review.hash, key),
                 (ReviewSpot::Proof(Proof::Action), _) => edit_line(&mut review.action, key),
                 (ReviewSpot::Back | ReviewSpot::PassNow, _) => self.slide(sideways),
             },
             Step::Denying(DenySpot::Reason) => edit(&mut self.form.reason, key),
             Step::Denying(_) | Step::Claimed(_) => self.slide(sideways),
-            Step::Changed(changed) => {
-                let last = changed.lines.len().saturating_sub(1);
-                match key.code {
-                    KeyCode::Up => changed.top = changed.top.saturating_sub(1),
-                    KeyCode::Down => changed.top = (changed.top + 1).min(last),
-                    _ => {}
-                }
-            }
+            Step::Changed(changed) => match key.code {
+                KeyCode::Up => changed.sheet.by(-1),
+                KeyCode::Down => changed.sheet.by(1),
+                _ => {}
+            },
             Step::Writing(_) | Step::Settled(_) => {}
         }
     }

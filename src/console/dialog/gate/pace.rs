@@ -39,7 +39,11 @@ impl GateDialog {
     /// How many were passed lately, the time spent on each, and on this one.
     pub(super) fn pace(&self, now: Timestamp) -> String {
         let count = self.lately(now).count();
-        let here = format!("{} on this one so far", seconds(self.spent(now)));
+        let these = match self.members().len() {
+            0 => "this one".to_owned(),
+            count => format!("these {count}"),
+        };
+        let here = format!("{} on {these} so far", seconds(self.spent(now)));
         if count == 0 {
             return format!("none passed in the last ten minutes; {here}");
         }

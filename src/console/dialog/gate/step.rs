@@ -8,6 +8,7 @@ use super::changed::Changed;
 use super::claimed::OverClaim;
 use super::form::Form;
 use super::pace::Pass;
+use super::scroll::Scroll;
 use super::text::{editor, text_of};
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
@@ -57,10 +58,8 @@ pub(crate) struct Review {
     pub(crate) hash: Box<TextArea<'static>>,
     /// What was typed of the action's name.
     pub(crate) action: Box<TextArea<'static>>,
-    /// The first row of the sheet that is on screen.
-    pub(crate) top: usize,
-    /// The last row that can be.
-    pub(crate) most: usize,
+    /// What will be written.
+    pub(crate) sheet: Scroll,
 }
 
 impl Review {
@@ -73,8 +72,7 @@ impl Review {
             proofs,
             hash: Box::new(editor()),
             action: Box::new(editor()),
-            top: 0,
-            most: 0,
+            sheet: Scroll::default(),
         }
     }
 

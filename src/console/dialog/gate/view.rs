@@ -5,6 +5,8 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 
 use super::GateDialog;
+use super::bars::Bar;
+use super::scroll::Sheet;
 use super::step::{Pane, Step};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
@@ -62,12 +64,12 @@ pub(super) fn context_area(dialog: &GateDialog, area: Rect) -> Rect {
     Look::default().panel(Focus::Elsewhere).inner(pane)
 }
 
-/// The last row of the review that can be the first on screen.
-pub(super) fn review_most(dialog: &GateDialog, area: Rect, look: Look, now: Timestamp) -> usize {
-    let Step::Reviewing(review) = &dialog.step else {
-        return 0;
-    };
+/// The sheet of a step, as it is painted; nothing where there is none, or another pane has its place.
+pub(super) fn sheet(dialog: &GateDialog, area: Rect, look: Look, now: Timestamp) -> Option<Sheet> {
     let pane = panes(dialog, area).form;
+    if pane.is_empty() {
+        return None;
+    }
     let inner = Look::default().panel(Focus::Elsewhere).inner(pane);
     let words = dialog.status(usize::from(inner.width), look, now).len();
     let below = coordinate(words.max(1) + 1);
@@ -75,7 +77,15 @@ pub(super) fn review_most(dialog: &GateDialog, area: Rect, look: Look, now: Time
         height: inner.height.saturating_sub(below),
         ..inner
     };
-    review::most(dialog, review, content, look, now)
+    match &dialog.step {
+        Step::Reviewing(review) => Some(review::sheet(dialog, review, content, look, now)),
+        Step::Changed(changed) => Some(ending::sheet(changed, content, look)),
+        Step::Editing
+        | Step::Denying(_)
+        | Step::Claimed(_)
+        | Step::Writing(_)
+        | Step::Settled(_) => None,
+    }
 }
 
 impl GateDialog {
@@ -108,11 +118,21 @@ impl GateDialog {
     }
 
     fn strip(&self, cells: usize, look: Look, now: Timestamp) -> Line<'static> {
-        let (clock, meaning) = self.countdown(look, now);
         let (word, word_meaning) = self.state_word(now);
-        let right = width(&clock) + 2 + width(word) + 1;
+        let (mut clock, meaning) = self.countdown(look, now);
+        match self.step {
+            // One word says that it is over.
+            Step::Settled(_) => clock.clear(),
+            Step::Editing
+            | Step::Reviewing(_)
+            | Step::Denying(_)
+            | Step::Claimed(_)
+            | Step::Writing(_)
+            | Step::Changed(_) => clock.push_str("  "),
+        }
+        let right = width(&clock) + width(word) + 1;
         let risk = risk_word(&self.held);
-        let hash = format!("hash {}", self.held.request_hash.short(4));
+        let hash = self.hash_words(look);
         let who = asker(&self.held.agent, &self.held.session);
         let room = cells.saturating_sub(right + width(&risk) + 6);
         let mut heading = self.heading();
@@ -129,9 +149,32 @@ impl GateDialog {
             Span::styled(fit(&heading, room + 1, look), look.style(Meaning::Strong)),
             Span::raw("  "),
             Span::styled(clock, look.style(meaning)),
-            Span::raw("  "),
             Span::styled(word, look.style(word_meaning)),
         ])
+    }
+
+    /// The hash of the request; where that is another one by now, both.
+    fn hash_words(&self, look: Look) -> String {
+        let before = self.held.request_hash.short(4);
+        match &self.step {
+            Step::Changed(changed) if changed.now.request_hash != self.held.request_hash => {
+                let now = changed.now.request_hash.short(4);
+                format!("hash {before} {} {now}", look.mark(Mark::Arrow))
+            }
+            Step::Editing
+            | Step::Reviewing(_)
+            | Step::Denying(_)
+            | Step::Claimed(_)
+            | Step::Writing(_)
+            | Step::Changed(_)
+            | Step::Settled(_) => format!("hash {before}"),
+        }
+    }
+
+    /// What is decided, and for whom.
+    fn what_for_whom(&self) -> String {
+        let (action, agent) = (one_line(self.held.action()), one_line(&self.held.agent));
+        format!("{action} for {agent}, session {}", self.held.session)
     }
 
     /// Who has a part in it: how far two approvals have come, and who looks after it.
@@ -151,10 +194,11 @@ impl GateDialog {
             Step::Changed(_) => ("CHANGED", Meaning::Error),
             Step::Writing(_) => ("WRITING", Meaning::Waiting),
             Step::Editing | Step::Reviewing(_) | Step::Denying(_) | Step::Claimed(_) => {
-                if self.is_ready(now) {
-                    ("READY", Meaning::Passed)
-                } else {
-                    ("ARMING", Meaning::Waiting)
+                match self.barred(now) {
+                    None => ("READY", Meaning::Passed),
+                    Some(Bar::ReadOnly) => ("READ-ONLY", Meaning::Warning),
+                    Some(Bar::Trouble(_) | Bar::TimeUp) => ("BARRED", Meaning::Error),
+                    Some(Bar::Arming) => ("ARMING", Meaning::Waiting),
                 }
             }
         }

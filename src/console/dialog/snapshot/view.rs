@@ -99,7 +99,7 @@ fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
             Page::Validate if unclear > 0 => format!("3 VALIDATE !{unclear}"),
             Page::Validate => "3 VALIDATE".to_owned(),
             Page::Engage => "4 ENGAGE".to_owned(),
-            Page::Artifacts => format!("5 artifacts {artifacts}"),
+            Page::Artifacts => format!("5 ARTIFACTS ({artifacts})"),
         };
         (page, name)
     });
@@ -132,6 +132,12 @@ fn steps(opened: &Opened, cells: usize, look: Look) -> Line<'static> {
     Line::from(spans)
 }
 
+/// That nothing which is asked of a file is missing: not that all is well with what it tells.
+fn answers_all(checklist: &Checklist, faults: &str) -> String {
+    let asked = counted(checklist.checks.len(), "question");
+    format!("The file answers all {asked}{faults}.")
+}
+
 /// How it stands with the file: read with doubts, not clear, or clear.
 fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mut rows = Vec::new();
@@ -153,9 +159,9 @@ fn standing(checklist: &Checklist, cells: usize, look: Look) -> Vec<Line<'static
         faults => format!("; {} in the file", counted(faults, "fault")),
     };
     let (text, meaning) = if unclear.is_empty() && faults.is_empty() {
-        ("Everything is clear.".to_owned(), Meaning::Passed)
+        (answers_all(checklist, ""), Meaning::Passed)
     } else if unclear.is_empty() {
-        (format!("Everything is clear{faults}."), Meaning::Warning)
+        (answers_all(checklist, &faults), Meaning::Warning)
     } else {
         let ask = counted(checklist.questions().count(), "question");
         let names = if cells < NARROW {

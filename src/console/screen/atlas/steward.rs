@@ -10,7 +10,7 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::cells::counted;
-use crate::console::dialog::atlas::load::Strength;
+use crate::console::dialog::atlas::load::{Strength, Way};
 use crate::console::keymap::StewardKey;
 use crate::console::study::{PageLine, Study, Sum};
 use crate::console::theme::Meaning;
@@ -94,22 +94,32 @@ impl Atlases {
         Ok(arranged.into())
     }
 
+    /// Why the files cannot be loaded, if so.
+    pub(crate) fn bars_load(&self, snapshot: &Snapshot) -> Option<String> {
+        self.wanted(snapshot).err()
+    }
+
     /// What loading the files would change, or why they cannot be loaded.
     pub(crate) fn propose(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
-        self.proposal(self.wanted(snapshot)?, snapshot)
+        self.proposal(self.wanted(snapshot)?, snapshot, Way::Load)
     }
 
     /// What going back would change, or why there is nothing to go back to.
     pub(crate) fn propose_undo(&self, snapshot: &Snapshot) -> Result<Proposal, String> {
         let before = snapshot.in_force.before.clone();
         let before = before.ok_or("nothing was loaded since cra started")?;
-        let mut proposal = self.proposal(before, snapshot)?;
+        let mut proposal = self.proposal(before, snapshot, Way::Back)?;
         let words = "The files stay as they are: a restart loads what they say.";
         proposal.lines.push(PageLine::new(Meaning::Text, words));
         Ok(proposal)
     }
 
-    fn proposal(&self, atlases: Arc<[Atlas]>, snapshot: &Snapshot) -> Result<Proposal, String> {
+    fn proposal(
+        &self,
+        atlases: Arc<[Atlas]>,
+        snapshot: &Snapshot,
+        way: Way,
+    ) -> Result<Proposal, String> {
         let instead_of = snapshot.in_force.hash.ok_or("no Atlas is loaded")?;
         let fates = fates(&snapshot.loaded, &atlases);
         let mut lines = Vec::new();
@@ -120,7 +130,12 @@ impl Atlases {
                     let mut loaded = snapshot.loaded.iter();
                     let at = loaded.position(|it| it.id == before.id);
                     let file = at.and_then(|at| self.files.changed_at(at));
-                    heading((before, after), file, snapshot)
+                    heading(
+                        (before, after),
+                        file.filter(|_| way == Way::Load),
+                        snapshot,
+                        way,
+                    )
                 }
                 Fate::Comes(atlas) => one_heading("comes in", atlas, Meaning::Passed),
                 Fate::Goes(atlas) => one_heading("goes away", atlas, Meaning::Denied),
@@ -244,6 +259,7 @@ fn heading(
     (before, after): (&Atlas, &Atlas),
     file: Option<Timestamp>,
     snapshot: &Snapshot,
+    way: Way,
 ) -> Vec<PageLine> {
     let since = snapshot.in_force.since;
     let since = since.map_or(String::new(), |at| format!("  since {}", at.time_of_day()));
@@ -268,7 +284,7 @@ fn heading(
         ),
         PageLine::new(
             Meaning::Text,
-            format!("new     sha {}{changed}", short(after)),
+            format!("{:8}sha {}{changed}", way.name(), short(after)),
         ),
         PageLine::new(Meaning::Text, ""),
     ]

@@ -168,7 +168,9 @@ fn status(atlases: &Atlases, snapshot: &Snapshot, cells: usize, look: Look) -> L
     }
     let (words, meaning) = match &atlases.said {
         Some((meaning, words)) => (words.clone(), *meaning),
-        None => reload::differs(atlases, snapshot, cells).unwrap_or((String::new(), Meaning::Dim)),
+        None => {
+            reload::differs(atlases, snapshot, cells, look).unwrap_or((String::new(), Meaning::Dim))
+        }
     };
     let used: usize = spans.iter().map(|it| width(&it.content)).sum();
     let words = clip(&words, cells.saturating_sub(used + 3), look);
@@ -213,7 +215,11 @@ fn panel(
 ) -> Rect {
     let room = usize::from(area.width).saturating_sub(4);
     let title = clip(&format!(" {title} "), room, look);
-    let hint = clip(hint, room.saturating_sub(width(&title)), look);
+    let hint = match hint {
+        "" => String::new(),
+        hint => format!("{} {hint}", look.mark(Mark::Bullet)),
+    };
+    let hint = clip(&hint, room.saturating_sub(width(&title)), look);
     let title = Line::from(vec![
         Span::styled(title, look.style(Meaning::Title)),
         Span::styled(hint, look.style(Meaning::Dim)),
@@ -332,7 +338,11 @@ fn evaluation_row(it: &Evaluated, cells: usize, look: Look) -> Line<'static> {
     };
     let (who, counted) = if cells >= 60 { (14, 16) } else { (0, 16) };
     let room = cells.saturating_sub(9 + who + counted + 2);
-    let subject = (room * 5 / 8).max(10).min(room);
+    // What was asked is not cut beside blanks: it takes what is left by what came of it.
+    let asked = one_line(&it.account.subject);
+    let spare = room.saturating_sub(width(&came));
+    let column = (room * 5 / 8).max(10).min(room);
+    let subject = width(&asked).min(spare).max(column);
     let rest = room.saturating_sub(subject);
     Line::from(vec![
         Span::styled(
@@ -341,10 +351,7 @@ fn evaluation_row(it: &Evaluated, cells: usize, look: Look) -> Line<'static> {
         ),
         Span::raw(fit(&one_line(&it.agent), who, look)),
         Span::raw(" "),
-        Span::styled(
-            fit(&one_line(&it.account.subject), subject, look),
-            look.style(Meaning::Strong),
-        ),
+        Span::styled(fit(&asked, subject, look), look.style(Meaning::Strong)),
         Span::raw(" "),
         Span::styled(fit(&counts, counted, look), look.style(fired)),
         Span::styled(clip(&came, rest, look), look.style(meaning)),

@@ -26,15 +26,28 @@ impl Queue {
         if self.marked.remove(&held.id) {
             return Ok(());
         }
-        let first = self.marked.iter().next().and_then(|id| self.roll.get(id));
         if self.marked.len() >= MOST_TOGETHER {
             return Err(format!("a batch has at most {MOST_TOGETHER} requests"));
         }
-        if let Some(why) = unfit(&held, first.map(AsRef::as_ref)) {
+        if let Some(why) = self.unfit(&held) {
             return Err(format!("{} cannot be marked: {why}", held.id));
         }
         self.marked.insert(held.id.clone());
         Ok(())
+    }
+
+    /// Whether the chosen request has a mark to lose, or could get one.
+    pub(super) fn can_mark(&self) -> bool {
+        self.selected().is_some_and(|held| {
+            let full = self.marked.len() >= MOST_TOGETHER;
+            self.marked.contains(&held.id) || (!full && self.unfit(held).is_none())
+        })
+    }
+
+    /// Why a request cannot be marked beside those that are, if so.
+    fn unfit(&self, held: &Held) -> Option<String> {
+        let first = self.marked.iter().next().and_then(|id| self.roll.get(id));
+        unfit(held, first.map(AsRef::as_ref))
     }
 
     /// The marked requests.

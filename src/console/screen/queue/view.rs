@@ -1,5 +1,7 @@
 //! How the queue looks.
 
+use std::sync::Arc;
+
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
@@ -12,6 +14,7 @@ use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::console::cells::{clip, coordinate, counted, width};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
+use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
 mod table;
@@ -21,6 +24,9 @@ pub(crate) use self::table::highlighted;
 
 /// Names of arrivals that are listed; of more only the number is told.
 const MOST_NAMED: usize = 12;
+
+/// Names of critical arrivals that are told.
+const MOST_LOUD: usize = 3;
 
 struct Parts {
     list: Rect,
@@ -222,26 +228,30 @@ fn nothing_held(snapshot: &Snapshot, look: Look) -> Vec<Line<'static>> {
 
 fn waiting_line(queue: &Queue, cells: usize, look: Look) -> Line<'static> {
     let waiting = &queue.waiting;
-    let first = waiting.first().map(|held| held.tier());
-    let critical = first == Some(RiskTier::Critical);
+    let is_critical = |held: &&Arc<Held>| held.tier() == RiskTier::Critical;
+    let loud = waiting.iter().filter(is_critical).take(MOST_LOUD);
+    let loud: Vec<&str> = loud.map(|held| held.id.as_str()).collect();
+    if !loud.is_empty() {
+        // How many there are in all must not read as how many are critical.
+        let more = match waiting.len().saturating_sub(loud.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let text = format!("CRITICAL {}{more} held back: u merges", loud.join(", "));
+        return Line::styled(clip(&text, cells, look), look.style(Meaning::Banner));
+    }
     let names: Vec<String> = waiting
         .iter()
         .take(MOST_NAMED)
         .map(|held| format!("{} {}", held.id, risk_word(held)))
         .collect();
     let text = format!(
-        "{}{} held back so that no row moves: press u to merge {} {}",
-        if critical { "CRITICAL " } else { "" },
+        "{} held back so that no row moves: press u to merge {} {}",
         counted(waiting.len(), "arrival"),
         look.mark(Mark::Bullet),
         names.join(", ")
     );
-    let meaning = if critical {
-        Meaning::Banner
-    } else {
-        Meaning::Waiting
-    };
-    Line::styled(clip(&text, cells, look), look.style(meaning))
+    Line::styled(clip(&text, cells, look), look.style(Meaning::Waiting))
 }
 
 fn prompt_line(queue: &Queue, prompt: &Prompt, cells: usize, look: Look) -> Line<'static> {

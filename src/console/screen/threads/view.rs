@@ -3,12 +3,12 @@
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Position, Rect};
 use ratatui::text::{Line, Span};
-use ratatui::widgets::{Clear, Paragraph};
+use ratatui::widgets::Paragraph;
 
 use super::{Pane, Showing, Threads, find};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{asker, clip, coordinate, counted, fit};
+use crate::console::cells::{asker, clip, coordinate, counted, fit, width};
 use crate::console::screen::queue::highlighted;
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::console::thread::{frozen_threads, heat, heat_words};
@@ -40,7 +40,17 @@ pub(super) fn has_list(area: Rect) -> bool {
     area.width >= 100 && area.height >= 28
 }
 
+/// The last row is for what is typed, while something is.
+fn body(threads: &Threads, area: Rect) -> Rect {
+    let typed = u16::from(threads.typed_search().is_some());
+    Rect {
+        height: area.height.saturating_sub(typed),
+        ..area
+    }
+}
+
 fn parts(threads: &Threads, area: Rect) -> Parts {
+    let area = body(threads, area);
     let reading = threads.pane() == Pane::History;
     let wide = has_list(area);
     let (about, history) = match (wide, reading) {
@@ -146,7 +156,7 @@ pub(crate) fn draw(
     }
 }
 
-/// What is typed, over the last row.
+/// What is typed, in the last row.
 fn draw_search(
     threads: &Threads,
     snapshot: &Snapshot,
@@ -173,7 +183,6 @@ fn draw_search(
         Span::styled(" ", look.style(Meaning::Selected)),
         Span::styled(hits, look.style(Meaning::Dim)),
     ]);
-    frame.render_widget(Clear, row);
     frame.render_widget(line, row);
 }
 
@@ -225,7 +234,7 @@ fn about_title(
         let place = threads.place() + 1;
         rest = format!("{bullet} {place} of {} (< >) {rest}", threads.order.len());
     }
-    let room = cells.saturating_sub(crate::console::cells::width(&name) + 2);
+    let room = cells.saturating_sub(width(&name) + 2);
     Line::from(vec![
         Span::styled(format!(" {name} "), look.style(Meaning::Title)),
         Span::styled(clip(&rest, room, look), look.style(Meaning::Dim)),
@@ -340,26 +349,24 @@ fn draw_memento(threads: &Threads, thread: &Thread, frame: &mut Frame, area: Rec
     let hint = Line::styled(hint, look.style(Meaning::Waiting)).right_aligned();
     let name = match threads.showing {
         Showing::Kept => format!(" Memento v{} ", thread.version),
-        Showing::Proposed => {
-            let count = counted(thread.held_back.len(), "proposal");
-            format!(" Kept against {count} held back ")
-        }
+        Showing::Proposed => format!(" Kept against {} held back ", thread.held_back.len()),
     };
-    let mut title = vec![Span::styled(name, look.style(Meaning::Title))];
-    if threads.showing == Showing::Proposed {
-        title.push(Span::styled("= goes back ", look.style(Meaning::Dim)));
-    }
-    if thread.is_frozen() {
-        title.push(Span::styled(" FROZEN ", look.style(Meaning::Frozen)));
-    }
-    if thread.edited {
-        title.push(Span::styled(" EDITED ", look.style(Meaning::Waiting)));
-    }
-    if threads.typed(&thread.id).is_some() {
-        title.push(Span::styled(
-            " your text is kept: e ",
-            look.style(Meaning::Warning),
-        ));
+    let back = format!("{} = back ", look.mark(Mark::Bullet));
+    let typed = threads.typed(&thread.id).is_some();
+    // What must be known comes before what can be done.
+    let parts = [
+        (true, name.as_str(), Meaning::Title),
+        (thread.is_frozen(), " FROZEN ", Meaning::Frozen),
+        (thread.edited, " EDITED ", Meaning::Waiting),
+        (typed, " your text is kept: e ", Meaning::Warning),
+        (threads.showing == Showing::Proposed, &back, Meaning::Dim),
+    ];
+    let mut room = usize::from(area.width).saturating_sub(2 + hint.width());
+    let mut title = Vec::new();
+    for (_, text, meaning) in parts.into_iter().filter(|(shown, ..)| *shown) {
+        let text = clip(text, room, look);
+        room -= width(&text).min(room);
+        title.push(Span::styled(text, look.style(meaning)));
     }
     let block = block.title(Line::from(title)).title(hint);
     let shown: Vec<Line> = rows.into_iter().skip(top).take(visible).collect();

@@ -181,6 +181,12 @@ impl Opened {
         self.session = session.clone();
     }
 
+    /// What was read is to be read again.
+    pub(super) fn forget(&mut self) {
+        self.pages.forget();
+        self.whole = None;
+    }
+
     /// How large the view is.
     pub(super) fn on_drawn(&mut self, visible: u64, cells: usize) {
         self.visible = visible.max(1);

@@ -29,7 +29,7 @@ const WIDE: (u16, u16) = (100, 26);
 /// From this size on the event stands below the events.
 const STACKED: (u16, u16) = (72, 18);
 /// Cells of the event beside the events.
-const EVENT_CELLS: u16 = 44;
+const EVENT_CELLS: u16 = 42;
 /// Rows of the event below the events.
 const EVENT_ROWS: u16 = 6;
 /// Most rows of what is wrong with a line that was typed.
@@ -214,12 +214,26 @@ fn status(trace: &Trace, cells: usize, look: Look) -> Line<'static> {
     };
     let right = following(opened, cells);
     let mut spans = vec![Span::raw(" ")];
-    spans.extend(looking(opened, cells, look));
+    // Whether the view follows never leaves the screen.
+    let room = cells.saturating_sub(width(&right.0) + 3);
+    spans.extend(within(looking(opened, cells, look), room, look));
     let used: usize = spans.iter().map(|it| width(&it.content)).sum();
     let gap = cells.saturating_sub(used + width(&right.0) + 1).max(1);
     spans.push(Span::raw(" ".repeat(gap)));
     spans.push(Span::styled(right.0, look.style(right.1)));
     Line::from(spans)
+}
+
+/// Texts in at most so many cells.
+fn within(spans: Vec<Span<'static>>, cells: usize, look: Look) -> Vec<Span<'static>> {
+    let mut room = cells;
+    let mut kept = Vec::new();
+    for span in spans {
+        let text = clip(&span.content, room, look);
+        room -= width(&text).min(room);
+        kept.push(Span::styled(text, span.style));
+    }
+    kept
 }
 
 /// What a filter or a search found so far.
@@ -283,7 +297,10 @@ fn facets(opened: &Opened) -> String {
         let first: Vec<_> = first
             .map(|(name, n)| format!("{} {n}", one_line(name)))
             .collect();
-        first.join(", ")
+        match list.len().saturating_sub(first.len()) {
+            0 => first.join(", "),
+            more => format!("{}, +{more}", first.join(", ")),
+        }
     };
     let mut text = format!("   {}: {}", counted(types.len(), "type"), named(&types));
     if !actors.is_empty() {

@@ -2,12 +2,13 @@
 
 use ratatui::text::{Line, Span};
 
+use super::super::bars::Bar;
 use super::super::claimed::ClaimSpot;
 use super::super::step::{Step, Verb};
 use super::super::{DenySpot, GateDialog, ReviewSpot, Spot};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, wrap_within};
+use crate::console::cells::wrap_within;
 use crate::console::theme::{Focus, Look, Meaning};
 
 /// Whether a button can be pressed.
@@ -56,30 +57,48 @@ impl GateDialog {
                 let bar = self.bars_pass_now(now);
                 bar.map(|why| (self.pass_now_word(), why))
             }
-            Step::Denying(_) => self.bars_deny(now).map(|why| ("Deny now", why)),
+            Step::Denying(_) => {
+                let bar = self.bars_deny(now);
+                bar.map(|why| (format!("Deny{} now", self.all_words()), why))
+            }
             Step::Claimed(_) | Step::Writing(_) | Step::Changed(_) | Step::Settled(_) => None,
         };
         let Some((button, why)) = bar else {
             return Vec::new();
         };
-        let text = clip(&format!("{button} is disabled: {why}"), cells, look);
-        vec![Line::styled(text, look.style(Meaning::Warning))]
+        let what = match self.barred(now) {
+            // What bars both must not read as if only a pass were barred. Arming is over at once.
+            Some(Bar::ReadOnly | Bar::Trouble(_) | Bar::TimeUp) => "Deciding".to_owned(),
+            Some(Bar::Arming) | None => button,
+        };
+        let rows = wrap_within(&format!("{what} is disabled: {why}"), cells, 2, look);
+        let rows = rows.into_iter();
+        rows.map(|row| Line::styled(row, look.style(Meaning::Warning)))
+            .collect()
     }
 
     /// What the button is called that lets it pass, or gives the first of two approvals.
-    fn pass_word(&self) -> &'static str {
+    fn pass_word(&self) -> String {
         if self.is_first_approval() {
-            "Approve 1 of 2"
+            "Approve 1 of 2".to_owned()
         } else {
-            "Pass"
+            format!("Pass{}", self.all_words())
         }
     }
 
-    fn pass_now_word(&self) -> &'static str {
+    fn pass_now_word(&self) -> String {
         if self.is_first_approval() {
-            "Approve now, 1 of 2"
+            "Approve now, 1 of 2".to_owned()
         } else {
-            "Pass now"
+            format!("Pass{} now", self.all_words())
+        }
+    }
+
+    /// How many are decided at once, where they are several.
+    fn all_words(&self) -> String {
+        match self.members().len() {
+            0 => String::new(),
+            count => format!(" all {count}"),
         }
     }
 
@@ -89,27 +108,29 @@ impl GateDialog {
         let pass_now = Power::of(self.bars_pass_now(now).as_ref());
         let deny_now = Power::of(self.bars_deny(now).as_ref());
         let back = Power::Enabled;
-        let buttons: Vec<(&str, Focus, Power)> = match &self.step {
+        let all_of = self.all_words();
+        let named = |name: &str| name.to_owned();
+        let buttons: Vec<(String, Focus, Power)> = match &self.step {
             Step::Editing => {
                 let at = |spot| Focus::from(self.form.focus == spot);
                 vec![
-                    ("Back", at(Spot::Back), back),
-                    ("Deny...", at(Spot::Deny), all),
+                    (named("Back"), at(Spot::Back), back),
+                    (format!("Deny{all_of}..."), at(Spot::Deny), all),
                     (self.pass_word(), at(Spot::Pass), pass),
                 ]
             }
             Step::Reviewing(review) => {
                 let at = |spot| Focus::from(review.spot == spot);
                 vec![
-                    ("Back", at(ReviewSpot::Back), back),
+                    (named("Back"), at(ReviewSpot::Back), back),
                     (self.pass_now_word(), at(ReviewSpot::PassNow), pass_now),
                 ]
             }
             Step::Denying(spot) => {
                 let at = |wanted| Focus::from(*spot == wanted);
                 vec![
-                    ("Back", at(DenySpot::Back), back),
-                    ("Deny now", at(DenySpot::DenyNow), deny_now),
+                    (named("Back"), at(DenySpot::Back), back),
+                    (format!("Deny{all_of} now"), at(DenySpot::DenyNow), deny_now),
                 ]
             }
             Step::Claimed(over) => {
@@ -119,12 +140,15 @@ impl GateDialog {
                     Verb::Deny => "Deny all the same",
                 };
                 vec![
-                    ("Back", at(ClaimSpot::Back), back),
-                    (name, at(ClaimSpot::GoOn), all),
+                    (named("Back"), at(ClaimSpot::Back), back),
+                    (named(name), at(ClaimSpot::GoOn), all),
                 ]
             }
-            Step::Changed(_) => vec![("Look at it anew", Focus::Here, Power::Enabled)],
-            Step::Writing(_) => return Line::styled("locked", look.style(Meaning::Dim)),
+            Step::Changed(_) => vec![(named("Look at it anew"), Focus::Here, Power::Enabled)],
+            Step::Writing(_) => {
+                let text = "keys are locked until it is written";
+                return Line::styled(text, look.style(Meaning::Dim));
+            }
             Step::Settled(_) => {
                 return Line::styled(
                     "Esc closes; nothing can be decided here any more",

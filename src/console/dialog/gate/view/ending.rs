@@ -10,6 +10,7 @@ use super::super::changed::{Changed, Side};
 use super::super::claimed::OverClaim;
 use super::super::field::Field;
 use super::super::form::Form;
+use super::super::scroll::{Sheet, beyond};
 use super::super::step::Care;
 use super::super::text::text_of;
 use super::super::{DenySpot, GateDialog, Verb};
@@ -19,7 +20,7 @@ use super::review::member_lines;
 use crate::base::text::one_line;
 use crate::console::cells::{clip, wrap};
 use crate::console::theme::{Focus, Look, Mark, Meaning, of_outcome};
-use crate::engine::command::Decided;
+use crate::engine::command::{Decided, Outcome};
 use crate::engine::held::Subject;
 
 /// That another operator looks after it.
@@ -68,7 +69,7 @@ pub(super) fn draw_deny(
         Subject::Action(_) => "checkpoint_blocked, action_blocked",
         Subject::SessionStart | Subject::Moment(_) => "checkpoint_blocked",
     };
-    let mut lines = labelled("DENY", &one_line(dialog.held.action()), cells, look);
+    let mut lines = labelled("DENY", &dialog.what_for_whom(), cells, look);
     if dialog.is_batch() {
         lines = member_lines(dialog, cells, look);
     }
@@ -111,15 +112,41 @@ pub(super) fn draw_changed(
     area: Rect,
     look: Look,
 ) -> &'static str {
-    let cells = usize::from(area.width);
+    let (mut lines, rest) = changed_lines(changed, usize::from(area.width), look);
+    let place = placed(&lines, &rest, area);
+    let top = changed.sheet.top.min(place.most());
+    lines.extend(rest.into_iter().skip(top).take(place.room));
+    frame.render_widget(Paragraph::new(lines), area);
+    beyond(top, place.most())
+}
+
+/// How it differs, as it is painted.
+pub(super) fn sheet(changed: &Changed, area: Rect, look: Look) -> Sheet {
+    let (head, rest) = changed_lines(changed, usize::from(area.width), look);
+    placed(&head, &rest, area)
+}
+
+fn placed(head: &[Line], rest: &[Line], area: Rect) -> Sheet {
+    Sheet {
+        rows: rest.len(),
+        room: usize::from(area.height).saturating_sub(head.len()),
+        cells: usize::from(area.width),
+    }
+}
+
+/// What is said of a changed request, and below it how it differs.
+fn changed_lines(
+    changed: &Changed,
+    cells: usize,
+    look: Look,
+) -> (Vec<Line<'static>>, Vec<Line<'static>>) {
     let told = "This is another request by now. What was typed for the one before does not count.";
-    let mut lines: Vec<Line> = wrap(told, cells)
+    let mut head: Vec<Line> = wrap(told, cells)
         .into_iter()
         .map(|row| Line::styled(row, look.style(Meaning::Warning)))
         .collect();
-    lines.push(Line::default());
+    head.push(Line::default());
     let typed = typed_lines(&changed.typed, cells, look);
-    let room = usize::from(area.height);
     // What differs comes first; what was typed follows where there is room, or by scrolling.
     let differs = changed.lines.iter().map(|(side, text)| {
         let (mark, meaning) = match side {
@@ -131,13 +158,7 @@ pub(super) fn draw_changed(
         let text = format!("{mark}{text}");
         Line::styled(clip(&text, cells, look), look.style(meaning))
     });
-    let rest: Vec<Line> = differs.chain(typed).collect();
-    let left = room.saturating_sub(lines.len());
-    let most = rest.len().saturating_sub(left);
-    let top = changed.top.min(most);
-    lines.extend(rest.into_iter().skip(top).take(left));
-    frame.render_widget(Paragraph::new(lines), area);
-    if top < most { "Down: more" } else { "" }
+    (head, differs.chain(typed).collect())
 }
 
 /// How it ended, and what had been typed.
@@ -152,15 +173,23 @@ pub(super) fn draw_settled(
     let mut lines = Vec::new();
     match decided {
         Some(decided) => {
-            let by = match &decided.by {
-                Some(by) => format!(" by {}", one_line(by)),
-                None => ": nobody decided".to_owned(),
+            let at = decided.at.time_of_day();
+            let how = match (&decided.by, decided.outcome) {
+                (Some(by), _) => format!(" by {} at {at}", one_line(by)),
+                // What nobody decided is denied all the same, and at that moment.
+                (None, Outcome::Expired) => {
+                    format!(" at {at} {} DENIED: nobody decided", look.mark(Mark::Arrow))
+                }
+                (
+                    None,
+                    Outcome::Passed | Outcome::Denied | Outcome::Withdrawn | Outcome::Voided,
+                ) => format!(" at {at}: nobody decided"),
             };
             let word = decided.outcome.as_str().to_uppercase();
             let meaning = of_outcome(decided.outcome);
             lines.push(Line::from(vec![
                 Span::styled(word, look.style(meaning)),
-                Span::raw(format!("{by} at {}", decided.at.time_of_day())),
+                Span::raw(how),
             ]));
             if !decided.detail.is_empty() {
                 let detail = wrap(&one_line(&decided.detail), cells);

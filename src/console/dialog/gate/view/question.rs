@@ -28,7 +28,7 @@ pub(super) fn add<'a>(
     look: Look,
     pieces: &mut Vec<Piece<'a>>,
 ) -> Focal {
-    let mut head = vec![head(field, at, focus, cells, look)];
+    let mut head = head(field, at, focus, cells, look);
     head.extend(indented(
         field.question.text(),
         Meaning::Strong,
@@ -111,7 +111,7 @@ fn tail(dialog: &GateDialog, field: &Field, cells: usize, look: Look) -> Vec<Lin
 }
 
 /// The first line of a question: its number, what kind of answer it wants, and what an invalid one does.
-fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Line<'static> {
+fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Vec<Line<'static>> {
     let mark = match focus {
         Focus::Here => "> ",
         Focus::Elsewhere => "  ",
@@ -146,8 +146,12 @@ fn head(field: &Field, at: usize, focus: Focus, cells: usize, look: Look) -> Lin
         let gap = cells - used - width(&invalid);
         spans.push(Span::raw(" ".repeat(gap)));
         spans.push(Span::styled(invalid, look.style(Meaning::Dim)));
+        return vec![Line::from(spans)];
     }
-    Line::from(spans)
+    // What a wrong answer does is told all the same.
+    let mut rows = vec![Line::from(spans)];
+    rows.extend(indented(&invalid, Meaning::Dim, cells, look));
+    rows
 }
 
 /// What an invalid answer does.

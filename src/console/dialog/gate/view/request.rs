@@ -7,7 +7,7 @@ use ratatui::widgets::Paragraph;
 
 use super::super::GateDialog;
 use super::super::context::{Part, Shown, hidden_words};
-use super::super::step::Pane;
+use super::super::step::{Pane, Step};
 use crate::base::text::one_line;
 use crate::console::cells::{clip, width, wrap};
 use crate::console::json;
@@ -16,20 +16,15 @@ use crate::console::theme::{Focus, Look, Mark, Meaning};
 impl GateDialog {
     pub(super) fn draw_context(&self, frame: &mut Frame, area: Rect, look: Look) {
         let focus = Focus::from(self.pane != Pane::Form);
-        let seen = self.context.percent();
-        let meaning = if self.context.is_seen() {
-            Meaning::Passed
-        } else {
-            Meaning::Warning
-        };
+        let (what, seen) = self.request_words();
         let title = Line::from(vec![
             Span::styled(" Request ", look.style(Meaning::Title)),
-            Span::styled("exactly as it will run ", look.style(Meaning::Dim)),
+            Span::styled(what, look.style(Meaning::Dim)),
         ]);
-        let mut block = look
-            .panel(focus)
-            .title(title)
-            .title(Line::styled(format!(" seen {seen} % "), look.style(meaning)).right_aligned());
+        let mut block = look.panel(focus).title(title);
+        if let Some((seen, meaning)) = seen {
+            block = block.title(Line::styled(seen, look.style(meaning)).right_aligned());
+        }
         let inner = block.inner(area);
         let height = usize::from(inner.height);
         if let Some(search) = self.search_line(usize::from(inner.width), look) {
@@ -39,7 +34,7 @@ impl GateDialog {
             block = block.title_bottom(Line::styled(words, look.style(Meaning::Warning)));
         }
         if self.context.has_more(height) {
-            let more = Line::styled(" PgDn: more ", look.style(Meaning::Key)).right_aligned();
+            let more = Line::styled(" PgDn: more below ", look.style(Meaning::Key)).right_aligned();
             block = block.title_bottom(more);
         }
         let rows = self.context.window(height).map(|row| match row {
@@ -58,6 +53,28 @@ impl GateDialog {
             rows.extend(words.map(|row| Line::styled(row, look.style(Meaning::Dim))));
         }
         frame.render_widget(Paragraph::new(rows).block(block), area);
+    }
+
+    /// What the request on screen is, and how much of it was seen while that counts: one that is over, or
+    /// another one by now, will not run as it stands there.
+    fn request_words(&self) -> (&'static str, Option<(String, Meaning)>) {
+        match &self.step {
+            Step::Changed(_) => ("as it was before ", None),
+            Step::Settled(_) => ("as it was asked ", None),
+            Step::Editing
+            | Step::Reviewing(_)
+            | Step::Denying(_)
+            | Step::Claimed(_)
+            | Step::Writing(_) => {
+                let meaning = if self.context.is_seen() {
+                    Meaning::Passed
+                } else {
+                    Meaning::Warning
+                };
+                let seen = format!(" seen {} % ", self.context.percent());
+                ("exactly as it will run ", Some((seen, meaning)))
+            }
+        }
     }
 
     /// What is looked for, while it is typed and while there is something.

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::GateDialog;
 use super::super::records::{HASHED, records_of};
+use super::super::scroll::{Sheet, beyond};
 use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, shown_action};
 use super::form::{Piece, Spotlight, paint, rows_of};
 use super::question::labelled;
@@ -18,9 +19,14 @@ use crate::console::theme::{Focus, Look, Meaning};
 use crate::engine::approval::Approver;
 use crate::trace::event::Payload;
 
+/// Rows of what will be written that are on screen, however much has to be typed.
+const MIN_SHEET: u16 = 3;
+
 /// Where the parts of it go: what will be written, and what has to be typed.
 fn parts(proofs: &[Piece<'_>], area: Rect) -> [Rect; 2] {
     let needs: u16 = proofs.iter().map(Piece::height).sum();
+    // What has to be read before it is signed always has a place.
+    let needs = needs.min(area.height.saturating_sub(MIN_SHEET));
     // A blank line sets off what has to be typed, where there is room for it.
     let gap = u16::from(needs > 0 && area.height > needs + 12);
     let [sheet, _, proof] = Layout::vertical([
@@ -45,35 +51,36 @@ pub(super) fn draw(
     let proofs = proof_pieces(dialog, review, cells, look);
     let [sheet, proof] = parts(&proofs, area);
     let lines = sheet_lines(dialog, cells, look, now);
-    let room = usize::from(sheet.height);
-    let most = lines.len().saturating_sub(room);
-    let top = review.top.min(most);
-    let shown: Vec<Line> = lines.into_iter().skip(top).take(room).collect();
+    let place = placed(lines.len(), sheet);
+    let top = review.sheet.top.min(place.most());
+    let shown: Vec<Line> = lines.into_iter().skip(top).take(place.room).collect();
     frame.render_widget(Paragraph::new(shown), sheet);
     let here = |spot: &Proof| review.spot == ReviewSpot::Proof(*spot);
     let focused = review.proofs.iter().position(here).unwrap_or(0);
     let spotlight = Spotlight::on(focused..focused + 1);
     paint(&proofs, &spotlight, frame, proof, look);
-    match (top > 0, top < most) {
-        (true, true) => "Up/Down: more above and below",
-        (true, false) => "Up: more above",
-        (false, true) => "Down: more below",
-        (false, false) => "",
-    }
+    beyond(top, place.most())
 }
 
-/// The last row of the sheet that can be the first on screen.
-pub(super) fn most(
+/// What will be written, as it is painted.
+pub(super) fn sheet(
     dialog: &GateDialog,
     review: &Review,
     area: Rect,
     look: Look,
     now: Timestamp,
-) -> usize {
+) -> Sheet {
     let cells = usize::from(area.width);
     let [sheet, _] = parts(&proof_pieces(dialog, review, cells, look), area);
-    let lines = sheet_lines(dialog, cells, look, now).len();
-    lines.saturating_sub(usize::from(sheet.height))
+    placed(sheet_lines(dialog, cells, look, now).len(), sheet)
+}
+
+fn placed(rows: usize, area: Rect) -> Sheet {
+    Sheet {
+        rows,
+        room: usize::from(area.height),
+        cells: usize::from(area.width),
+    }
 }
 
 /// What is passed, by whom, at what pace, and every record of it.
@@ -84,12 +91,7 @@ fn sheet_lines(
     now: Timestamp,
 ) -> Vec<Line<'static>> {
     let held = &dialog.held;
-    let what = format!(
-        "{} for {}, session {}",
-        one_line(held.action()),
-        one_line(&held.agent),
-        held.session
-    );
+    let what = dialog.what_for_whom();
     let method = dialog.care().method();
     let by = format!("{}, {method}", one_line(&dialog.around.operator));
     let mut lines = Vec::new();

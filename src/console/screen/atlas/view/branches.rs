@@ -128,7 +128,7 @@ fn part_mark(atlases: &Atlases, atlas: &Atlas, part: Part, at: usize) -> (String
                 Meaning::Dim
             };
             let fired = fired.unwrap_or_default();
-            (format!("{fired}{mode:6}"), meaning)
+            (format!("{fired}{mode}"), meaning)
         }
         Part::Policy => match atlas.policies.get(at) {
             Some(it) => dim(evidence::policy_word(it.kind)),

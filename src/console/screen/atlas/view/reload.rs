@@ -1,5 +1,7 @@
 //! What is in force, what its file says by now, and what would come of loading that.
 
+use std::path::Path;
+
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -47,12 +49,12 @@ pub(super) fn draw(
 /// The same in one line, where there is something to say.
 pub(super) fn brief(atlases: &Atlases, snapshot: &Snapshot) -> Option<(String, Meaning)> {
     let (at, atlas) = told_about(atlases, snapshot)?;
-    let (words, meaning) = state_of(atlases, snapshot, at);
-    let behind = behind(snapshot);
-    if meaning == Meaning::Passed && behind == 0 {
+    let (words, meaning) = standing(atlases, snapshot, at, atlas);
+    let settled = meaning == Meaning::Passed || atlas.origin.file.is_none();
+    if settled && behind(snapshot) == 0 {
         return None;
     }
-    let pending = pending(atlas, snapshot, meaning);
+    let pending = pending(snapshot, meaning);
     let pending = pending.map_or(String::new(), |(words, _)| format!("   {words}"));
     Some((format!("RELOAD {words}{pending}"), meaning))
 }
@@ -62,6 +64,7 @@ pub(super) fn differs(
     atlases: &Atlases,
     snapshot: &Snapshot,
     cells: usize,
+    look: Look,
 ) -> Option<(String, Meaning)> {
     let newest = atlases
         .files
@@ -77,14 +80,17 @@ pub(super) fn differs(
         };
         return Some((words.to_owned(), meaning));
     };
-    let version = snapshot.loaded.get(at).map(|it| one_line(&it.version));
+    let loaded = snapshot.loaded.get(at);
     let meaning = if faulty {
         Meaning::Error
     } else {
         Meaning::Warning
     };
-    let words = match version {
-        Some(version) if cells >= 80 => format!("working copy != live {version}"),
+    let words = match loaded {
+        Some(atlas) if cells >= 80 => {
+            let name = clip(&file_name(atlas), 24, look);
+            format!("{name} newer than live {}", one_line(&atlas.version))
+        }
         Some(_) | None => "!= live".to_owned(),
     };
     Some((words, meaning))
@@ -115,21 +121,13 @@ fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Me
     let since = since.map_or(String::new(), |at| format!("  since {at}"));
     let (id, version) = (one_line(&atlas.id), one_line(&atlas.version));
     let live = format!("{id} {version}  sha {}{since}", short(atlas));
-    let (words, meaning) = match atlas.origin.file {
-        Some(_) => state_of(atlases, snapshot, at),
-        None => (
-            "it comes with the program: there is no file".to_owned(),
-            Meaning::Dim,
-        ),
-    };
+    let (words, meaning) = standing(atlases, snapshot, at, atlas);
     let mut rows = vec![
         ("LIVE", live, Meaning::Text),
         ("FILE", file(atlases, snapshot, at, atlas), Meaning::Text),
         ("STATE", words, meaning),
     ];
-    rows.extend(
-        pending(atlas, snapshot, meaning).map(|(words, meaning)| ("PENDING", words, meaning)),
-    );
+    rows.extend(pending(snapshot, meaning).map(|(words, meaning)| ("PENDING", words, meaning)));
     let sums = [
         atlases
             .sums
@@ -153,11 +151,10 @@ fn rows(atlases: &Atlases, snapshot: &Snapshot) -> Vec<(&'static str, String, Me
 
 fn file(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> String {
     let gone = atlases.files.folder.is_gone(at, snapshot);
-    let Some(file) = &atlas.origin.file else {
+    if atlas.origin.file.is_none() {
         return "none".to_owned();
-    };
-    let name = file.file_name().unwrap_or_default();
-    let name = one_line(&name.to_string_lossy());
+    }
+    let name = file_name(atlas);
     let written = atlases.files.changed_at(at).map(Timestamp::time_of_day);
     match (atlases.files.states.get(&at), written) {
         (Some(FileState::Newer(_)), Some(written)) => {
@@ -168,6 +165,23 @@ fn file(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> Str
         (Some(FileState::Unreadable(_)), _) => format!("{name} cannot be read"),
         (Some(FileState::Same | FileState::AsBefore), _) => format!("{name} as loaded"),
         (None, _) => format!("{name} not looked at yet"),
+    }
+}
+
+/// The file of an Atlas, without its folder.
+fn file_name(atlas: &Atlas) -> String {
+    let name = atlas.origin.file.as_deref().and_then(Path::file_name);
+    one_line(&name.unwrap_or_default().to_string_lossy())
+}
+
+/// How an Atlas stands to its file, where it has one.
+fn standing(atlases: &Atlases, snapshot: &Snapshot, at: usize, atlas: &Atlas) -> (String, Meaning) {
+    match atlas.origin.file {
+        Some(_) => state_of(atlases, snapshot, at),
+        None => (
+            "it comes with the program: there is no file".to_owned(),
+            Meaning::Dim,
+        ),
     }
 }
 
@@ -218,15 +232,17 @@ fn behind(snapshot: &Snapshot) -> usize {
         .count()
 }
 
-fn pending(atlas: &Atlas, snapshot: &Snapshot, state: Meaning) -> Option<(String, Meaning)> {
+fn pending(snapshot: &Snapshot, state: Meaning) -> Option<(String, Meaning)> {
     let behind = behind(snapshot);
     if behind > 0 {
         let words = format!("{behind} judged before the last load: deny, or let expire");
         return Some((words, Meaning::Waiting));
     }
     let held = snapshot.held.len();
-    (held > 0 && state != Meaning::Passed).then(|| {
-        let words = format!("{held} held would stay on {}", one_line(&atlas.version));
+    // Where there is something to load.
+    let newer = matches!(state, Meaning::Warning | Meaning::Waiting);
+    (held > 0 && newer).then(|| {
+        let words = format!("{held} held stay under the Atlases in force now");
         (words, Meaning::Text)
     })
 }

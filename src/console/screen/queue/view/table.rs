@@ -66,14 +66,15 @@ impl Columns {
         const FROZEN: &str = "FROZEN";
         let who = asker(&held.agent, &held.session);
         let thread = thread::of_session(snapshot, &held.session);
-        let room = self.agent.saturating_sub(FROZEN.len() + 1);
+        // Two blanks: the number behind it is another column.
+        let room = self.agent.saturating_sub(FROZEN.len() + 2);
         if room < 12 || !thread.is_some_and(Thread::is_frozen) {
             return vec![Span::raw(column(&who, self.agent, look))];
         }
         vec![
             Span::raw(column(&who, room, look)),
             Span::styled(FROZEN, look.style(Meaning::Frozen)),
-            Span::raw(" "),
+            Span::raw("  "),
         ]
     }
 
@@ -100,7 +101,7 @@ impl Columns {
             State::Claimed => {
                 let by = held.claim.as_ref().map(|claim| short_name(&claim.by));
                 let by = by.unwrap_or_default();
-                let word = if self.all { "claimed: " } else { "" };
+                let word = if self.all { "claimed: " } else { "by " };
                 (format!("{word}{by}"), Meaning::Waiting)
             }
         };

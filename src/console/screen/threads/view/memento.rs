@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::about::thaws;
 use crate::base::text::{Lines, one_line, visible};
-use crate::console::cells::{counted, fit, wrap};
+use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_words;
 use crate::console::theme::{Look, Mark, Meaning};
 use crate::memento::{HeldBack, Kept, Shape, Side, Thread};
@@ -15,6 +15,9 @@ const LABEL: usize = 10;
 
 /// In fewer rows than this only what was proposed is told; the whole is one key away.
 const FEW: u16 = 14;
+
+/// Most cells of a message's name.
+const MESSAGE: usize = 40;
 
 /// How far what explains a comparison stands in.
 const INDENT: &str = "  ";
@@ -116,13 +119,11 @@ fn newest(
     cells: usize,
     look: Look,
 ) -> Vec<Line<'static>> {
-    let mut rows = vec![Line::styled(
-        title(held),
-        look.style(match held.why {
-            Kept::AtPeak => Meaning::Frozen,
-            Kept::OnlyAcknowledged | Kept::NothingProposed | Kept::Invalid(_) => Meaning::Waiting,
-        }),
-    )];
+    let meaning = match held.why {
+        Kept::AtPeak => Meaning::Frozen,
+        Kept::OnlyAcknowledged | Kept::NothingProposed | Kept::Invalid(_) => Meaning::Waiting,
+    };
+    let mut rows = title(held, meaning, cells, look);
     // What an accepted proposal says nothing of is kept: such lines do not differ.
     let changes = kept.changes(&kept.followed_by(&held.proposed));
     if changes.is_empty() {
@@ -180,17 +181,21 @@ fn newest_shortly(kept: &Shape, held: &HeldBack, cells: usize, look: Look) -> Ve
     rows
 }
 
-fn title(held: &HeldBack) -> String {
-    let by = match &held.why {
-        Kept::AtPeak => "HELD BACK BY THE PEAK GUARDRAIL",
-        Kept::OnlyAcknowledged => "HELD BACK: THE TURN ONLY ACKNOWLEDGED",
-        Kept::NothingProposed | Kept::Invalid(_) => "HELD BACK",
+/// That it was not applied comes first: it must not be cut.
+fn title(held: &HeldBack, meaning: Meaning, cells: usize, look: Look) -> Vec<Line<'static>> {
+    let why = match &held.why {
+        Kept::AtPeak => "held back by the peak guardrail",
+        Kept::OnlyAcknowledged => "the turn only acknowledged",
+        Kept::NothingProposed | Kept::Invalid(_) => "held back",
     };
-    format!(
-        "{by} {} {} (proposed, not applied)",
-        held.at.time_of_day(),
-        one_line(held.message_id.as_str())
-    )
+    let bullet = look.mark(Mark::Bullet);
+    // The agent chose its name.
+    let message = clip(&one_line(held.message_id.as_str()), MESSAGE, look);
+    let at = held.at.time_of_day();
+    let text = format!("NOT APPLIED, {why} {bullet} {at} {bullet} {message}");
+    let rows = wrap(&text, cells).into_iter();
+    rows.map(|row| Line::styled(row, look.style(meaning)))
+        .collect()
 }
 
 /// Why it did not come, and when it could.
@@ -264,7 +269,7 @@ pub(super) fn proposed(thread: &Thread, cells: usize, look: Look) -> Vec<Line<'s
         if !rows.is_empty() {
             rows.push(Line::default());
         }
-        rows.push(Line::styled(title(held), look.style(Meaning::Strong)));
+        rows.extend(title(held, Meaning::Strong, cells, look));
         let new = kept.followed_by(&held.proposed);
         for ((part, old), (_, new)) in kept.parts().into_iter().zip(new.parts()) {
             for item in &old {

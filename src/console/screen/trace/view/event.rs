@@ -57,20 +57,56 @@ pub(super) fn draw(trace: &Trace, opened: &Opened, frame: &mut Frame, area: Rect
         }
         Fetched::Here(_) => {
             let small = inner.height < 8;
+            let chain = Chain::of(trace, opened);
             let below = if small { 0 } else { 2 };
             let parts = [Constraint::Fill(1), Constraint::Length(below)];
             let [top, bottom] = Layout::vertical(parts).areas(inner);
             if small && pane == Focus::Elsewhere {
-                draw_short(opened, frame, top, look);
+                draw_short(opened, chain, frame, top, look);
             } else {
-                draw_lines(opened, pane, frame, top, look);
+                draw_lines(opened, chain, pane, frame, top, look);
             }
             frame.render_widget(Paragraph::new(footing(trace, opened, cells, look)), bottom);
         }
     }
 }
 
-fn draw_lines(opened: &Opened, pane: Focus, frame: &mut Frame, area: Rect, look: Look) {
+/// Whether the last check found the chain broken here or before.
+#[derive(Clone, Copy)]
+enum Chain {
+    Sound,
+    Broken,
+}
+
+impl Chain {
+    fn of(trace: &Trace, opened: &Opened) -> Self {
+        let broken = trace.broken_at(opened.id());
+        if broken.is_some_and(|at| opened.place >= at) {
+            Self::Broken
+        } else {
+            Self::Sound
+        }
+    }
+
+    /// What a hash proves, in a word. From a break on nothing is proven, whatever holds in itself.
+    fn word(self, proof: &Proof) -> (&'static str, Meaning) {
+        match (proof, self) {
+            (Proof::Fails(_), _) => ("WRONG", Meaning::Denied),
+            (Proof::Holds, Self::Sound) => ("OK", Meaning::Passed),
+            (Proof::Holds, Self::Broken) => ("unproven", Meaning::Warning),
+            (Proof::Unknown(_), _) => ("pruned", Meaning::Dim),
+        }
+    }
+}
+
+fn draw_lines(
+    opened: &Opened,
+    chain: Chain,
+    pane: Focus,
+    frame: &mut Frame,
+    area: Rect,
+    look: Look,
+) {
     let cells = usize::from(area.width);
     let lines = opened.detail.lines();
     let visible = usize::from(area.height);
@@ -79,13 +115,13 @@ fn draw_lines(opened: &Opened, pane: Focus, frame: &mut Frame, area: Rect, look:
     let shown: Vec<Line> = shown
         .map(|(at, line)| {
             let is = Focus::from(at == opened.detail.at && pane == Focus::Here);
-            chosen(row(line, cells, look), is, pane, look)
+            chosen(row(line, chain, cells, look), is, pane, look)
         })
         .collect();
     frame.render_widget(Paragraph::new(shown), area);
 }
 
-fn row(line: &detail::Line, cells: usize, look: Look) -> Line<'static> {
+fn row(line: &detail::Line, chain: Chain, cells: usize, look: Look) -> Line<'static> {
     let fold = match (line.fold, look.glyphs) {
         (None, _) => "",
         (Some(Fold::Open), Glyphs::Rounded) => "▾ ",
@@ -104,9 +140,10 @@ fn row(line: &detail::Line, cells: usize, look: Look) -> Line<'static> {
     };
     let (proof, proven) = match &line.proof {
         None => (String::new(), Meaning::Text),
-        Some(Proof::Holds) => (" OK".to_owned(), Meaning::Passed),
-        Some(Proof::Fails(_)) => (" WRONG".to_owned(), Meaning::Denied),
-        Some(Proof::Unknown(_)) => (" pruned".to_owned(), Meaning::Dim),
+        Some(proof) => {
+            let (word, meaning) = chain.word(proof);
+            (format!(" {word}"), meaning)
+        }
     };
     let used = width(&indent) + width(&label) + width(&proof);
     let value = fit(&line.value, cells.saturating_sub(used), look);
@@ -160,18 +197,13 @@ fn letters(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Line<'st
 }
 
 /// The event in four rows: what it is, what its hashes prove, and its first details.
-fn draw_short(opened: &Opened, frame: &mut Frame, area: Rect, look: Look) {
+fn draw_short(opened: &Opened, chain: Chain, frame: &mut Frame, area: Rect, look: Look) {
     let Some(whole) = opened.whole() else {
         return;
     };
     let cells = usize::from(area.width);
     let event = &whole.event;
-    let proof = |proof: &Proof| match proof {
-        Proof::Holds => ("OK", Meaning::Passed),
-        Proof::Fails(_) => ("WRONG", Meaning::Denied),
-        Proof::Unknown(_) => ("pruned", Meaning::Dim),
-    };
-    let (link, own) = (proof(&whole.link), proof(&whole.own));
+    let (link, own) = (chain.word(&whole.link), chain.word(&whole.own));
     let label = |text: &'static str| Span::styled(text, look.style(Meaning::Label));
     let said = crate::trace::tell::sentence(event);
     let hashes = Line::from(vec![

@@ -5,7 +5,6 @@ use ratatui::text::Span;
 use super::super::Trace;
 use super::super::opened::Opened;
 use super::spans::meaning;
-use super::verdict;
 use crate::console::theme::{Glyphs, Look, Meaning};
 use crate::trace::outline::Marks;
 
@@ -14,7 +13,7 @@ use crate::trace::outline::Marks;
 pub(super) fn line(trace: &Trace, opened: &Opened, cells: usize, look: Look) -> Vec<Span<'static>> {
     let total = opened.total();
     let count = (cells as u64).min(total).max(1);
-    let broken = verdict::broken_at(trace, opened.id());
+    let broken = trace.broken_at(opened.id());
     let quiet = match look.glyphs {
         Glyphs::Rounded => '·',
         Glyphs::Ascii => '.',

@@ -12,6 +12,7 @@ use crate::base::text::one_line;
 use crate::console::cells::{clip, counted, width};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::trace::replay::State;
+use crate::trace::replay::state::Phase;
 
 /// Most names of a list that are told.
 const MOST_NAMES: usize = 4;
@@ -97,8 +98,8 @@ fn sums(opened: &Opened, look: Look) -> String {
         count(tally.waits, "gate"),
         format!("{} signed", tally.signed),
         format!("{} denied", tally.denied),
-        format!("{} lapsed", tally.lapsed),
-        format!("{} gone", tally.missing),
+        format!("{} expired/withdrawn", tally.lapsed),
+        format!("{} missing", tally.missing),
     ];
     apart(&parts, look)
 }
@@ -149,8 +150,18 @@ fn facts(state: &State) -> Vec<String> {
     let unlocked = state.unlocked.iter().map(String::as_str).collect();
     let locked = state.locked.iter().map(String::as_str).collect();
     let contexts = state.contexts.keys().map(String::as_str).collect();
+    let phase = match state.phase {
+        // What is held is named behind it.
+        Phase::Held => "working",
+        phase @ (Phase::Unstarted
+        | Phase::AtStart
+        | Phase::StartLapsed
+        | Phase::StartRefused
+        | Phase::Working
+        | Phase::Ended) => phase.words(),
+    };
     let mut facts = vec![
-        state.phase.words().to_owned(),
+        phase.to_owned(),
         format!("held: {}", names(held)),
         format!("unlocked: {}", names(unlocked)),
         format!("locked: {}", names(locked)),

@@ -48,10 +48,12 @@ pub(super) fn list(trace: &Trace, area: Rect, bar: u16) -> Rect {
 pub(super) fn draw(trace: &Trace, frame: &mut Frame, area: Rect, look: Look) {
     let focus = Focus::from(trace.pane == Pane::Sessions);
     let title = Line::styled(" Sessions ", look.style(Meaning::Title));
-    let count = Line::styled(
-        format!(" {} ", trace.sessions.len()),
-        look.style(Meaning::Dim),
-    );
+    // Where the record could not be read, none is not what there is.
+    let count = match trace.problem {
+        Some(_) if trace.sessions.is_empty() => String::new(),
+        Some(_) | None => format!(" {} ", trace.sessions.len()),
+    };
+    let count = Line::styled(count, look.style(Meaning::Dim));
     let block = look.panel(focus).title(title).title(count.right_aligned());
     let inner = block.inner(area);
     frame.render_widget(block, area);

@@ -33,7 +33,7 @@ impl Columns {
         let seq = total.saturating_sub(1).to_string().len().max(4);
         // The mark, the letter, the proof, and the gaps between columns.
         let rest = cells.saturating_sub(2 + seq + 3 + 1 + DUR + 1 + 1 + FLAGS);
-        let line = (rest / 3).clamp(8, 40);
+        let line = (rest * 3 / 10).clamp(8, 40);
         Self {
             seq,
             kind: rest.saturating_sub(line),

@@ -48,6 +48,9 @@ impl Axis {
         let mut bar = " ".repeat(first);
         let length = last - first + 1;
         match (look.glyphs, length) {
+            // What goes on behind the last cell is no moment, though there is room for only one.
+            (Glyphs::Rounded, 1) if goes_on => bar.push('▸'),
+            (Glyphs::Ascii, 1) if goes_on => bar.push('>'),
             (_, 1) => bar.push_str(point(marks, look)),
             (Glyphs::Rounded, _) => {
                 bar.push('╺');
@@ -112,6 +115,7 @@ mod tests {
         assert_eq!(bar(4, 0), "    |     ");
         assert_eq!(bar(7, 90), "       [=>");
         assert_eq!(bar(-5, 1), "|         ");
+        assert_eq!(bar(9, 90), "         >", "it goes on, and is no moment");
         assert_eq!(axis.bar(9, 0, Marks::DENY, look), "         !");
         let none = Axis { end_us: 0, ..axis };
         assert_eq!(none.bar(0, 0, Marks::NONE, look), "|         ");

@@ -10,10 +10,13 @@ use super::super::opened::Opened;
 use super::{Shape, is_verifying, verifying};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::console::cells::{clip, width, wrap_within};
+use crate::console::cells::{clip, counted, width, wrap_within};
 use crate::console::theme::{Focus, Look, Mark, Meaning};
 use crate::runtime::snapshot::{Elsewhere, Snapshot};
 use crate::trace::verify::{Checked, Progress, Verdict};
+
+/// What the letters beside the events say.
+const LEGEND: &str = " W witnessed  S sealed  ? not proven  X wrong ";
 
 /// What is proven of one event, as a letter: witnessed, sealed, neither, or wrong.
 pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (char, Meaning) {
@@ -33,15 +36,6 @@ pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (ch
         }
         Verdict::Truncated { found, .. } if sequence + 1 == *found => ('X', Meaning::Denied),
         Verdict::Holds(_) | Verdict::Truncated { .. } => (' ', Meaning::Dim),
-    }
-}
-
-/// Where a session's chain breaks.
-pub(super) fn broken_at(trace: &Trace, session: &SessionId) -> Option<u64> {
-    match trace.checked.get(session)?.verdict {
-        Verdict::Holds(_) => None,
-        Verdict::Diverged { sequence, .. } | Verdict::Broken { sequence, .. } => Some(sequence),
-        Verdict::Truncated { found, .. } => Some(found.saturating_sub(1)),
     }
 }
 
@@ -80,6 +74,17 @@ fn words(trace: &Trace, opened: &Opened) -> (String, String, Meaning) {
         return (so_far(progress), words.to_owned(), Meaning::Waiting);
     }
     let Some(checked) = trace.checked.get(opened.id()) else {
+        let missing = opened.outline.tally().missing;
+        if missing > 0 {
+            let missing = counted(usize::try_from(missing).unwrap_or(usize::MAX), "event");
+            let words =
+                "Every number up to the last was given once: what is not there was taken out.";
+            return (
+                format!("{missing} MISSING: v verifies"),
+                words.to_owned(),
+                Meaning::Error,
+            );
+        }
         let words = "v reads every event again and works out every hash.";
         return (
             "not verified yet".to_owned(),
@@ -178,6 +183,10 @@ pub(super) fn draw(
             if !head.is_empty() {
                 let head = Line::styled(format!(" {head} "), look.style(Meaning::Dim));
                 block = block.title(head.right_aligned());
+            }
+            if trace.checked.contains_key(opened.id()) {
+                let legend = Line::styled(LEGEND, look.style(Meaning::Dim));
+                block = block.title_bottom(legend.right_aligned());
             }
             let inner = block.inner(area);
             frame.render_widget(block, area);

@@ -1,0 +1,288 @@
+//! How the screens look in states that few people ever see, at three sizes, one below the other.
+
+use std::sync::Arc;
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+
+use super::archive::Archive;
+use super::batch::{open_batch, three};
+use super::drafts::{full_draft, with_draft};
+use super::fixture::{busy, decided, idle, now, snapshot, user_ban};
+use super::rules::denied;
+use super::stage::Stage;
+use super::states::expired;
+use super::steward::{found, in_force};
+use super::talks::two;
+use crate::base::digest::Digest;
+use crate::base::limits::ARMING;
+use crate::console::request::{Message, Request};
+use crate::console::screen::atlas::FileState;
+use crate::console::theme::{Ground, Look};
+use crate::engine::command::{Outcome, Overruled};
+use crate::engine::held::Held;
+use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot};
+
+const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
+
+/// A state at each size.
+fn at_every_size(picture: &Snapshot, act: impl Fn(&mut Stage)) -> String {
+    let screens = SIZES.map(|size| {
+        let mut stage = Stage::new(picture.clone(), size);
+        act(&mut stage);
+        stage.text()
+    });
+    screens.join("\n\n")
+}
+
+/// The same with the record of the archive behind it.
+fn in_trace(session: &str, act: impl Fn(&Archive, &mut Stage)) -> String {
+    let archive = Archive::sample();
+    at_every_size(&busy(), |stage| {
+        archive.open(stage, session);
+        act(&archive, stage);
+    })
+}
+
+/// The first rows: what every screen has.
+fn head(text: &str) -> String {
+    let rows = text.split("\n\n").map(|screen| {
+        let rows: Vec<&str> = screen.lines().take(3).collect();
+        rows.join("\n")
+    });
+    rows.collect::<Vec<_>>().join("\n\n")
+}
+
+fn without(mut picture: Snapshot, how: Outcome, by: Option<&str>) -> Snapshot {
+    picture.held.retain(|held| held.id.as_str() != "c-121");
+    let gone = decided("c-121", "14:02:40", how, by);
+    picture.decided.insert(0, Arc::new(gone));
+    picture
+}
+
+#[test]
+fn a_denial_is_overruled() {
+    let overrule = |stage: &mut Stage| {
+        stage.press(KeyCode::Char(':'));
+        stage.type_text("override c-9");
+        stage.press(KeyCode::Enter);
+        stage.wait(ARMING);
+    };
+    let picture = snapshot([denied()]);
+    assert_snapshot!("override", at_every_size(&picture, overrule));
+    let mut picture = idle();
+    picture.acts.overruled = vec![Overruled {
+        gate: "c-9".parse().unwrap(),
+        session: "s-1".parse().unwrap(),
+        action: "ticket.delete".to_owned(),
+        by: "op-2@ops".to_owned(),
+        at: now(),
+    }];
+    let text = at_every_size(&picture, |stage| stage.shows("OVERRIDE c-9"));
+    assert_snapshot!("override_banner", head(&text));
+}
+
+#[test]
+fn a_dialog_that_opens_and_one_that_was_left() {
+    let arming = |stage: &mut Stage| {
+        stage.press(KeyCode::Enter);
+        stage.shows("ARMING");
+    };
+    assert_snapshot!("arming", at_every_size(&busy(), arming));
+    let picture = with_draft(busy(), "c-121", full_draft());
+    let kept = |stage: &mut Stage| {
+        stage.open_gate("c-121");
+        stage.shows("draft kept");
+    };
+    assert_snapshot!("draft_kept", at_every_size(&picture, kept));
+    let mut picture = busy();
+    let mine = decided("c-117", "14:01:00", Outcome::Passed, Some("op-1@ops"));
+    picture.decided = vec![Arc::new(mine)];
+    let paced = |stage: &mut Stage| {
+        stage.open_gate("c-121");
+        stage.shows("you passed 1 in 10 min");
+    };
+    assert_snapshot!("pace", at_every_size(&picture, paced));
+}
+
+#[test]
+fn it_ended_meanwhile() {
+    let end = |next: Snapshot| {
+        at_every_size(&busy(), |stage| {
+            stage.open_gate("c-121");
+            stage.snapshot(next.clone());
+            stage.shows("CLOSED");
+        })
+    };
+    let by = Some("o2@ops");
+    assert_snapshot!(
+        "settled_by_another",
+        end(without(busy(), Outcome::Denied, by))
+    );
+    let withdrawn = end(without(busy(), Outcome::Withdrawn, None));
+    assert_snapshot!("settled_withdrawn", withdrawn);
+    assert!(end(expired()).contains("→ DENIED: nobody decided"));
+}
+
+/// Types what has to be typed; the focus ends on what passes it.
+fn sign(stage: &mut Stage, held: &Held) {
+    stage.press(KeyCode::F(6));
+    stage.presses(KeyCode::PageDown, 9);
+    stage.press(KeyCode::F(6));
+    stage.type_text("a good reason, with words");
+    stage.presses(KeyCode::Tab, 3);
+    stage.press(KeyCode::Enter);
+    stage.presses(KeyCode::PageDown, 9);
+    stage.type_text(&held.request_hash.short(4));
+    stage.press(KeyCode::Tab);
+    stage.type_text(held.action());
+    stage.presses(KeyCode::Tab, 2);
+    stage.hides("is disabled");
+}
+
+#[test]
+fn a_critical_one_is_signed() {
+    let picture = snapshot([user_ban()]);
+    let signed = |stage: &mut Stage| {
+        stage.open();
+        sign(stage, &user_ban());
+    };
+    assert_snapshot!("critical_signing", at_every_size(&picture, signed));
+}
+
+#[test]
+fn what_the_header_says_of_the_record() {
+    let verdict = |verdict: ChainVerdict| {
+        let mut picture = busy();
+        picture.chain.verdict = verdict;
+        picture.chain.head.covered = 0;
+        picture
+    };
+    let unreadable = verdict(ChainVerdict::Unreadable {
+        what: "disk I/O error".to_owned(),
+    });
+    let broken = verdict(ChainVerdict::Broken {
+        session: "s-09".parse().unwrap(),
+        what: "event 3: the hash differs".to_owned(),
+        mark: Digest::of("fault"),
+    });
+    let mut known = broken.clone();
+    known.acts.known = known.chain.verdict.fault();
+    let unsealed = verdict(ChainVerdict::Verified {
+        events: 225,
+        unsealed: 12,
+    });
+    let heads = [unreadable, known, unsealed].map(|it| head(&at_every_size(&it, |_| {})));
+    assert_snapshot!("verdicts", heads.join("\n\n"));
+    let mut picture = two();
+    picture.chain.verdict = broken.chain.verdict;
+    let threads = |stage: &mut Stage| {
+        stage.press(KeyCode::Char('3'));
+        stage.shows("CHAIN BROKEN in s-09");
+    };
+    assert_snapshot!("broken_threads", at_every_size(&picture, threads));
+}
+
+#[test]
+fn a_record_that_goes_on() {
+    let following = |archive: &Archive, stage: &mut Stage| {
+        archive.keys(stage, "F");
+        stage.shows("FOLLOW on");
+    };
+    assert_snapshot!("follow", in_trace("s-12", following));
+    let behind = |archive: &Archive, stage: &mut Stage| {
+        let mut sessions = archive.sessions();
+        for session in &mut sessions {
+            session.events += 9;
+            session.ended = false;
+        }
+        let requests = stage.message(Message::Sessions(Ok(sessions)));
+        archive.serve(stage, requests);
+        stage.shows("+9 new below");
+    };
+    assert_snapshot!("new_below", in_trace("s-09", behind));
+    let playing = |archive: &Archive, stage: &mut Stage| {
+        archive.keys(stage, " ");
+        stage.shows("PLAYING at 0 of 14");
+    };
+    assert_snapshot!("playing", in_trace("s-09", playing));
+    let verifying = |archive: &Archive, stage: &mut Stage| {
+        let asked = archive.press(stage, KeyCode::Char('v'));
+        assert!(matches!(asked.as_slice(), [Request::Verify(_)]));
+        stage.shows("VERIFYING");
+    };
+    assert_snapshot!("verifying", in_trace("s-09", verifying));
+}
+
+#[test]
+fn a_queue_that_is_worked_on() {
+    let marked = |stage: &mut Stage| {
+        open_batch(stage, 2);
+        stage.press(KeyCode::Esc);
+        stage.shows("2 marked, B opens them");
+    };
+    assert_snapshot!("marked", at_every_size(&three(), marked));
+    let searching = |stage: &mut Stage| {
+        stage.press(KeyCode::Char('/'));
+        stage.type_text("refund");
+        stage.shows("search> refund");
+    };
+    assert_snapshot!("searching", at_every_size(&busy(), searching));
+    let sorted = |stage: &mut Stage| {
+        stage.press(KeyCode::Char('o'));
+        stage.hides("sort: risk");
+    };
+    assert_snapshot!("sorted", at_every_size(&busy(), sorted));
+    let mut empty = Stage::new(idle(), SIZES[2]);
+    empty.paint();
+    assert_snapshot!("empty_60x18", empty.text());
+}
+
+#[test]
+fn files_that_say_what_is_loaded() {
+    let same = |stage: &mut Stage| {
+        stage.press(KeyCode::Char('4'));
+        stage.presses(KeyCode::End, 1);
+        found(stage, FileState::Same);
+    };
+    let text = at_every_size(&in_force(busy()), same);
+    assert!(text.contains("LIVE = FILE"), "{text}");
+    assert_snapshot!("live_is_file", text);
+}
+
+#[test]
+fn a_console_that_only_looks() {
+    let archive = Archive::sample();
+    let mut picture = two();
+    picture.access = Access::ReadOnly;
+    let trace = |stage: &mut Stage| {
+        archive.open(stage, "s-09");
+        stage.shows("READ-ONLY");
+    };
+    assert_snapshot!("read_only_trace", at_every_size(&picture, trace));
+    let threads = |stage: &mut Stage| {
+        stage.press(KeyCode::Char('3'));
+        stage.shows("READ-ONLY");
+    };
+    assert_snapshot!("read_only_threads", at_every_size(&picture, threads));
+}
+
+/// Colours matter here: with their names.
+#[test]
+fn light_ground() {
+    let look = Look {
+        ground: Ground::Light,
+        ..Look::default()
+    };
+    let archive = Archive::sample();
+    let mut stage = Stage::with_look(busy(), SIZES[1], look);
+    archive.open(&mut stage, "s-09");
+    stage.message(archive.checked(2));
+    assert_snapshot!("light_trace", stage.picture());
+    let mut stage = Stage::with_look(two(), SIZES[1], look);
+    stage.press(KeyCode::Char('3'));
+    assert_snapshot!("light_threads", stage.picture());
+    let mut stage = Stage::with_look(in_force(busy()), SIZES[1], look);
+    stage.press(KeyCode::Char('4'));
+    assert_snapshot!("light_atlas", stage.picture());
+}

@@ -1,0 +1,290 @@
+//! What the screens say is what is so: of a request that is over, of keys, of what lies out of sight.
+
+use insta::assert_snapshot;
+use ratatui::crossterm::event::KeyCode;
+
+use super::archive::Archive;
+use super::batch::{open_batch, review_batch, three};
+use super::fixture::{busy, ticket_delete};
+use super::stage::{Stage, decisions};
+use super::states::{answered, expired, other_request, reviewing, with_other};
+use super::steward::{faulty, found, in_force, newer, tighter};
+use crate::base::digest::Digest;
+use crate::base::limits::ARMING;
+use crate::console::keymap::{Action, QueueKey};
+use crate::runtime::snapshot::{Access, ChainVerdict, Dropped, Snapshot, StoreState};
+
+const WIDE: (u16, u16) = (120, 36);
+const SMALL: (u16, u16) = (80, 24);
+const TINY: (u16, u16) = (60, 18);
+const SIZES: [(u16, u16); 3] = [WIDE, SMALL, TINY];
+
+#[test]
+fn a_request_that_is_over_or_another_one_is_not_said_to_run() {
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.open_gate("c-121");
+    stage.shows("Request exactly as it will run");
+    stage.shows("seen 100 %");
+    stage.snapshot(with_other(&other_request()));
+    stage.shows("Request as it was before");
+    stage.hides("exactly as it will run");
+    stage.hides("seen");
+    let (before, now) = (ticket_delete().request_hash, other_request().request_hash);
+    stage.shows(&format!("hash {} → {}", before.short(4), now.short(4)));
+    stage.wait(ARMING);
+    stage.press(KeyCode::Enter);
+    stage.shows("Request exactly as it will run");
+    stage.shows(&format!("hash {}  ", now.short(4)));
+    stage.snapshot(expired());
+    stage.shows("Request as it was asked");
+    stage.hides("seen");
+}
+
+fn broken(mut picture: Snapshot) -> Snapshot {
+    picture.chain.verdict = ChainVerdict::Broken {
+        session: "s-09".parse().unwrap(),
+        what: "event 3: the hash differs".to_owned(),
+        mark: Digest::of("fault"),
+    };
+    picture
+}
+
+#[test]
+fn what_bars_both_decisions_is_not_said_of_one_and_nothing_looks_ready() {
+    let mut read_only = busy();
+    read_only.access = Access::ReadOnly;
+    let mut poisoned = busy();
+    poisoned.store = StoreState::Poisoned {
+        what: "disk full".to_owned(),
+    };
+    for (picture, word, why) in [
+        (read_only, "DENIED  READ-ONLY", "read-only"),
+        (broken(busy()), "DENIED  BARRED", "chain broken: Esc, then"),
+        (poisoned, "DENIED  BARRED", "nothing can be recorded"),
+    ] {
+        for size in SIZES {
+            let mut stage = Stage::new(picture.clone(), size);
+            stage.open_gate("c-121");
+            stage.shows(word);
+            stage.hides("READY");
+            stage.shows(&format!("Deciding is disabled: {why}"));
+            stage.presses(KeyCode::Tab, 4);
+            stage.press(KeyCode::Enter);
+            stage.shows(&format!("cannot deny: {why}"));
+        }
+    }
+    // The way out is told whole, however narrow it is.
+    let mut stage = Stage::new(broken(busy()), TINY);
+    stage.open_gate("c-121");
+    stage.shows(":ack-broken-chain       ");
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Enter);
+    stage.shows("ARMING");
+    stage.shows("Pass is disabled: arming");
+}
+
+#[test]
+fn a_hint_about_the_files_goes_when_it_is_no_longer_so() {
+    let mut stage = Stage::new(in_force(busy()), WIDE);
+    stage.press(KeyCode::Char('4'));
+    found(&mut stage, newer(&faulty()));
+    stage.press(KeyCode::Char('L'));
+    stage.shows("errors block the load");
+    found(&mut stage, newer(&faulty()));
+    stage.shows("errors block the load");
+    found(&mut stage, newer(&tighter()));
+    stage.hides("errors block the load");
+    stage.shows("next due in");
+}
+
+#[test]
+fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
+    for size in SIZES {
+        let mut stage = Stage::new(busy(), size);
+        stage.open_gate("c-121");
+        reviewing(&mut stage);
+        stage.shows("PgDn: more below");
+        stage.shows("Pass now is disabled: review not fully seen (PgDn)");
+        stage.press(KeyCode::PageDown);
+        stage.shows("PgUp");
+        stage.presses(KeyCode::PageDown, 9);
+        stage.shows("checkpoint_response");
+        stage.shows("PgUp: more above");
+        stage.shows("Pass now is disabled: type the hash first");
+        stage.presses(KeyCode::PageUp, 9);
+        stage.shows("PASS      ticket.delete");
+    }
+    let mut stage = Stage::new(busy(), TINY);
+    stage.open_gate("c-121");
+    answered(&mut stage);
+    stage.snapshot(with_other(&other_request()));
+    stage.wait(ARMING);
+    stage.presses(KeyCode::PageDown, 9);
+    stage.shows("what you had typed, not sent");
+    let end = stage.text();
+    // What was typed counts as lines, too: no key is lost at the end.
+    stage.presses(KeyCode::Down, 9);
+    assert_eq!(stage.text(), end);
+    stage.press(KeyCode::Up);
+    assert_ne!(stage.text(), end);
+}
+
+// One more thing has to be so before several pass at once.
+#[test]
+fn nothing_passes_before_all_that_will_be_written_was_on_screen() {
+    let mut stage = Stage::new(three(), TINY);
+    open_batch(&mut stage, 3);
+    stage.press(KeyCode::F(6));
+    stage.presses(KeyCode::PageDown, 20);
+    stage.press(KeyCode::F(6));
+    review_batch(&mut stage);
+    stage.press(KeyCode::Tab);
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.shows("cannot pass: review not fully seen (PgDn)");
+    // The request hides the review: nothing of that is seen meanwhile.
+    stage.press(KeyCode::F(6));
+    stage.presses(KeyCode::PageDown, 9);
+    stage.press(KeyCode::F(6));
+    assert_eq!(decisions(stage.press(KeyCode::Enter)), []);
+    stage.presses(KeyCode::PageDown, 4);
+    stage.shows("checkpoint_passed");
+    assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 3);
+}
+
+#[test]
+fn a_long_header_keeps_what_it_must_say() {
+    let dropped = Dropped {
+        advice: 12_345,
+        hooks: 7,
+        answers: 1,
+    };
+    for size in SIZES {
+        let mut picture = Snapshot { dropped, ..busy() };
+        picture.operator = "a-very-long-operator@some.place.example.com".to_owned();
+        picture.access = Access::ReadOnly;
+        let mut stage = Stage::new(picture.clone(), size);
+        stage.app.on_queued(1234);
+        stage.paint();
+        stage.shows("READ-ONLY  14:02:31Z");
+        stage.shows("SEALED");
+        let (name, of) = (format!("header_{}", size.0), stage.text());
+        assert_snapshot!(name, of.lines().take(2).collect::<Vec<_>>().join("\n"));
+        picture.store = StoreState::Poisoned {
+            what: "the disk is full".to_owned(),
+        };
+        stage.snapshot(picture);
+        stage.shows("NOT RECORDING");
+        stage.shows("  14:02:31Z");
+        stage.shows("a-ve");
+    }
+}
+
+#[test]
+fn the_help_moves_up_at_once_from_its_end() {
+    for size in SIZES {
+        let mut stage = Stage::new(busy(), size);
+        stage.press(KeyCode::Char('?'));
+        stage.presses(KeyCode::PageDown, 90);
+        let end = stage.text();
+        stage.press(KeyCode::Up);
+        assert_ne!(stage.text(), end, "{end}");
+        stage.press(KeyCode::Down);
+        assert_eq!(stage.text(), end);
+    }
+}
+
+#[test]
+fn a_filter_counts_what_it_does_not_name_and_leaves_room_for_what_follows() {
+    let archive = Archive::sample();
+    let mut stage = Stage::new(busy(), (100, 36));
+    archive.open(&mut stage, "s-15");
+    stage.shows("FOLLOW");
+    let mut stage = Stage::new(busy(), WIDE);
+    archive.open(&mut stage, "s-09");
+    archive.enter(&mut stage, 'f', "type:checkpoint|risk actor:o2");
+    stage.shows("3 types: checkpoint_response 2, checkpoint_passed 1, +1");
+}
+
+#[test]
+fn no_file_is_said_to_be_looked_at_where_there_is_none() {
+    for size in [SMALL, TINY] {
+        let mut stage = Stage::new(super::studied::studied(busy()), size);
+        stage.press(KeyCode::Char('4'));
+        stage.hides("RELOAD");
+        stage.hides("not looked at yet");
+    }
+}
+
+#[test]
+fn only_keys_that_act_are_offered_first() {
+    // Nothing can be decided: what decides or leads to it is dead.
+    let queue = Stage::new(busy(), WIDE).app.queue;
+    let writes = [
+        Action::Deny,
+        Action::Queue(QueueKey::Claim),
+        Action::Queue(QueueKey::Batch),
+    ];
+    for action in writes {
+        assert!(!queue.can(action, Access::ReadOnly), "{action:?}");
+    }
+    assert!(queue.can(Action::Deny, Access::Write));
+    assert!(queue.can(Action::Open, Access::ReadOnly));
+    // The chosen one is critical, and decided alone.
+    assert!(!queue.can(Action::Queue(QueueKey::Mark), Access::Write));
+    let batch = Stage::new(three(), WIDE).app.queue;
+    assert!(batch.can(Action::Queue(QueueKey::Mark), Access::Write));
+    assert!(!batch.can(Action::Queue(QueueKey::Mark), Access::ReadOnly));
+
+    let mut stage = Stage::new(busy(), TINY);
+    stage.open_gate("c-121");
+    stage.shows("F6 request");
+    stage.press(KeyCode::F(6));
+    for shown in ["F6 answers", "Esc back", "PgDn scroll", "/ search"] {
+        stage.shows(shown);
+    }
+    stage.hides("next match");
+    let mut stage = Stage::new(in_force(busy()), SMALL);
+    stage.press(KeyCode::Char('4'));
+    // There is nothing to load yet.
+    stage.shows("e editor");
+    stage.hides("L load");
+    found(&mut stage, newer(&tighter()));
+    stage.shows("L load");
+}
+
+#[test]
+fn the_way_back_is_shown_below_the_top_level() {
+    let archive = Archive::sample();
+    for size in SIZES {
+        let mut stage = Stage::new(busy(), size);
+        archive.press(&mut stage, KeyCode::Char('2'));
+        stage.hides("Esc back");
+        archive.press(&mut stage, KeyCode::Enter);
+        stage.shows("Esc back");
+        stage.shows("? help");
+        archive.press(&mut stage, KeyCode::Enter);
+        stage.shows("Esc back");
+    }
+}
+
+#[test]
+fn what_one_decision_writes_counts_once_and_letters_are_explained() {
+    let archive = Archive::sample();
+    let mut stage = Stage::new(busy(), WIDE);
+    archive.open(&mut stage, "s-09");
+    stage.shows("1 gate · 1 signed · 1 denied · 0 expired/withdrawn · 0 missing");
+    stage.hides("S sealed");
+    stage.message(archive.checked(2));
+    stage.shows("W witnessed  S sealed  ? not proven  X wrong");
+    archive.enter(&mut stage, ':', "seek 7");
+    stage.shows("working · held: ticket.delete");
+}
+
+#[test]
+fn a_broken_chain_names_its_session_however_narrow_it_is() {
+    for size in SIZES {
+        let stage = Stage::new(broken(busy()), size);
+        stage.shows("! CHAIN BROKEN in s-09: event");
+        stage.shows(":ack-broken-chain");
+    }
+}
