@@ -191,6 +191,10 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
     records(&before.recording, &after.recording, weaker);
     let access = |it: &Atlas| it.steward.as_ref().and_then(|it| it.access.clone());
     doors(access(before).as_ref(), access(after).as_ref(), weaker);
+    let told = |it: &Atlas| it.steward.as_ref().and_then(|it| it.notifications.clone());
+    if told(before) != told(after) {
+        weaker.push("the steward is told of other things, or at another address".to_owned());
+    }
 }
 
 fn records(before: &Recording, after: &Recording, weaker: &mut Vec<String>) {

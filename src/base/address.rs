@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn only_encrypted_or_local_addresses_may_be_called() {
         for good in [
-            "https://acme.com/cra-events",
+            "https://acme.example/cra-events",
             "https://acme.com:8443/a?b=c",
             "http://localhost:8080/",
             "http://127.0.0.1/x",

@@ -189,6 +189,7 @@ impl Settings {
             home: etcetera::home_dir().map_err(|_| Failure::NoHome)?,
             claude: moved("CLAUDE_CONFIG_DIR"),
             codex: moved("CODEX_HOME"),
+            copilot: moved("COPILOT_HOME"),
         })
     }
 

@@ -37,6 +37,7 @@ impl Home {
             home: self.path(),
             claude: None,
             codex: None,
+            copilot: None,
         }
     }
 

@@ -213,7 +213,7 @@ fn a_first_atlas_is_written_once_and_is_in_force() {
         said.out
     );
     // Nobody should call somebody else's address by following an example.
-    let told = "in force it tells https://acme.com/cra-events: put your own";
+    let told = "in force it tells https://acme.example/cra-events: put your own";
     assert!(said.out.contains(told), "{}", said.out);
     desk.run(&["atlas", "explain", other, "--action", "ticket.delete"]);
     desk.run(&["atlas", "init", "/proc/no/where.yaml"])

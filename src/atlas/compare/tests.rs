@@ -9,6 +9,7 @@ steward:
   id: s
   name: S
   access: { type: authenticated, api_keys: ["k-*"], rate_limit: { requests_per_minute: 10 } }
+  notifications: { channels: { webhook: "https://a.example/x" }, triggers: [policy_override] }
 default_decision: deny
 trace_config:
   level: verbose
@@ -184,6 +185,16 @@ const DOORS: &[(&str, &str, &str)] = &[
         "trigger: { type: session_start }",
         "trigger: { type: session_start }\n  - checkpoint_id: gift\n    trigger: { type: session_start }\n    allow_actions: [\"y\"]",
         "`gift` is new and gives without stopping anybody",
+    ),
+    (
+        "https://a.example/x",
+        "https://b.example/x",
+        "the steward is told of other things, or at another address",
+    ),
+    (
+        "triggers: [policy_override]",
+        "triggers: [high_risk_action]",
+        "the steward is told of other things, or at another address",
     ),
     (
         "atlas_id: a",

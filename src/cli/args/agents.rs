@@ -129,6 +129,8 @@ Settings files:
   cursor       .cursor/hooks.json            ~/.cursor/hooks.json
   copilot      .github/hooks/cra.json        ~/.copilot/hooks/cra.json
 
+CLAUDE_CONFIG_DIR, CODEX_HOME and COPILOT_HOME move the user's files, as they do for the agents.
+
 Only entries that run `cra hook AGENT` are changed; everything else stays as it is written. What was there
 is kept beside the file as .cra-backup, and no backup is ever written over. A file with comments or trailing
 commas is refused: they could not be kept. Running it again changes nothing; with another --timeout only

@@ -72,7 +72,7 @@ fn the_atlas_says_where_it_notifies_and_how_that_goes() {
         let mut stage = Stage::new(told(notices(2, 1), studied(idle())), size);
         stage.press(KeyCode::Char('4'));
         stage.press(KeyCode::Home);
-        stage.shows("https://acme.com/cra-events");
+        stage.shows("https://acme.example/cra-events");
         assert_snapshot!(format!("notices_{name}"), stage.text());
     }
     let mut stage = Stage::new(studied(idle()), (120, 36));

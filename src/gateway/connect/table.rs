@@ -42,6 +42,8 @@ pub struct Folders {
     pub claude: Option<PathBuf>,
     /// Where Codex has its own, if that was moved.
     pub codex: Option<PathBuf>,
+    /// Where Copilot has its own, if that was moved.
+    pub copilot: Option<PathBuf>,
 }
 
 impl Folders {
@@ -72,7 +74,10 @@ pub fn settings_file(host: Host, scope: Scope, folders: &Folders) -> PathBuf {
         (Host::Cursor, Scope::Project) => join(project, [".cursor", "hooks.json"]),
         (Host::Cursor, Scope::User) => join(home, [".cursor", "hooks.json"]),
         (Host::Copilot, Scope::Project) => project.join(".github/hooks/cra.json"),
-        (Host::Copilot, Scope::User) => home.join(".copilot/hooks/cra.json"),
+        (Host::Copilot, Scope::User) => match &folders.copilot {
+            Some(folder) => join(folder, ["hooks", "cra.json"]),
+            None => home.join(".copilot/hooks/cra.json"),
+        },
     }
 }
 

@@ -135,13 +135,13 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     fn ask(mut self) -> Result<Verdict, CallError> {
+        if self.told.moment == Moment::End {
+            return self.end();
+        }
         let started = self.begin()?;
         let first = given(&started);
         match &self.told.moment {
             Moment::Start => Ok(Verdict::pass(first)),
-            Moment::End => self
-                .say("session.end", json!({}))
-                .map(|_| Verdict::pass(None)),
             Moment::Prompt { id, text } => match text {
                 Some(text) => self.hear(id.as_deref(), text, first),
                 None => Ok(Verdict::Deny {
@@ -168,8 +168,25 @@ impl Asking<'_> {
                 let error = json!({"error_type": kind, "message": message, "recoverable": true});
                 self.say("error", error).map(|_| Verdict::pass(None))
             }
-            Moment::Other => Ok(Verdict::pass(None)),
+            Moment::End | Moment::Other => Ok(Verdict::pass(None)),
         }
+    }
+
+    /// Ends the session, or what it went on as. None is begun for that.
+    fn end(&mut self) -> Result<Verdict, CallError> {
+        let first = self.session.clone();
+        for again in 1..=MOST_AGAIN {
+            match self.say("session.end", json!({})) {
+                Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
+                    let next = format!("{first}.{again}").parse();
+                    self.session = next.map_err(|_| CallError::Fault(fault))?;
+                }
+                // There is none, or it is somebody else's: there is nothing to end.
+                Ok(_) | Err(CallError::Fault(_)) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(Verdict::pass(None))
     }
 
     /// What came of a use of a tool. One that nobody here let run is on record as such: the agent may have gone on

@@ -110,7 +110,7 @@ fn every_field_of_the_steward_is_read() {
     let notifications = steward.notifications.unwrap();
     assert_eq!(
         notifications.channels.webhook.as_deref(),
-        Some("https://acme.com/cra-events")
+        Some("https://acme.example/cra-events")
     );
     assert_eq!(
         notifications.triggers,
