@@ -83,6 +83,27 @@ pub(crate) fn break_exactly(text: &str, cells: usize) -> Vec<&str> {
     rows
 }
 
+/// [`break_exactly`], but behind a blank where one is near the end of a line: every character stays.
+pub(crate) fn break_gently(text: &str, cells: usize) -> Vec<&str> {
+    let cells = cells.max(2);
+    let mut rows = Vec::new();
+    let mut rest = text;
+    loop {
+        let (row, after) = take(rest, cells);
+        // A single character wider than the line must not stop the loop.
+        if after.is_empty() || row.is_empty() {
+            break;
+        }
+        let near = |at: &usize| at * 2 > row.len();
+        let end = row.rfind(' ').filter(near).map_or(row.len(), |at| at + 1);
+        let (row, after) = rest.split_at(end);
+        rows.push(row);
+        rest = after;
+    }
+    rows.push(rest);
+    rows
+}
+
 /// Prose broken between words, and inside a word only where it is longer than a line.
 pub(crate) fn wrap(text: &str, cells: usize) -> Vec<String> {
     let mut rows = Vec::new();
@@ -176,6 +197,14 @@ mod tests {
     }
 
     #[test]
+    fn lines_that_must_stay_whole_break_behind_blanks() {
+        assert_eq!(break_gently("one two three", 9), ["one two ", "three"]);
+        assert_eq!(break_gently("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
+        assert_eq!(break_gently("a bcdefgh", 6), ["a bcde", "fgh"]);
+        assert_eq!(break_gently("", 6), [""]);
+    }
+
+    #[test]
     fn prose_breaks_between_words() {
         assert_eq!(wrap("one two three", 7), ["one two", "three"]);
         assert_eq!(wrap("abcdefghij k", 4), ["abcd", "efgh", "ij k"]);
@@ -190,7 +219,8 @@ mod tests {
 
         #[test]
         fn breaking_loses_nothing(text in "\\PC{0,80}", cells in 2_usize..20) {
-            prop_assert_eq!(break_exactly(&text, cells).concat(), text);
+            prop_assert_eq!(&break_exactly(&text, cells).concat(), &text);
+            prop_assert_eq!(break_gently(&text, cells).concat(), text);
         }
     }
 

@@ -159,7 +159,7 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
         .chain(dropped.map(|it| (it, Meaning::Warning)))
         .chain(unsent_words(&snapshot.notices, cells).map(|it| (it, Meaning::Warning)));
     let right = access.len() + clock.len() + 3;
-    let room = cells.saturating_sub(width(name) + right + 1);
+    let room = cells.saturating_sub(width(name) + right + 2);
     let bar = format!(" {} ", look.mark(Mark::Separator));
     let mut spans = vec![Span::styled(name, look.style(Meaning::Title))];
     let parts = fitting(&operator, fixed.collect(), extras.collect(), room, look);

@@ -14,10 +14,12 @@ use super::event::{Event, canonical_type};
 use super::spans::{MAX_DEPTH, key, stops};
 
 mod marks;
+mod tally;
 #[cfg(test)]
 mod tests;
 
 pub use marks::Marks;
+pub use tally::Tally;
 
 /// Entries whose marks are also kept together, so that a long stretch is looked through quickly.
 const BLOCK: usize = 64;
@@ -112,21 +114,6 @@ impl Entry {
     }
 }
 
-/// How often what matters most happened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// Gates that waited for an answer.
-    pub waits: u64,
-    /// What was denied.
-    pub denied: u64,
-    /// What nobody answered.
-    pub lapsed: u64,
-    /// What a person signed for.
-    pub signed: u64,
-    /// Numbers that the record has no event for.
-    pub missing: u64,
-}
-
 /// A session in outline, as far as it was read.
 #[derive(Debug, Default)]
 pub struct Outline {
@@ -214,8 +201,8 @@ impl Outline {
         if let Some(block) = self.blocks.last_mut() {
             *block |= entry.marks;
         }
-        let before = self.entries.last().map(|it| it.marks);
-        self.tally.add(before.unwrap_or_default(), entry.marks);
+        let before = self.entries.last().map_or(Marks::NONE, |it| it.marks);
+        self.tally.add(before, entry.marks);
         if let (Some(shown), false) = (&mut self.shown, entry.marks.any(Marks::HIDDEN)) {
             shown.push(u32::try_from(self.entries.len()).unwrap_or(NONE));
         }
@@ -416,20 +403,6 @@ impl Outline {
 
     fn block(&self, place: usize) -> Marks {
         self.blocks.get(place / BLOCK).copied().unwrap_or_default()
-    }
-}
-
-impl Tally {
-    /// Counts an event that comes after another one. What is written of one decision stands together, and is
-    /// counted once: a request that expires blocks its gate and its action, and nobody denied it.
-    fn add(&mut self, before: Marks, marks: Marks) {
-        let begins = |kind: Marks| marks.any(kind) && !before.any(kind);
-        let ends = begins(Marks::DENY | Marks::LAPSED);
-        self.waits += u64::from(marks.any(Marks::WAIT));
-        self.denied += u64::from(ends && marks.any(Marks::DENY));
-        self.lapsed += u64::from(ends && marks.any(Marks::LAPSED));
-        self.signed += u64::from(begins(Marks::SIGNED));
-        self.missing += u64::from(marks.any(Marks::MISSING));
     }
 }
 

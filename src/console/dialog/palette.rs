@@ -49,22 +49,8 @@ struct Typable {
     help: &'static str,
 }
 
+/// What is recorded comes last: the first one is what two presses of Enter do.
 const TYPABLE: [Typable; 8] = [
-    Typable {
-        name: "ack-override",
-        wants: "",
-        help: "you know that a denial was overruled: recorded, and taken out of the header",
-    },
-    Typable {
-        name: "ack-broken-chain",
-        wants: "",
-        help: "you know that the record is broken or unreadable: recorded, and deciding goes on",
-    },
-    Typable {
-        name: "operator",
-        wants: "NAME",
-        help: "somebody else takes the chair: recorded; a name is claimed here, nothing proves it",
-    },
     Typable {
         name: "filter",
         wants: "TEXT",
@@ -81,9 +67,24 @@ const TYPABLE: [Typable; 8] = [
         help: "to the event of that number in the record",
     },
     Typable {
+        name: "operator",
+        wants: "NAME",
+        help: "somebody else takes the chair: recorded; a name is claimed here, nothing proves it",
+    },
+    Typable {
         name: "quit",
         wants: "",
         help: "leaves the console; asks first while requests are held",
+    },
+    Typable {
+        name: "ack-override",
+        wants: "",
+        help: "you know that a denial was overruled: recorded, and taken out of the header",
+    },
+    Typable {
+        name: "ack-broken-chain",
+        wants: "",
+        help: "you know that the record is broken or unreadable: recorded, and deciding goes on",
     },
     Typable {
         name: "override",

@@ -14,6 +14,7 @@ use super::stage::Stage;
 use super::states::expired;
 use super::steward::{found, in_force};
 use super::talks::two;
+use super::trace::grow;
 use crate::base::digest::Digest;
 use crate::base::limits::ARMING;
 use crate::console::request::{Message, Request};
@@ -190,17 +191,16 @@ fn a_record_that_goes_on() {
         stage.shows("FOLLOW on");
     };
     assert_snapshot!("follow", in_trace("s-12", following));
-    let behind = |archive: &Archive, stage: &mut Stage| {
-        let mut sessions = archive.sessions();
-        for session in &mut sessions {
-            session.events += 9;
-            session.ended = false;
-        }
-        let requests = stage.message(Message::Sessions(Ok(sessions)));
+    let behind = |stage: &mut Stage| {
+        let mut archive = Archive::default();
+        (0..12).for_each(|at| grow(&mut archive, at));
+        archive.open(stage, "s-1");
+        (12..21).for_each(|at| grow(&mut archive, at));
+        let requests = stage.message(Message::Sessions(Ok(archive.sessions())));
         archive.serve(stage, requests);
         stage.shows("+9 new below");
     };
-    assert_snapshot!("new_below", in_trace("s-09", behind));
+    assert_snapshot!("new_below", at_every_size(&busy(), behind));
     let playing = |archive: &Archive, stage: &mut Stage| {
         archive.keys(stage, " ");
         stage.shows("PLAYING at 0 of 14");

@@ -114,6 +114,18 @@ fn page_down_shows_the_rest_of_the_review_and_of_a_changed_request() {
         stage.presses(KeyCode::PageUp, 9);
         stage.shows("PASS      ticket.delete");
     }
+    // Two pages at once, with nothing painted in between: what lies there was not seen.
+    let mut stage = Stage::new(busy(), TINY);
+    stage.open_gate("c-121");
+    reviewing(&mut stage);
+    for _ in 0..9 {
+        stage.key(KeyCode::PageDown);
+    }
+    stage.paint();
+    stage.shows("review not fully seen (PgUp)");
+    stage.presses(KeyCode::PageUp, 9);
+    stage.presses(KeyCode::PageDown, 9);
+    stage.shows("type the hash first");
     let mut stage = Stage::new(busy(), TINY);
     stage.open_gate("c-121");
     answered(&mut stage);
@@ -287,4 +299,18 @@ fn a_broken_chain_names_its_session_however_narrow_it_is() {
         stage.shows("! CHAIN BROKEN in s-09: event");
         stage.shows(":ack-broken-chain");
     }
+}
+
+#[test]
+fn what_the_palette_offers_first_does_no_harm() {
+    let mut stage = Stage::new(broken(busy()), SMALL);
+    stage.press(KeyCode::Char(':'));
+    stage.shows("> filter TEXT");
+    assert_eq!(stage.presses(KeyCode::Enter, 2), []);
+    let mut stage = Stage::new(busy(), WIDE);
+    stage.press(KeyCode::Char(':'));
+    let text = stage.text();
+    let place = |name: &str| text.find(name).unwrap();
+    assert!(place("override ID") > place("ack-broken-chain"));
+    assert!(place("ack-override") > place("quit"));
 }

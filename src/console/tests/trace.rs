@@ -34,7 +34,7 @@ fn live(events: u64) -> (Archive, Stage) {
     (archive, stage)
 }
 
-fn grow(archive: &mut Archive, at: u64) {
+pub(super) fn grow(archive: &mut Archive, at: u64) {
     let parent = (at > 0).then_some(0);
     let event = (
         at * 1000,

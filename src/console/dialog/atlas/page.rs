@@ -7,7 +7,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use crate::base::text::one_line;
-use crate::console::cells::{break_exactly, wrap};
+use crate::console::cells::{break_gently, wrap};
 use crate::console::dialog::sheet::Sheet;
 use crate::console::layer::Handled;
 use crate::console::request::Ticket;
@@ -87,7 +87,7 @@ impl PageDialog {
 /// A line in as many rows as it needs. Nothing of it is cut: it may be what a decision rests on.
 fn broken(line: &PageLine, cells: usize, look: Look) -> Vec<Line<'static>> {
     let text = one_line(&line.text);
-    let rows = break_exactly(&text, cells).into_iter();
+    let rows = break_gently(&text, cells).into_iter();
     rows.map(|row| Line::styled(row.to_owned(), look.style(line.meaning)))
         .collect()
 }

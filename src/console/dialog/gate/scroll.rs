@@ -54,9 +54,9 @@ impl Scroll {
         self.whole
     }
 
-    /// Whether nothing lies below.
+    /// Whether nothing lies below what was painted.
     pub(crate) fn is_at_end(self) -> bool {
-        self.top >= self.place.most()
+        self.place.rows > 0 && self.top >= self.place.most()
     }
 
     /// So many rows down, or up.
