@@ -34,5 +34,5 @@ pub(super) async fn open(
 /// Where agents come in, for people.
 pub(super) fn greeting(door: &Door) -> String {
     let address = door.address();
-    format!("agents come in by HTTP at http://{address}; `cra paths` says where the token is")
+    format!("agents come in at http://{address}")
 }
