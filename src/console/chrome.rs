@@ -156,8 +156,8 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let queued = queued.map(|it| (it, Meaning::Waiting));
     let extras = queued
         .into_iter()
-        .chain(dropped.map(|it| (it, Meaning::Warning)))
-        .chain(unsent_words(&snapshot.notices, cells).map(|it| (it, Meaning::Warning)));
+        .chain(unsent_words(&snapshot.notices, cells).map(|it| (it, Meaning::Warning)))
+        .chain(dropped.map(|it| (it, Meaning::Warning)));
     let right = access.len() + clock.len() + 3;
     let room = cells.saturating_sub(width(name) + right + 2);
     let bar = format!(" {} ", look.mark(Mark::Separator));
@@ -176,7 +176,7 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
 }
 
 /// Parts of the header that fit beside what always stands there. Where not all do, a long name of the operator
-/// is cut first; then what was dropped goes, what waits, and more of the name: the verdict never does.
+/// is cut first; then what was dropped goes, what nobody took, what waits, and more of the name: the verdict never does.
 fn fitting(
     operator: &str,
     fixed: Vec<(String, Meaning)>,
@@ -185,7 +185,7 @@ fn fitting(
     look: Look,
 ) -> Vec<(String, Meaning)> {
     const BAR: usize = 3;
-    const NAME: usize = 16;
+    const NAME: usize = 7;
     const LEAST: usize = 4;
     let taken = |parts: &[(String, Meaning)]| {
         let each = parts.iter().map(|(text, _)| width(text) + BAR);

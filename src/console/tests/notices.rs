@@ -59,9 +59,10 @@ fn the_header_admits_notices_that_nobody_took() {
             stage.shows(words);
             stage.shows("14:02:31Z");
         }
-        // Beside what else is admitted, the time may go where there is no room; this does not.
+        // Beside what else is admitted it stays, and so does the time.
         stage.snapshot(told(full, Snapshot { dropped, ..busy() }));
         stage.shows(words);
+        stage.shows("14:02:31Z");
     }
 }
 
