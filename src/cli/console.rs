@@ -163,20 +163,26 @@ fn run(
             alarms,
             greeting: web.as_ref().map(http::greeting),
         };
-        let shown = match settings.manner {
-            Manner::Screen => console::run(runtime.desk(), options).await,
-            Manner::Linear => {
-                if let Some(greeting) = &options.greeting {
-                    writeln!(io::stdout().lock(), "{greeting}")?;
-                }
-                console::run_linear(runtime.desk(), options.clock, options.alarms).await
-            }
-        };
+        let shown = show(settings.manner, &runtime, options).await;
         drop((door, web));
         runtime.stop().await;
         shown?;
         Ok(exit::OK)
     })
+}
+
+/// Shows the console until it is left.
+async fn show(manner: Manner, runtime: &Runtime, options: Options) -> Result<(), Failure> {
+    let shown = match manner {
+        Manner::Screen => console::run(runtime.desk(), options).await,
+        Manner::Linear => {
+            if let Some(greeting) = &options.greeting {
+                writeln!(io::stdout().lock(), "{greeting}")?;
+            }
+            console::run_linear(runtime.desk(), options.clock, options.alarms).await
+        }
+    };
+    Ok(shown?)
 }
 
 /// The key that signs the heads of a store's log.

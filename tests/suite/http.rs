@@ -244,16 +244,6 @@ async fn a_hook_is_stopped_with_200_whatever_is_wrong() {
         // It is not known what was asked: an answer that names another event would be thrown away.
         assert_eq!(told.get("hookSpecificOutput"), None, "{told}");
     }
-    // As soon as it is known, it is named; and a hook that may wait only a moment is answered in it.
-    let hasty = good.replace("/claude-code", "/claude-code?timer=1");
-    let (status, told) = web.send(&hasty).await;
-    let told: Value = serde_json::from_str(&told).unwrap();
-    let specific = &told["hookSpecificOutput"];
-    assert_eq!(
-        (status, &specific["hookEventName"]),
-        (200, &json!("PreToolUse"))
-    );
-    assert_eq!(specific["permissionDecision"], "deny", "{told}");
     let prompt = json!({"session_id": "h-1", "hook_event_name": "UserPromptSubmit", "prompt": 4});
     let prompt = web.written("POST", "/v1/hook/claude-code", "", &prompt.to_string());
     let told: Value = serde_json::from_str(&web.send(&prompt).await.1).unwrap();
@@ -272,6 +262,16 @@ async fn a_hook_is_stopped_with_200_whatever_is_wrong() {
     let asking = async { web.send(&good).await.1 };
     let (told, ()) = tokio::join!(asking, web.house.pass());
     assert!(told.contains(r#""permissionDecision":"allow""#), "{told}");
+    // As soon as it is known, it is named; and a hook that may wait only a moment is answered in it.
+    let hasty = good.replace("/claude-code", "/claude-code?timer=1");
+    let (status, told) = web.send(&hasty).await;
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let specific = &told["hookSpecificOutput"];
+    assert_eq!(
+        (status, &specific["hookEventName"]),
+        (200, &json!("PreToolUse"))
+    );
+    assert_eq!(specific["permissionDecision"], "deny", "{told}");
 }
 
 #[tokio::test]

@@ -178,20 +178,23 @@ fn judged(
             found => ("web.fetch", "url", found),
         },
         Tool::Search => ("web.search", "query", vec![needed(&["query"])?]),
-        Tool::Agent => {
-            let mut said = several(input, &["prompt", "task", "message"])?;
-            if said.is_empty() {
-                said.extend(one(input, &["description"])?);
-            }
-            if said.is_empty() && input.is_empty() {
-                return Err(lacks("prompt"));
-            }
-            if said.is_empty() {
-                said.push(Value::from(input.clone()).to_string());
-            }
-            ("agent.run", "prompt", vec![said.join("\n")])
-        }
+        Tool::Agent => ("agent.run", "prompt", vec![mission(input)?]),
     })
+}
+
+/// What another agent is told to do. Where nobody knows which part of it that is, all of it.
+fn mission(input: &Map<String, Value>) -> Result<String, String> {
+    let mut said = several(input, &["prompt", "task", "message"])?;
+    if said.is_empty() {
+        said.extend(one(input, &["description"])?);
+    }
+    if said.is_empty() && input.is_empty() {
+        return Err(lacks("prompt"));
+    }
+    if said.is_empty() {
+        said.push(Value::from(input.clone()).to_string());
+    }
+    Ok(said.join("\n"))
 }
 
 fn lacks(name: &str) -> String {
