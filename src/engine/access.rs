@@ -194,3 +194,23 @@ fn session_denied(reason: String) -> Denied {
         gate: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_are_made_up_do_not_fill_the_memory() {
+        let mut askers = Askers::default();
+        let now = Timestamp::from_micros(0);
+        for n in 0..MAX_ASKERS {
+            assert_eq!(askers.count(Digest::of(n.to_string()), 9, now), Ok(()));
+        }
+        assert_eq!(askers.count(Digest::of("more"), 9, now), Err(MINUTE));
+        // Whoever is known goes on, and there is room again when others have been silent.
+        assert_eq!(askers.count(Digest::of("7"), 9, now), Ok(()));
+        let later = now.plus(MINUTE);
+        assert_eq!(askers.count(Digest::of("more"), 9, later), Ok(()));
+        assert!(askers.0.len() < MAX_ASKERS);
+    }
+}

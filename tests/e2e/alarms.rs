@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 
 use serde_json::{Value, json};
 
@@ -55,6 +55,18 @@ fn a_hook_that_is_edited_or_removed_while_the_console_runs_raises_an_alarm() {
     terminal.wait_without("ALARM");
     terminal.keys("q");
     assert_eq!(terminal.wait_exit(), 0);
+}
+
+#[test]
+fn somebody_who_listens_in_the_consoles_place_raises_an_alarm() {
+    let place = Place::new("gates.yaml");
+    let terminal = place.console(WIDE);
+    terminal.wait_for("1 Queue");
+    let socket = place.path("data/run/console.sock");
+    fs::remove_file(&socket).unwrap();
+    terminal.wait_for("is gone: agents cannot ask");
+    let _impostor = UnixListener::bind(&socket).unwrap();
+    terminal.wait_for("ALARM SOMEBODY ELSE listens at");
 }
 
 #[test]

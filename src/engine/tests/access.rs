@@ -7,9 +7,17 @@ use super::*;
 impl Bench {
     /// An agent begins a session at a door.
     fn visit(&mut self, session: &str, secret: &str, api_key: Option<&str>) -> AskId {
+        self.come("bot", session, secret, api_key)
+    }
+
+    fn visit_as(&mut self, session: &str, agent: &str, secret: &str) -> AskId {
+        self.come(agent, session, secret, None)
+    }
+
+    fn come(&mut self, agent: &str, session: &str, secret: &str, api_key: Option<&str>) -> AskId {
         let start = StartSession {
             session: session.parse().unwrap(),
-            agent: "bot".to_owned(),
+            agent: agent.to_owned(),
             agent_version: None,
             intent: None,
             owner: Some(Owner {
@@ -94,6 +102,16 @@ fn one_asker_asks_no_more_than_the_atlas_says_in_any_minute() {
     bench.now = bench.now.plus(Duration::from_mins(1));
     let later = bench.request("s-1", "a.b", json!({}));
     assert!(matches!(bench.reply(later), Reply::Allowed(_)));
+}
+
+// covers B16
+#[test]
+fn who_shows_no_key_shares_one_allowance_whatever_the_name() {
+    let mut bench = under("{type: public, rate_limit: {requests_per_minute: 2}}");
+    bench.visit_as("s-1", "bot-1", "x");
+    bench.visit_as("s-2", "bot-2", "y");
+    let third = bench.visit_as("s-3", "bot-3", "z");
+    assert_eq!(bench.denied(third).code, DenyCode::Limit);
 }
 
 #[test]

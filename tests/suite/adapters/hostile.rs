@@ -173,3 +173,17 @@ async fn what_is_reported_twice_is_one_run() {
         "{events:?}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn one_approved_file_of_a_patch_does_not_allow_the_others_outright() {
+    let desk = Desk::new().await;
+    let patch = |files: [&str; 2]| {
+        let lines = files.map(|file| format!("*** Update File: {file}\n"));
+        let args = json!({"input": lines.concat()}).to_string();
+        json!({"sessionId": "p-1", "timestamp": 1_790_000_000_000_u64, "cwd": "/src",
+            "toolName": "apply_patch", "toolArgs": args})
+    };
+    let payload = patch(["src/a.rs", ".claude/settings.json"]);
+    let (told, ()) = tokio::join!(desk.says("copilot", &payload), desk.house.pass());
+    assert_eq!(told.json(), json!({}), "its own rules stay in force");
+}
