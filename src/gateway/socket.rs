@@ -39,6 +39,15 @@ impl Door {
     /// # Errors
     /// When nobody can listen there.
     pub fn open(place: Place, hall: Hall) -> Result<Self, PlaceError> {
+        let most = MAX_CONNECTIONS.min(may_be_open() / 2);
+        Self::open_for(most, place, hall)
+    }
+
+    /// The same, for so many at a time.
+    ///
+    /// # Errors
+    /// When nobody can listen there.
+    pub fn open_for(most: usize, place: Place, hall: Hall) -> Result<Self, PlaceError> {
         let failed = |error| PlaceError::Io {
             path: place.path().to_owned(),
             error,
@@ -53,7 +62,6 @@ impl Door {
             visitors: counted,
         };
         let bound = Bound::at(place.path()).map_err(failed)?;
-        let most = MAX_CONNECTIONS.min(may_be_open() / 2);
         let listening = tokio::spawn(listen(listener, shared, place.uid(), most));
         Ok(Self {
             bound,
@@ -152,7 +160,6 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
     // Dropped with this future: no connection outlives the door.
     let mut connections = JoinSet::new();
     loop {
-        while connections.try_join_next().is_some() {}
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -176,6 +183,8 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
                 continue;
             }
         };
+        // Whoever left while nobody came is not counted.
+        while connections.try_join_next().is_some() {}
         if connections.len() >= most {
             connections.spawn(turn_away(stream, most));
             continue;

@@ -551,3 +551,28 @@ async fn one_use_that_is_asked_about_twice_is_one_run() {
     let picture = house.bench.until(|it| it.held.is_empty()).await;
     assert_eq!(picture.sessions[0].actions, 1);
 }
+
+#[tokio::test]
+async fn who_is_one_too_many_is_told_so_and_gets_in_when_another_has_left() {
+    let mut house = House::new().await;
+    let path = house.path();
+    drop(house.door.take());
+    let place = Place::take(&path).unwrap();
+    let door = Door::open_for(2, place, Hall::new(house.bench.runtime.agents())).unwrap();
+    let mut visitors = door.visitors();
+    house.door = Some(door);
+    let first = house.raw().await;
+    let _second = house.raw().await;
+    visitors.wait_for(|there| *there == 2).await.unwrap();
+    let mut third = house.raw().await;
+    assert!(
+        rest(&mut third)
+            .await
+            .contains("there are 2 connections already")
+    );
+    drop(first);
+    visitors.wait_for(|there| *there == 1).await.unwrap();
+    let mut agent = house.agent().await;
+    let told = agent.refused("no.such", json!({})).await;
+    assert!(told.contains("no.such"), "{told}");
+}
