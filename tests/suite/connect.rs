@@ -163,6 +163,20 @@ fn every_agent_is_connected_in_both_scopes_and_everything_goes_again() {
     }
 }
 
+/// The files as each agent gets them, to be read.
+#[test]
+fn what_is_written_for_each_agent() {
+    for host in Host::ALL {
+        let home = Home::new();
+        home.cra(&["connect", host.as_str(), "--yes"]).succeeds();
+        let written = read(&home.file(host, Scope::Project));
+        let written = written
+            .replace(env!("CARGO_BIN_EXE_cra"), "/usr/bin/cra")
+            .replace(home.path().to_str().unwrap(), "/home/me");
+        insta::assert_snapshot!(format!("connect_{}", host.as_str()), written);
+    }
+}
+
 /// A gate waits as long as it is told to, and what cannot be run stops the agent where its format can say so.
 #[test]
 fn gates_are_pinned_and_fail_closed() {

@@ -122,6 +122,27 @@ struct Failed {
     message: String,
 }
 
+/// Tells one turn of the conversation that you are in. The answer says what became of its summary: whether it is kept
+/// as it is for now, and which questions are closed. It decides about no action.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TellTurn {
+    /// The turn.
+    turn: ToldTurn,
+}
+
+/// A turn of a conversation.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ToldTurn {
+    /// What you call it; the same turn under the same name is taken once.
+    message_id: String,
+    /// What was said.
+    message: String,
+    /// Who said it, such as `user`.
+    author: String,
+}
+
 /// A tool: its name, the call it makes, its schema, and whether arguments are its own.
 struct Offer {
     name: &'static str,
@@ -147,13 +168,14 @@ macro_rules! offer {
     };
 }
 
-const OFFERS: [Offer; 6] = [
+const OFFERS: [Offer; 7] = [
     offer!("request_context", "context.request", RequestContextTool),
     offer!("check_action", "resolve", CheckAction),
     offer!("answer_checkpoint", "checkpoint.answer", AnswerCheckpoint),
     offer!("give_feedback", "context.feedback", GiveFeedback),
     offer!("ask_permission", "action.request", AskPermission),
     offer!("report_result", "action.completed", ReportResult),
+    offer!("tell_turn", "turn", TellTurn),
 ];
 
 impl Offer {

@@ -51,7 +51,8 @@ async fn every_tool_says_what_it_is_for_and_what_it_takes() {
             "answer_checkpoint",
             "give_feedback",
             "ask_permission",
-            "report_result"
+            "report_result",
+            "tell_turn"
         ]
     );
     for tool in tools {
@@ -90,6 +91,11 @@ async fn an_agent_checks_asks_and_reports() {
     asking
         .said("request_context", json!({"query": "rules"}))
         .await;
+    let turn = json!({"message_id": "m-1", "message": "write the notes", "author": "user"});
+    let told = asking.said("tell_turn", json!({"turn": turn})).await;
+    assert_eq!((&told["frozen"], &told["rule"]), (&json!(false), &json!(6)));
+    let decided = recorded(&asking.house, "breakpoint_decided").await;
+    assert_eq!(decided["metadata"]["decision"], "should", "{decided}");
 }
 
 #[tokio::test]
