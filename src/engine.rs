@@ -102,6 +102,8 @@ struct State {
     /// Sessions that are over: their identifiers are not used again.
     ended: BTreeSet<SessionId>,
     held: BTreeMap<GateId, Waiting>,
+    /// Bytes that they keep in memory, all together.
+    held_bytes: usize,
     permits: BTreeMap<Digest, Permit>,
     /// Requests that wait for their session's start gate, in the order asked. Their askers go with
     /// the process, so these are not kept.
@@ -137,6 +139,25 @@ struct Waiting {
     /// Who waits, in the order asked. They go with the process.
     #[serde(skip)]
     askers: Vec<AskId>,
+    /// Bytes of what is asked for.
+    #[serde(skip)]
+    bytes: usize,
+}
+
+impl State {
+    /// Puts a request into the queue.
+    fn hold(&mut self, mut waiting: Waiting) {
+        waiting.bytes = waiting.held.subject.bytes();
+        self.held_bytes = self.held_bytes.saturating_add(waiting.bytes);
+        self.held.insert(waiting.held.id.clone(), waiting);
+    }
+
+    /// Takes a request out of the queue.
+    fn release(&mut self, gate: &GateId) -> Option<Waiting> {
+        let waiting = self.held.remove(gate)?;
+        self.held_bytes = self.held_bytes.saturating_sub(waiting.bytes);
+        Some(waiting)
+    }
 }
 
 /// What an advisory checkpoint does to a session.

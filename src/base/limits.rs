@@ -108,6 +108,9 @@ pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 /// Most requests held at once in all: beyond that new ones are denied, never forgotten.
 pub const MAX_HELD: usize = 100_000;
 
+/// Most bytes of what held requests ask for, all together: they are kept in memory, and one may be large.
+pub const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
+
 /// Most entries of one of the engine's caches.
 pub const MAX_CACHED: usize = 1024;
 

@@ -6,7 +6,9 @@ use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
-use crate::base::limits::{MAX_HELD, MAX_HELD_PER_SESSION, MAX_RUNNING_PER_SESSION};
+use crate::base::limits::{
+    MAX_HELD, MAX_HELD_BYTES, MAX_HELD_PER_SESSION, MAX_RUNNING_PER_SESSION,
+};
 use crate::trace::event::{CheckpointPassed, Durability, Recommendation, RiskDetected};
 
 use super::Permit;
@@ -321,6 +323,10 @@ impl Turn<'_> {
             return Some(format!(
                 "{MAX_HELD_PER_SESSION} requests of this session are held"
             ));
+        }
+        if self.engine.state.held_bytes >= MAX_HELD_BYTES {
+            let most = MAX_HELD_BYTES / (1024 * 1024);
+            return Some(format!("requests of {most} MiB are held already"));
         }
         (held.len() >= MAX_HELD).then(|| format!("{MAX_HELD} requests are held already"))
     }

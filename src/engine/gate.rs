@@ -259,9 +259,10 @@ impl Turn<'_> {
             advice: request.advice,
             modified_input: request.modified_input,
             askers: askers.into_iter().collect(),
+            bytes: 0,
         };
         self.persist(StateKind::Held, id.as_str(), Some(&waiting));
-        self.state().held.insert(id.clone(), waiting);
+        self.state().hold(waiting);
         self.push(Effect::SetDeadline(id.clone(), deadline));
         self.push(Effect::Held(id.clone()));
         if let Some((ask, asked)) = asked {

@@ -154,6 +154,17 @@ pub enum Subject {
     Moment(Moment),
 }
 
+impl Subject {
+    /// Bytes of what an agent said about it.
+    pub(super) fn bytes(&self) -> usize {
+        match self {
+            Self::SessionStart => 0,
+            Self::Action(call) => call.params.to_string().len(),
+            Self::Moment(moment) => moment.data.to_string().len(),
+        }
+    }
+}
+
 /// Something that happened beside actions.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Moment {

@@ -76,7 +76,7 @@ impl Engine {
             }
             StateKind::Held => {
                 let waiting: Waiting = read(kind, key, body)?;
-                state.held.insert(waiting.held.id.clone(), waiting);
+                state.hold(waiting);
             }
             StateKind::Permit => {
                 let permit: Permit = read(kind, key, body)?;

@@ -258,7 +258,7 @@ impl Turn<'_> {
 
     /// Takes a request out of the queue.
     pub(super) fn take(&mut self, gate: &GateId) -> Option<Waiting> {
-        let waiting = self.state().held.remove(gate);
+        let waiting = self.state().release(gate);
         self.persist::<()>(StateKind::Held, gate.as_str(), None);
         waiting
     }

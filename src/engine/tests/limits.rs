@@ -67,6 +67,24 @@ fn what_is_denied_because_too_much_is_held_is_on_record() {
 }
 
 #[test]
+fn what_is_held_takes_no_more_memory_than_it_may() {
+    use crate::base::limits::MAX_HELD_BYTES;
+    let mut bench = Bench::in_acme("s-1");
+    let free = bench.engine.state.held_bytes;
+    bench.request("s-1", "ticket.delete", json!({"n": "x".repeat(1000)}));
+    let held = bench.engine.state.held_bytes - free;
+    assert!((1000..1100).contains(&held), "{held}");
+    bench.refuse("c-2", "no");
+    assert_eq!(bench.engine.state.held_bytes, free);
+    bench.engine.state.held_bytes = MAX_HELD_BYTES;
+    let ask = bench.request("s-1", "ticket.delete", json!({"n": 1}));
+    assert_eq!(bench.denied(ask).code, DenyCode::Overload);
+    // What nobody has to look at goes on.
+    let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    assert!(matches!(bench.reply(ask), Reply::Allowed(_)));
+}
+
+#[test]
 fn texts_of_agents_have_a_limit() {
     let mut bench = Bench::acme();
     let long = "x".repeat(70_000);
