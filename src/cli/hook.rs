@@ -26,7 +26,7 @@ pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
     let timer = timer.unwrap_or(host.usual_timer());
     let first = begun + (timer / 2).min(PAYLOAD_TIME);
     let (settings, hook) = (settings.clone(), hook.clone());
-    thread::spawn(move || {
+    let asking = thread::Builder::new().spawn(move || {
         let printed = catch_unwind(AssertUnwindSafe(|| answer(&settings, &hook, begun, &done)));
         let printed = match printed {
             Ok(Ok(printed)) => printed,
@@ -37,7 +37,10 @@ pub(super) fn hook(settings: &Settings, hook: &Hook) -> u8 {
         let _ = done.send(Progress::Answered(printed));
     });
     drop(answered);
-    print(&in_time(&watched, first))
+    match asking {
+        Ok(_) => print(&in_time(&watched, first)),
+        Err(error) => print(&refused(&format!("no thread could be started: {error}"))),
+    }
 }
 
 /// How far an answer has come.
@@ -79,7 +82,7 @@ fn answer(
             let _ = progress.send(Progress::Read(until, late));
             Ok(hook::answer(&told, &options))
         }
-        Err(_) => Ok(hook::run(&payload, &options)),
+        Err(unreadable) => Ok(Printed::unreadable(options.host, &unreadable)),
     }
 }
 

@@ -105,10 +105,10 @@ impl Layer {
         }
     }
 
-    /// Where more of its keys are found: those of the part that has the focus.
-    pub(crate) fn inner_scope(&self) -> Option<Scope> {
+    /// The dialog about a request, where this is one.
+    pub(crate) fn gate(&self) -> Option<&GateDialog> {
         match self {
-            Self::Gate(dialog) => dialog.inner_scope(),
+            Self::Gate(dialog) => Some(dialog),
             Self::Help(_)
             | Self::Quit(_)
             | Self::Confirm(_)
@@ -118,6 +118,11 @@ impl Layer {
             | Self::Atlas(_)
             | Self::Snapshot(_) => None,
         }
+    }
+
+    /// Where more of its keys are found: those of the part that has the focus.
+    pub(crate) fn inner_scope(&self) -> Option<Scope> {
+        self.gate()?.inner_scope()
     }
 
     /// A key press.
@@ -160,17 +165,7 @@ impl Layer {
 
     /// What an action is called now, where that is not what the table calls it.
     pub(crate) fn label(&self, action: Action) -> Option<&'static str> {
-        match self {
-            Self::Gate(dialog) => dialog.label(action),
-            Self::Help(_)
-            | Self::Quit(_)
-            | Self::Confirm(_)
-            | Self::Palette(_)
-            | Self::Explain(_)
-            | Self::WhatIf(_)
-            | Self::Atlas(_)
-            | Self::Snapshot(_) => None,
-        }
+        self.gate()?.label(action)
     }
 
     /// A pasted text. It goes into a field or nowhere.

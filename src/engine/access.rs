@@ -126,10 +126,10 @@ impl Turn<'_> {
             Command::StartSession(ask, start) if self.live(&start.session).is_none() => {
                 Some((*ask, asker(start)?))
             }
-            Command::RequestAction(ask, it) => Some((*ask, of(&it.session)?)),
-            Command::Input(ask, it) => Some((*ask, of(&it.session)?)),
-            Command::RequestContext(ask, it) => Some((*ask, of(&it.session)?)),
-            Command::Resolve(ask, it) => Some((*ask, of(&it.session)?)),
+            Command::RequestAction(..)
+            | Command::Input(..)
+            | Command::RequestContext(..)
+            | Command::Resolve(..) => Some((command.ask()?, of(command.session()?)?)),
             Command::StartSession(..)
             | Command::EndSession(..)
             | Command::CompleteAction(..)

@@ -201,13 +201,12 @@ async fn a_held_step_that_is_refused_is_denied_with_the_operators_reason() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn silence_is_a_denial_before_the_agents_own_timer() {
-    let desk = Desk::new().await;
+/// Every agent hears before its own timer that no answer came.
+async fn all_hear_that_it_is_late(desk: &Desk, command: &str) {
     for agent in AGENTS {
-        let payload = before(agent, HARMFUL).to_string();
+        let payload = before(agent, command).to_string();
         let told = desk
-            .hook(agent, &["--timer", "2"], payload.as_bytes())
+            .hook(agent, &["--timer", "1"], payload.as_bytes())
             .await;
         let reason = denial(agent, &told).unwrap_or_else(|| panic!("{agent}: {}", told.out));
         assert!(
@@ -215,6 +214,11 @@ async fn silence_is_a_denial_before_the_agents_own_timer() {
             "{agent}: {reason}"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn silence_is_a_denial_before_the_agents_own_timer() {
+    all_hear_that_it_is_late(&Desk::new().await, HARMFUL).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -310,6 +310,15 @@ async fn kept() -> (MemoryStore, Upkeep) {
     (store.clone(), upkeep(&store, 7).await)
 }
 
+/// The log of a store, to be gone on with.
+async fn log_of(store: &MemoryStore) -> (SessionId, Chain) {
+    let log = store.log().await.unwrap().log;
+    let heads = store.heads().await.unwrap();
+    let end = heads.iter().find(|head| head.session == log).unwrap();
+    let chain = Chain::resume(log.clone(), end.count, end.hash, end.last_at);
+    (log, chain)
+}
+
 async fn upkeep(store: &MemoryStore, number: u8) -> Upkeep {
     let log = store.log().await.unwrap().log;
     let clock = clock() as Arc<dyn Clock>;
@@ -354,10 +363,7 @@ async fn a_key_is_not_handed_over_by_an_entry_that_nobody_signed() {
     let (store, upkeep) = kept().await;
     drop(upkeep);
     // As somebody writes it who has no key, and waits for the console to sign what it finds.
-    let log = store.log().await.unwrap().log;
-    let heads = store.heads().await.unwrap();
-    let end = heads.iter().find(|head| head.session == log).unwrap();
-    let mut chain = Chain::resume(log.clone(), end.count, end.hash, end.last_at);
+    let (log, mut chain) = log_of(&store).await;
     let key = key_of(&log, 9).verifier().to_string();
     let by = "op-1".to_owned();
     let entry = chain.seal(&draft(log.as_str(), KeyRotated { key, by }.into()));
@@ -563,10 +569,7 @@ async fn more_than_a_crash_can_leave_is_not_signed_at_the_next_start() {
     for (entries, events) in [(129, 0), (0, 64 * 256 + 1)] {
         let (store, upkeep) = kept().await;
         drop(upkeep);
-        let log = store.log().await.unwrap().log;
-        let heads = store.heads().await.unwrap();
-        let end = heads.iter().find(|head| head.session == log).unwrap();
-        let mut chain = Chain::resume(log.clone(), end.count, end.hash, end.last_at);
+        let (log, mut chain) = log_of(&store).await;
         let sessions = Vec::new();
         let empty = Payload::from(LogSealed { sessions });
         let entries = (0..entries).map(|_| chain.seal(&draft(log.as_str(), empty.clone())));
@@ -624,10 +627,7 @@ async fn the_picture_says_how_much_the_newest_head_covers() {
 async fn what_an_entry_without_a_signature_said_is_not_said_again() {
     let (store, upkeep) = kept().await;
     drop(upkeep);
-    let log = store.log().await.unwrap().log;
-    let heads = store.heads().await.unwrap();
-    let end = heads.iter().find(|head| head.session == log).unwrap();
-    let mut chain = Chain::resume(log.clone(), end.count, end.hash, end.last_at);
+    let (log, mut chain) = log_of(&store).await;
     let mut other = Chain::new(id("s-2"));
     let record = other.seal(&draft("s-2", recovered()));
     let sessions = vec![SealedHead {

@@ -131,17 +131,7 @@ impl App {
             let text = format!("{gate} approved, 1 of 2, and recorded: still held");
             self.notice = Some((Meaning::Waiting, text));
         }
-        let is_its = |layer: &Layer| match layer {
-            Layer::Gate(dialog) => dialog.is_about(gate),
-            Layer::Help(_)
-            | Layer::Quit(_)
-            | Layer::Confirm(_)
-            | Layer::Palette(_)
-            | Layer::Explain(_)
-            | Layer::WhatIf(_)
-            | Layer::Atlas(_)
-            | Layer::Snapshot(_) => false,
-        };
+        let is_its = |layer: &Layer| layer.gate().is_some_and(|it| it.is_about(gate));
         let Some(at) = self.layers.iter().position(is_its) else {
             return Vec::new();
         };

@@ -34,7 +34,8 @@ impl Printed {
     }
 
     /// A denial of what cannot be read.
-    pub(super) fn unreadable(host: Host, why: &Unreadable) -> Self {
+    #[must_use]
+    pub fn unreadable(host: Host, why: &Unreadable) -> Self {
         Self::refused(&format!(
             "cra: this hook cannot be read, so nothing goes on: {why}. Is `cra hook {}` the right one?",
             host.as_str()

@@ -9,7 +9,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::UnixSocket;
 
 use super::dialects::{claude, recorded};
-use super::{AGENTS, Desk, HARMFUL, HARMLESS, Told, before, denial};
+use super::{AGENTS, Desk, HARMFUL, HARMLESS, Told, all_hear_that_it_is_late, before, denial};
 
 async fn ended(child: tokio::process::Child) -> Told {
     let output = tokio::time::timeout(Duration::from_secs(20), child.wait_with_output());
@@ -48,17 +48,7 @@ async fn a_console_whose_door_is_crowded_is_a_denial_before_the_timer() {
     crowded.bind(&path).unwrap();
     let _crowded = crowded.listen(1).unwrap();
     let _waiting = [(); 2].map(|()| UnixStream::connect(&path).unwrap());
-    for agent in AGENTS {
-        let payload = before(agent, HARMLESS).to_string();
-        let told = desk
-            .hook(agent, &["--timer", "1"], payload.as_bytes())
-            .await;
-        let reason = denial(agent, &told).unwrap_or_else(|| panic!("{agent}: {}", told.out));
-        assert!(
-            reason.contains("did not answer in time"),
-            "{agent}: {reason}"
-        );
-    }
+    all_hear_that_it_is_late(&desk, HARMLESS).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
