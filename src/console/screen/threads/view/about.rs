@@ -48,7 +48,7 @@ fn whole(thread: &Thread, cells: usize, look: Look, now: Timestamp) -> Vec<Line<
         Phase::ALL.map(|it| (it.as_str(), it == phase)),
         look,
     ));
-    first.push(Span::styled(" INTENSITY ", look.style(Meaning::Label)));
+    first.push(Span::styled("INTENSITY ", look.style(Meaning::Label)));
     let intensities = Intensity::ALL.map(|it| (it.as_str(), it == intensity));
     first.extend(marked(intensities, look));
     let mut second = vec![Span::raw(" ".repeat(LABEL))];
