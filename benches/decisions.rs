@@ -101,6 +101,7 @@ fn run(engine: &mut Engine) -> usize {
         params: params(),
         deadline: None,
         resolution: None,
+        call: None,
     };
     let effects = engine.handle(Command::RequestAction(AskId(2), request), now());
     let allowed = effects.iter().find_map(|effect| match effect {

@@ -17,6 +17,8 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use cra_core::gateway::proof::AnswerSigner;
+use cra_core::trace::note::Signer;
 use serde_json::json;
 
 #[expect(dead_code, reason = "only the console is needed here")]
@@ -77,14 +79,13 @@ impl<'a> Runner<'a> {
 fn main() {
     let threads = tokio::runtime::Runtime::new().expect("a runtime");
     let console = threads.block_on(Console::under(CODING));
-    let (folder, socket) = (console.folder().to_owned(), console.socket());
-    let hook = move || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
-        command.env_clear().args(["hook", "claude-code"]);
-        command.arg("--data-dir").arg(&folder);
-        command.arg("--socket").arg(&socket);
-        command
-    };
+    // The same Atlas, but agents are answered before their events are on disk.
+    let early = CODING.replacen(
+        "trace_config:\n",
+        "trace_config:\n  acknowledge: early\n",
+        1,
+    );
+    let early = threads.block_on(Console::under(&early));
     let payload = json!({
         "session_id": "6bd73c2b-1", "transcript_path": "/t.jsonl", "cwd": "/src",
         "permission_mode": "default", "hook_event_name": "PreToolUse", "tool_name": "Bash",
@@ -93,7 +94,16 @@ fn main() {
     let python = itself("python3", &["-c", "import sys; print(sys.executable)"]);
     let node = itself("node", &["-p", "process.execPath"]);
     let mut runners = vec![
-        Runner::new("cra hook claude-code", hook, payload.to_string()),
+        Runner::new(
+            "cra hook claude-code",
+            || hook(&console),
+            payload.to_string(),
+        ),
+        Runner::new(
+            "cra hook, `acknowledge: early` (at most 1.2)",
+            || hook(&early),
+            payload.to_string(),
+        ),
         Runner::new(
             "python3 -c pass",
             || with("python3", &["-c", "pass"]),
@@ -130,7 +140,22 @@ fn main() {
         }
     }
     report(&mut runners);
-    threads.block_on(async { drop(console.record().await) });
+    drop(runners);
+    threads.block_on(async { drop((console.record().await, early.record().await)) });
+}
+
+/// A hook that asks a console.
+fn hook(console: &Console) -> Command {
+    let signer = Signer::new("cra/log", &crowd::SEED).expect("a key");
+    let key = AnswerSigner::derive(&signer).verifier().to_string();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
+    command.env_clear().args(["hook", "claude-code"]);
+    command.arg("--data-dir").arg(console.folder());
+    command
+        .arg("--socket")
+        .arg(console.socket())
+        .args(["--key", &key]);
+    command
 }
 
 /// Where a program says that it is; its name, if it says nothing.

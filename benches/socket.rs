@@ -2,7 +2,8 @@
 //! what each takes of the memory, what it matters that much is held, or that nobody tells what came of a run; and a
 //! thousand agents for a minute, after which everything that they were told is looked for in the record.
 //!
-//! `cargo bench --bench socket`. Agents and console share one process and its processors, so the figures are those
+//! `cargo bench --bench socket`, or with the names of parts after `--`: `memory`, `round_trips`, `gates_held`,
+//! `live_sessions`, `great_crowd`. Agents and console share one process and its processors, so the figures are those
 //! of both. The ratios are what is promised.
 
 #![expect(
@@ -17,6 +18,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use cra_core::engine::command::StartSession;
 use serde_json::json;
 use tokio::task::JoinSet;
 
@@ -39,11 +41,32 @@ fn main() {
         .expect("a runtime");
     threads.block_on(async {
         // First: what was used before would be used again.
-        memory().await;
-        round_trips().await;
-        with_gates_held().await;
-        great_crowd().await;
+        if wanted("memory") {
+            memory().await;
+        }
+        if wanted("round_trips") {
+            round_trips().await;
+        }
+        if wanted("gates_held") {
+            with_gates_held().await;
+        }
+        if wanted("live_sessions") {
+            with_live_sessions().await;
+        }
+        if wanted("great_crowd") {
+            great_crowd().await;
+        }
     });
+}
+
+/// True for a part that is named on the command line, and for all when none is.
+fn wanted(part: &str) -> bool {
+    let named: Vec<_> = std::env::args().skip(1).collect();
+    let mut named = named
+        .iter()
+        .filter(|name| !name.starts_with('-'))
+        .peekable();
+    named.peek().is_none() || named.any(|name| name == part)
 }
 
 /// How long answers took, and how many there were in a second.
@@ -160,7 +183,7 @@ async fn round_trips() {
 /// The same with requests held before it. Nobody decides about them.
 async fn with_gates_held() {
     println!(
-        "\n| gates held, 100 agents | p50 | p99 | answers/s | of none held |\n|---|---|---|---|---|"
+        "\n| gates held, 100 agents | p50 | p99 | answers/s | of none held (at least 0.8) |\n|---|---|---|---|---|"
     );
     let mut none = None;
     for gates in [0_u64, 100, 1000] {
@@ -186,6 +209,50 @@ async fn with_gates_held() {
             ms(figures.at(990)),
             figures.per_second,
             figures.per_second / none
+        );
+    }
+}
+
+/// Sessions that are live in the larger crowd.
+const LIVE: u64 = 20_000;
+
+/// A hook's calls (connect, take the session up, ask) with few and with many sessions that are live.
+async fn with_live_sessions() {
+    println!(
+        "\n| live sessions | a hook's calls, p50 | p99 | of ten sessions |\n|---|---|---|---|"
+    );
+    let mut few = None;
+    for live in [10, LIVE] {
+        let console = Console::open().await;
+        let agents = console.runtime.agents();
+        for session in 0..live {
+            let start = StartSession {
+                session: format!("l-{session}").parse().expect("a name"),
+                agent: "bot".to_owned(),
+                agent_version: None,
+                intent: None,
+                owner: None,
+            };
+            agents.start_session(start).await.expect("a session");
+        }
+        let socket = console.socket();
+        let mut hook = Agent::begin(&socket, "hook").await;
+        let (begun, mut waits) = (Instant::now(), Vec::new());
+        while begun.elapsed() < SPELL {
+            let asked = Instant::now();
+            hook.come_back(&socket).await;
+            let allowed = hook.ask("note.read", 0).await.expect("a yes");
+            waits.push(asked.elapsed());
+            let done = json!({"execution": allowed["execution"], "result": "ok"});
+            hook.say("action.completed", done).await.expect("noted");
+        }
+        let figures = Figures::new(waits, begun.elapsed());
+        let few = *few.get_or_insert(figures.at(500));
+        println!(
+            "| {live} | {} | {} | {:.2} (at most 2) |",
+            ms(figures.at(500)),
+            ms(figures.at(990)),
+            figures.at(500).as_secs_f64() / few.as_secs_f64()
         );
     }
 }

@@ -5,10 +5,12 @@
 pub mod address;
 pub mod canon;
 pub mod clock;
+pub mod clock_step;
 pub mod digest;
 pub mod event_type;
 pub mod files;
 pub mod id;
+pub mod json;
 pub mod limits;
 pub mod operator;
 pub mod pattern;

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod alarms;
+mod answer_key;
 mod args;
 mod atlas;
 mod atlases;

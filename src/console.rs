@@ -131,6 +131,36 @@ pub enum ConsoleError {
     Stopped,
 }
 
+impl ConsoleError {
+    /// Tells whether the terminal was closed: the operator has left, which is no failure.
+    fn is_terminal_gone(&self) -> bool {
+        matches!(self, Self::Terminal(error) if is_terminal_gone(error))
+    }
+
+    /// Ends the console as if it was left, where the terminal was closed.
+    fn unless_gone(self) -> Result<(), Self> {
+        if self.is_terminal_gone() {
+            Ok(())
+        } else {
+            Err(self)
+        }
+    }
+}
+
+/// Tells whether an error says that the terminal was closed.
+///
+/// A closed terminal is read and written with EIO, and cannot be opened again.
+pub(crate) fn is_terminal_gone(error: &std::io::Error) -> bool {
+    let errno = rustix::io::Errno::from_io_error(error);
+    let closed = [
+        rustix::io::Errno::IO,
+        rustix::io::Errno::NXIO,
+        rustix::io::Errno::NOTTY,
+        rustix::io::Errno::PIPE,
+    ];
+    errno.is_some_and(|errno| closed.contains(&errno))
+}
+
 /// Runs the console in this terminal until the operator leaves it, or the process is told to end.
 /// The terminal is restored on every way out; what is held stays held.
 ///

@@ -23,14 +23,17 @@ use crate::base::limits::RECENT_DECISIONS;
 use access::Askers;
 use cache::Caches;
 use command::{ActionRequest, AskId, Command, Decided, Effect, Given, Overruled, RecordFault};
+use ended::EndedSessions;
 use extension::Extensions;
-use held::{Held, PassEffects};
+use held::{Held, PassEffects, request_hash};
+use queue::{Parked, Permits, Queue};
 use resolve::Issued;
 use session::Session;
 use suspend::Suspension;
 use tried::Tries;
 use turn::Turn;
 use usage::Usage;
+use withhold::Withheld;
 
 mod access;
 mod action;
@@ -39,6 +42,7 @@ pub mod approval;
 mod attempt;
 mod cache;
 pub mod checkpoint;
+mod clock_moved;
 pub mod command;
 mod complete;
 mod consider;
@@ -47,6 +51,7 @@ mod context;
 mod customs;
 mod decide;
 mod deny;
+mod ended;
 mod evaluate;
 pub mod explain;
 pub mod extension;
@@ -60,7 +65,9 @@ mod lifecycle;
 mod moment;
 pub mod notice;
 mod operate;
+mod park;
 mod policy;
+mod queue;
 mod recorded;
 pub mod reload;
 mod report;
@@ -71,6 +78,7 @@ pub mod risk;
 mod said;
 mod second;
 pub mod session;
+mod session_limits;
 mod settle;
 pub mod shade;
 mod suspend;
@@ -78,6 +86,7 @@ mod tried;
 mod turn;
 pub mod usage;
 mod validate;
+pub mod withhold;
 
 #[cfg(test)]
 mod tests;
@@ -99,15 +108,13 @@ pub struct Engine {
 #[derive(Debug, Default)]
 struct State {
     sessions: BTreeMap<SessionId, Session>,
+    /// Live sessions by the process that began them.
+    peers: BTreeMap<String, usize>,
     /// Sessions that are over: their identifiers are not used again.
-    ended: BTreeSet<SessionId>,
-    held: BTreeMap<GateId, Waiting>,
-    /// Bytes that they keep in memory, all together.
-    held_bytes: usize,
-    permits: BTreeMap<Digest, Permit>,
-    /// Requests that wait for their session's start gate, in the order asked. Their askers go with
-    /// the process, so these are not kept.
-    parked: BTreeMap<SessionId, Vec<(AskId, ActionRequest)>>,
+    ended: EndedSessions,
+    held: Queue,
+    permits: Permits,
+    parked: Parked,
     usage: Usage,
     asked: Askers,
     tries: Tries,
@@ -128,8 +135,15 @@ struct State {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Waiting {
     held: Arc<Held>,
-    /// What advisory checkpoints gave along; handed over when it passes.
+    /// What advisory checkpoints gave along; handed over when it passes. Only earlier versions wrote it.
+    #[serde(default)]
     given: Given,
+    /// What advisory checkpoints give along when it passes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    withheld: Vec<Withheld>,
+    /// The agent's own identifier of the call, where it gave one: the same call asked again joins it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    call: Option<String>,
     /// What advisory checkpoints grant; it takes effect when it passes.
     #[serde(default)]
     advice: Vec<Advice>,
@@ -142,22 +156,6 @@ struct Waiting {
     /// Bytes of what is asked for.
     #[serde(skip)]
     bytes: usize,
-}
-
-impl State {
-    /// Puts a request into the queue.
-    fn hold(&mut self, mut waiting: Waiting) {
-        waiting.bytes = waiting.held.subject.bytes();
-        self.held_bytes = self.held_bytes.saturating_add(waiting.bytes);
-        self.held.insert(waiting.held.id.clone(), waiting);
-    }
-
-    /// Takes a request out of the queue.
-    fn release(&mut self, gate: &GateId) -> Option<Waiting> {
-        let waiting = self.held.remove(gate)?;
-        self.held_bytes = self.held_bytes.saturating_sub(waiting.bytes);
-        Some(waiting)
-    }
 }
 
 /// What an advisory checkpoint does to a session.
@@ -221,6 +219,29 @@ impl Engine {
         turn.finish()
     }
 
+    /// A session that has not ended.
+    #[must_use]
+    pub fn session(&self, session: &SessionId) -> Option<&Session> {
+        self.state.sessions.get(session)
+    }
+
+    /// Identifiers of the sessions that have not ended.
+    pub fn session_ids(&self) -> impl Iterator<Item = &SessionId> {
+        self.state.sessions.keys()
+    }
+
+    /// A held request.
+    #[must_use]
+    pub fn held_request(&self, gate: &GateId) -> Option<Arc<Held>> {
+        let waiting = self.state.held.get(gate)?;
+        Some(Arc::clone(&waiting.held))
+    }
+
+    /// Identifiers of the held requests.
+    pub fn held_ids(&self) -> impl Iterator<Item = &GateId> {
+        self.state.held.keys()
+    }
+
     /// Held requests, in the order they were asked.
     #[must_use]
     pub fn held(&self) -> Vec<Arc<Held>> {
@@ -228,7 +249,7 @@ impl Engine {
             .state
             .held
             .values()
-            .map(|w| Arc::clone(&w.held))
+            .map(|waiting| Arc::clone(&waiting.held))
             .collect();
         held.sort_by(|a, b| {
             (a.opened_at, a.id.as_str().len(), &a.id).cmp(&(
@@ -238,6 +259,18 @@ impl Engine {
             ))
         });
         held
+    }
+
+    /// Askers that wait for held requests which `request` could join. A runtime that finds one of them gone says
+    /// so before it hands the request over.
+    #[must_use]
+    pub fn twin_askers(&self, request: &ActionRequest) -> Vec<AskId> {
+        if self.state.held.count_of(&request.session) == 0 {
+            return Vec::new();
+        }
+        let hash = request_hash(&request.session, &request.action, &request.params);
+        let twins = self.state.held.of_request(&hash);
+        twins.flat_map(|twin| twin.askers.iter().copied()).collect()
     }
 
     /// Sessions that have not ended, in the order they started.

@@ -4,6 +4,7 @@
 //! console. What agents say at every door is a [`call::Call`]; whose sessions they may speak for is known to
 //! the [`visitor::Visitor`].
 
+mod admission;
 pub mod call;
 pub mod client;
 pub mod connect;
@@ -11,7 +12,10 @@ pub mod hall;
 pub mod hook;
 pub mod http;
 pub mod mcp;
+mod peer;
 pub mod place;
+pub mod proof;
+pub mod rejected;
 pub mod rpc;
 pub mod simulated;
 pub mod socket;

@@ -32,10 +32,14 @@
 //! # Invariants
 //!
 //! - An `Allowed` reply exists only after every gate in the way was passed, and is sent only after
-//!   the records of those gates are durable. Only a run that no gate stood before, of low or medium
-//!   risk, does not wait for the disk.
+//!   its records are durable. Where all Atlases say `acknowledge: early`, a run that no gate stood
+//!   before, of low or medium risk, does not wait for the disk.
+//! - The state that a restart relies on is sealed with the log's key. State that another process
+//!   changed lets nothing run.
 //! - A decision is bound to the hash of the request and of the Atlases it was judged under.
 //! - The screen shows only what is durable.
+//! - A batch is acknowledged only after the paths of the store were found to lead to the files that it was
+//!   written to.
 //! - After a failed write, or when what was written does not read back, nothing is recorded and nothing
 //!   is allowed.
 //! - A head of the log is signed only after everything it covers was read back from the store. Nobody is
@@ -45,6 +49,9 @@
 //! - A decision and a request's hash go by the real request. Only its records leave out what a steward
 //!   wants left out, before they are hashed, and they say where and by which rule.
 //! - What decided about a gate is recorded whatever level of detail a steward wants.
+//! - A session that has not passed the gate before it is handed nothing and unlocked nothing.
+//! - One approval releases one run.
+//! - State that the console did not write last, by the seal over it, lets nothing run.
 //! - An extension is asked by the runtime and answers as data. What it does not answer, in time and as
 //!   it should, counts against the agent.
 //! - A notice is written together with the record that causes it, and sent when both are on disk. Nobody
@@ -54,7 +61,8 @@
 //!
 //! - *gate*: a blocking checkpoint, or a policy's wish for approval, in a request's way.
 //! - *held*: waiting in the operator's queue, under an identifier such as `c-12`.
-//! - *permit*: the right to run exactly one approved request once, left for an asker that had gone.
+//! - *permit*: the right to run exactly one approved request once, left for an asker that had gone. Two approvals
+//!   of identical requests are two permits.
 //! - *override*: an operator's permit against a denial that says it may be overruled.
 //! - *resolution*: what a session may do now, with what stands in the way; relied on until it expires.
 //! - *extension*: a plugin, module, address or program that has a say in a checkpoint.

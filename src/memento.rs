@@ -5,6 +5,9 @@
 //! ([`decide`]): it must, should or need not change the memento. While the conversation is at its peak, only
 //! what must change it does ([`Freeze`]); what a model proposed meanwhile is held back and kept.
 //!
+//! A thread belongs to the session that began it ([`ThreadOwner`]): other sessions neither read nor write it. Once
+//! a memento is stored, a client's copy of it never replaces it; an agent changes it by proposals only.
+//!
 //! Pure: time and identifiers are handed in, nothing is read or written. [`Thread::take`] is the whole way of a
 //! turn.
 
@@ -14,6 +17,7 @@ mod baseline;
 mod contract;
 mod decision;
 mod freeze;
+mod owner;
 mod shape;
 mod signal;
 mod text;
@@ -32,6 +36,7 @@ pub use contract::{
 };
 pub use decision::{Decided, Decision, Inputs, Rule, decide};
 pub use freeze::Freeze;
+pub use owner::{RefusedWrites, ThreadOwner};
 pub use shape::{Change, Shape, Side};
 pub use signal::{Category, SignalKind};
 pub use text::{Datetime, Name, Text};

@@ -16,17 +16,20 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::atlas::Atlas;
+use crate::atlas::{Atlas, recording};
 use crate::base::clock::{Clock, Timestamp};
 use crate::base::id::{IdSource, SessionId};
+use crate::base::json;
 use crate::base::limits::COMMAND_QUEUE;
 use crate::engine::command::{Effect, StateChange, StateKind};
 use crate::engine::{Engine, RestoreError};
-use crate::store::{AtlasText, Batch, LogState, StateRow, Store, StoreError};
-use crate::trace::event::{AtlasLoaded, LogStarted, Payload};
+use crate::store::{AtlasText, Batch, StateRow, Store, StoreError};
+use crate::trace::event::{AtlasLoaded, LogStarted, Payload, StoreRecovered};
+use crate::trace::head::KnownHead;
 use crate::trace::note::{Signer, Verifier};
 
 pub mod account;
+mod acknowledgement;
 mod actor;
 mod agents;
 mod chains;
@@ -36,6 +39,7 @@ pub mod file;
 mod hooks;
 mod ledger;
 pub mod lines;
+mod live;
 pub mod load;
 mod message;
 pub mod notices;
@@ -49,8 +53,12 @@ pub(crate) mod rehearsal;
 mod shadow;
 pub mod snapshot;
 pub mod snapshot_file;
+mod state_seal;
+mod store_state;
 mod threads;
 pub mod upkeep;
+mod viewer;
+mod watchdog;
 mod watched;
 pub mod witness;
 
@@ -61,18 +69,24 @@ pub use load::{Load, LoadRefused};
 pub use message::DraftOf;
 pub use reading::Reading;
 pub use records::Records;
-pub use threads::{KeptThreads, TakeTurn, ThreadAct, ThreadDrafts, kept_threads, recorded_turn};
+pub use threads::{
+    HandOver, KeptThreads, TakeTurn, ThreadAct, ThreadDrafts, kept_threads, recorded_turn,
+};
+pub use viewer::ViewParts;
+pub use watchdog::STALL_TIME;
 pub use watched::Watch;
 
+use acknowledgement::{ACKNOWLEDGEMENT, Acknowledgement};
 use actor::{Beginning, Copies, Sealing};
 use extension::Registry;
 use hooks::Hooks;
-use ledger::Ledger;
 pub use ledger::LogError;
+use ledger::{Ledger, ReadBack};
 use message::{AskIds, Message};
 use notices::{Outbox, Webhooks};
 use outside::Outside;
 use snapshot::{Access, Drafts};
+use state_seal::{OpenedState, STATE_SEAL, StateSeal, written_by};
 use threads::Threads;
 
 /// What a runtime is made of.
@@ -105,6 +119,7 @@ pub struct Runtime {
     agents: Agents,
     desk: Desk,
     messages: mpsc::Sender<Message>,
+    snapshots: watch::Sender<Arc<snapshot::Snapshot>>,
     /// Reads the whole record once, beside everything else.
     checking: JoinHandle<()>,
 }
@@ -141,33 +156,35 @@ impl Runtime {
         check_names(&parts.atlases)?;
         let now = parts.clock.now();
         let table = parts.extensions.table();
-        let restored = restore(&parts.store, parts.atlases, parts.ids, now).await?;
-        let (mut engine, effects, (drafts, threads, notices)) = restored;
-        engine.set_extensions(table);
         let known = match &parts.head_file {
             Some(path) => witness::read(path).map_err(StartError::HeadFile)?,
             None => None,
         };
         let key = parts.signer.verifier();
-        let opened = Ledger::open(parts.store.as_ref(), parts.signer, known.as_slice()).await?;
-        let (mut ledger, read_back) = opened;
-        let entries = first_entries(&ledger, &parts.store.log().await?, &key, engine.atlases());
-        let batch = Batch {
-            atlases: engine.atlases().iter().map(atlas_text).collect(),
-            ..Batch::default()
-        };
-        let begun = actor::begin(&parts.store, &mut ledger, read_back, entries, batch, now);
-        let (read_back, seal) = begun.await?;
+        let opened = open_state(&parts.store, parts.signer, known.as_slice()).await?;
+        let (mut ledger, read_back, mut state) = opened;
+        let rows = std::mem::take(&mut state.rows);
+        let (mut engine, effects, beside) = restore(rows, parts.atlases, parts.ids, now)?;
+        engine.set_extensions(table);
+        let found = ledger.found(&parts.store.log().await?, beside.acknowledgement);
+        let mut entries = first_entries(&ledger, found, &key, engine.atlases());
+        entries.extend(state.entry());
+        let batch = first_batch(engine.atlases(), std::mem::take(&mut state.removed));
+        let (store, seal) = (&parts.store, &mut state.seal);
+        let begun = actor::begin(store, &mut ledger, seal, read_back, entries, batch, now);
+        let (mut read_back, seal) = begun.await?;
+        forget_ended(&engine, &mut ledger, &mut read_back);
         if let Some(path) = &parts.head_file {
             witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
         }
         let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
         let ids = AskIds::default();
-        let sealing = Sealing::new(read_back, seal.size);
         let actor = actor::Actor::new(Beginning {
             engine,
             ledger,
-            sealing,
+            state_seal: state.seal,
+            distrusted: state.distrusted.map(Arc::from),
+            sealing: Sealing::new(read_back, seal.size),
             copies: Copies::new(parts.head_file),
             store: Arc::clone(&parts.store),
             clock: Arc::clone(&parts.clock),
@@ -180,32 +197,36 @@ impl Runtime {
                 parts.extensions.events().clone(),
             ),
             outside: Outside::new(parts.extensions, messages.downgrade(), ids.clone()),
-            drafts,
-            threads,
-            outbox: Outbox::new(parts.webhooks, &notices, now),
+            drafts: beside.drafts,
+            threads: beside.threads,
+            outbox: Outbox::new(parts.webhooks, &beside.notices, now),
         });
-        let snapshots = actor.snapshots();
+        let (sender, snapshots) = (actor.snapshot_sender(), actor.snapshots());
         tokio::spawn(actor.run(effects, inbox));
         let desk = Desk::new(
             messages.clone(),
-            snapshots,
+            snapshots.clone(),
             Arc::clone(&parts.store),
             ids.clone(),
             key,
         );
-        let checking = tokio::spawn({
-            // The record is checked in the background: opening a large one must not keep anyone waiting.
-            let desk = desk.clone();
-            async move {
-                let _ = desk.verify().await;
-            }
-        });
         Ok(Self {
-            agents: Agents::new(messages.clone(), ids),
+            agents: Agents::new(messages.clone(), ids, snapshots),
+            checking: check(desk.clone()),
             desk,
             messages,
-            checking,
+            snapshots: sender,
         })
+    }
+
+    /// Watches over the store from now on: files that vanish, and writes that do not end.
+    pub fn watch_store(&self) {
+        let watchdog = watchdog::Watchdog {
+            store: self.desk.store(),
+            snapshots: self.snapshots.clone(),
+            messages: self.messages.downgrade(),
+        };
+        tokio::spawn(watchdog.run());
     }
 
     /// The agents' way in.
@@ -238,6 +259,46 @@ impl Runtime {
     }
 }
 
+/// Checks the whole record in the background: opening a large one keeps no agent waiting.
+fn check(desk: Desk) -> JoinHandle<()> {
+    tokio::spawn(async move {
+        let _ = desk.verify().await;
+    })
+}
+
+/// The state and the Atlases that a runtime writes before it lets agents in.
+fn first_batch(atlases: &[Atlas], mut state: Vec<StateRow>) -> Batch {
+    let acknowledge = recording::acknowledge(atlases);
+    state.push(Acknowledgement::running(acknowledge).row());
+    Batch {
+        state,
+        atlases: atlases.iter().map(atlas_text).collect(),
+        ..Batch::default()
+    }
+}
+
+/// Forgets the chains of sessions that are over: nothing follows in them.
+fn forget_ended(engine: &Engine, ledger: &mut Ledger, read_back: &mut ReadBack) {
+    let log = ledger.log().clone();
+    let is_live = |session: &SessionId| *session == log || engine.session(session).is_some();
+    ledger.keep_chains(is_live);
+    read_back.keep_chains(is_live);
+}
+
+/// Takes up the log of a store, and the state as far as its seal backs it.
+async fn open_state(
+    store: &Arc<dyn Store>,
+    signer: Signer,
+    known: &[KnownHead],
+) -> Result<(Ledger, ReadBack, OpenedState), StartError> {
+    let rows = store.state().await?;
+    let by = written_by(store.as_ref(), &store.log().await?).await?;
+    let seal = StateSeal::new(&signer, &rows);
+    let (ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
+    let state = OpenedState::new(seal, rows, &ledger, by);
+    Ok((ledger, read_back, state))
+}
+
 fn check_names(atlases: &[Atlas]) -> Result<(), StartError> {
     match named_twice(atlases) {
         Some(twice) => Err(StartError::SameAtlas(twice.to_owned())),
@@ -253,11 +314,18 @@ fn named_twice(atlases: &[Atlas]) -> Option<&str> {
     Some(&twice.id)
 }
 
-/// What is kept beside the engine's state: drafts, conversations, and notices as they were written.
-type Beside = (Drafts, Threads, Vec<StateRow>);
+/// State that is kept apart from the engine's.
+struct Beside {
+    drafts: Drafts,
+    threads: Threads,
+    /// Notices as they were written.
+    notices: Vec<StateRow>,
+    /// The promise of the console before.
+    acknowledgement: Option<Acknowledgement>,
+}
 
-async fn restore(
-    store: &Arc<dyn Store>,
+fn restore(
+    rows: Vec<StateRow>,
     atlases: Vec<Atlas>,
     ids: Box<dyn IdSource>,
     now: Timestamp,
@@ -266,9 +334,10 @@ async fn restore(
     let mut threads = Vec::new();
     let mut notices = Vec::new();
     let mut drafts = Drafts::new();
-    for row in store.state().await? {
+    let mut acknowledgement = None;
+    for row in rows {
         if row.kind == actor::DRAFT {
-            let draft = row.body.and_then(|body| serde_json::from_str(&body).ok());
+            let draft = row.body.and_then(|body| json::read(body.as_bytes()).ok());
             // What cannot be read was only typed, not decided: it is typed again.
             if let (Ok(gate), Some(draft)) = (row.key.parse(), draft) {
                 drafts.insert(gate, draft);
@@ -279,8 +348,15 @@ async fn restore(
             threads.push(row);
             continue;
         }
+        if row.kind == ACKNOWLEDGEMENT {
+            acknowledgement = Acknowledgement::read(&row);
+            continue;
+        }
         if row.kind == notices::NOTICE {
             notices.push(row);
+            continue;
+        }
+        if row.kind == STATE_SEAL {
             continue;
         }
         let kind = StateKind::ALL
@@ -289,37 +365,31 @@ async fn restore(
         let Some(kind) = kind else {
             return Err(StartError::UnknownState(row.kind));
         };
-        // What is not even JSON is refused where it is read as a piece of state.
-        let read = |text: String| serde_json::from_str(&text).unwrap_or(text.into());
         kept.push(StateChange {
             kind,
             key: row.key,
-            body: row.body.map(read),
+            body: row.body,
         });
     }
-    // What is on record and not at work is over, also where it was recorded elsewhere and never ended:
-    // nobody goes on with it.
-    let at_work: BTreeSet<_> = kept
-        .iter()
-        .filter(|change| change.kind == StateKind::Session)
-        .map(|change| change.key.clone())
-        .collect();
-    let sessions = store.sessions().await?.into_iter();
-    let over = sessions
-        .filter(|session| session.ended || !at_work.contains(session.session.as_str()))
-        .map(|session| session.session)
-        .collect::<BTreeSet<SessionId>>();
+    // Sessions that are over are looked up in the record when one is named: see `Actor::look_up`.
+    let over = BTreeSet::new();
     let (engine, effects) = Engine::restore(atlases, ids, kept, over, now)?;
     let held = engine.held();
     drafts.retain(|gate, _| held.iter().any(|held| held.id == *gate));
     let threads = Threads::restored(threads);
-    Ok((engine, effects, (drafts, threads, notices)))
+    let beside = Beside {
+        drafts,
+        threads,
+        notices,
+        acknowledgement,
+    };
+    Ok((engine, effects, beside))
 }
 
 /// What goes into the log when a runtime starts.
 fn first_entries(
     ledger: &Ledger,
-    state: &LogState,
+    found: Option<StoreRecovered>,
     key: &Verifier,
     atlases: &[Atlas],
 ) -> Vec<Payload> {
@@ -327,7 +397,7 @@ fn first_entries(
     if ledger.is_new() {
         entries.push(LogStarted::now(key).into());
     }
-    entries.extend(ledger.found(state).map(Payload::from));
+    entries.extend(found.map(Payload::from));
     entries.extend(atlases.iter().map(|atlas| loaded(atlas).into()));
     entries
 }

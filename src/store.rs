@@ -7,6 +7,8 @@
 //! After a write has failed, the store is poisoned: it takes nothing more, because nobody can say
 //! what is on disk. Contract: an acknowledged batch is durable, and so is every batch before it.
 
+use std::time::Instant;
+
 use crate::base::clock::{Boxed, Timestamp};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -17,6 +19,7 @@ use crate::trace::verify::{Head, Progress, Report, Trust};
 mod error;
 pub mod key;
 pub mod memory;
+pub mod space;
 pub mod sqlite;
 mod writer;
 
@@ -35,6 +38,8 @@ pub struct Batch {
     pub atlases: Vec<AtlasText>,
     /// Records whose content goes; only the envelope and the hash stay.
     pub prune: Vec<Prune>,
+    /// Rewrites the store, so that nothing that was ever deleted can be read in its files.
+    pub compact: bool,
 }
 
 impl Batch {
@@ -124,6 +129,20 @@ pub struct LogState {
     pub sealed_records: u64,
     /// What was mended when the store was opened, for people.
     pub mended: Option<String>,
+    /// The signed head in the file beside the store, where there is one.
+    pub kept_head: Option<String>,
+}
+
+/// The words that [`LogState::mended`] begins with where a write was dropped that had not been finished.
+const UNFINISHED_WRITE: &str = "an unfinished write";
+
+impl LogState {
+    /// True when a write that had not been finished was dropped as the store was opened.
+    #[must_use]
+    pub fn dropped_a_write(&self) -> bool {
+        let mended = self.mended.as_deref().unwrap_or_default();
+        mended.contains(UNFINISHED_WRITE)
+    }
 }
 
 /// Completes when a batch is durable.
@@ -135,11 +154,25 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     /// durable. Batches are written in the order they are handed over.
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>>;
 
+    /// Start of the write that is under way, if one is. A store that needs no time for it need not
+    /// say.
+    fn writing_since(&self) -> Option<Instant> {
+        None
+    }
+
+    /// The reason why there is no room for more records, if there is none. It may take a system call.
+    fn shortage(&self) -> Option<String> {
+        None
+    }
+
     /// Every piece of state, by kind and key.
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>>;
 
     /// The end of every chain.
     fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>>;
+
+    /// The end of one chain, if there is one.
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>>;
 
     /// What is kept about the log.
     fn log(&self) -> Boxed<'_, Result<LogState, StoreError>>;

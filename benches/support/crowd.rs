@@ -14,6 +14,7 @@ use cra_core::engine::held::{Held, Subject};
 use cra_core::gateway::client::{CallError, Speaker};
 use cra_core::gateway::hall::Hall;
 use cra_core::gateway::place::Place;
+use cra_core::gateway::proof::AnswerSigner;
 use cra_core::gateway::socket::Door;
 use cra_core::runtime::extension::Registry;
 use cra_core::runtime::notices::{Off, Webhooks};
@@ -67,6 +68,9 @@ pub(crate) struct Console {
     folder: TempDir,
 }
 
+/// The seed of its key.
+pub(crate) const SEED: [u8; 32] = [7; 32];
+
 impl Console {
     pub(crate) async fn open() -> Self {
         Self::under(ATLAS).await
@@ -76,8 +80,9 @@ impl Console {
         let folder = tempfile::tempdir().expect("a folder");
         let store: Arc<dyn Store> = Arc::new(SqliteStore::open(folder.path()).expect("a store"));
         let log = store.log().await.expect("a log").log;
-        let signer = Signer::new(&LogHead::origin(&log), &[7; 32]).expect("a key");
+        let signer = Signer::new(&LogHead::origin(&log), &SEED).expect("a key");
         let key = signer.verifier();
+        let answers = AnswerSigner::derive(&signer);
         let runtime = Runtime::start(Parts {
             store,
             atlases: vec![load_str("crowd.yaml", atlas).expect("an Atlas").atlas],
@@ -92,7 +97,8 @@ impl Console {
         });
         let runtime = runtime.await.expect("a runtime");
         let place = Place::take(&folder.path().join("run/console.sock")).expect("a place");
-        let door = Door::open(place, Hall::new(runtime.agents())).expect("a door");
+        let hall = Hall::new(runtime.agents(), answers);
+        let door = Door::open(place, hall).expect("a door");
         Self {
             runtime,
             door,
@@ -159,6 +165,15 @@ impl Agent {
             session: name.parse().expect("a name"),
             key: started.expect("a session")["key"].clone(),
         }
+    }
+
+    /// Comes back on another connection, and takes its session up again.
+    #[allow(dead_code, reason = "only a bench does that")]
+    pub(crate) async fn come_back(&mut self, socket: &Path) {
+        self.speaker = Speaker::connect(socket).await.expect("a connection");
+        let start = json!({"agent": "bot", "session": self.session, "key": self.key});
+        let started = self.speaker.call("session.start", &start).await;
+        started.expect("its session");
     }
 
     pub(crate) async fn say(&mut self, method: &str, params: Value) -> Result<Value, CallError> {

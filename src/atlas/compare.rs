@@ -200,6 +200,7 @@ fn defaults(before: &Atlas, after: &Atlas, weaker: &mut Vec<String>) {
 fn records(before: &Recording, after: &Recording, weaker: &mut Vec<String>) {
     let Recording {
         level,
+        acknowledge,
         sync,
         retention,
         redact,
@@ -208,6 +209,10 @@ fn records(before: &Recording, after: &Recording, weaker: &mut Vec<String>) {
         |old: &dyn fmt::Debug, new: &dyn fmt::Debug| format!("{old:?}") != format!("{new:?}");
     let words = [
         (after.level < *level, "fewer events are recorded"),
+        (
+            after.acknowledge < *acknowledge,
+            "agents are answered before their events are on disk",
+        ),
         (
             *sync != after.sync,
             "other events are on disk before anyone is told",

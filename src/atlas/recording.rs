@@ -1,7 +1,7 @@
 //! A steward's rules about the record, proven: which events are stored, how durably, for how long.
 
 use super::Atlas;
-use super::document::{RiskTier, TraceLevel};
+use super::document::{Acknowledge, RiskTier, TraceLevel};
 use super::redact::Rule;
 use crate::base::retention::{Retention, Schedule};
 
@@ -10,6 +10,8 @@ use crate::base::retention::{Retention, Schedule};
 pub struct Recording {
     /// Which events are stored.
     pub level: TraceLevel,
+    /// Moment of the answer to agents.
+    pub acknowledge: Acknowledge,
     /// Events that are on disk before anyone is told, beyond those that always are.
     pub sync: Vec<SyncRule>,
     /// How long events are kept; for ever when absent.
@@ -41,6 +43,13 @@ impl SyncRule {
 pub fn level(atlases: &[Atlas]) -> TraceLevel {
     let levels = atlases.iter().map(|atlas| atlas.recording.level);
     levels.max().unwrap_or_default()
+}
+
+/// Moment of the answer to agents under these Atlases: early only where all of them say so.
+#[must_use]
+pub fn acknowledge(atlases: &[Atlas]) -> Acknowledge {
+    let wanted = atlases.iter().map(|atlas| atlas.recording.acknowledge);
+    wanted.max().unwrap_or_default()
 }
 
 /// How long events are kept where these Atlases are in force.

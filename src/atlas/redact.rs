@@ -11,6 +11,7 @@ use regex::{Regex, RegexSet};
 use serde_json::{Map, Value};
 
 use super::Atlas;
+use crate::base::canon::digits_of_large;
 use crate::base::limits::{
     MAX_REDACT_PATH, MAX_REDACT_PLACES, MAX_REDACTED_PATHS, MAX_SECRET_BYTES, MAX_SECRETS,
 };
@@ -151,17 +152,41 @@ impl<'a> Redactor<'a> {
             return MARKER.into();
         }
         match value {
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
-            Value::String(text) => {
-                let places = self.value_places(text);
-                for place in &places {
-                    let secret = text.get(place.from..place.to).unwrap_or_default();
-                    self.secrets.add(secret, &place.rule);
+            Value::Null | Value::Bool(_) => value.clone(),
+            Value::Number(number) => match digits_of_large(number) {
+                // It is recorded as text, so it is looked at as text.
+                Some(digits) => {
+                    self.kept_or_cut(value, &digits, |redactor| redactor.walk_text(&digits, path))
                 }
-                self.cut(&path.shown, text, places).into()
-            }
+                None => value.clone(),
+            },
+            Value::String(text) => self.walk_text(text, path).into(),
             Value::Array(items) => self.items(items, path, Self::walk),
             Value::Object(fields) => self.fields(fields, path, Self::value_places, Self::walk),
+        }
+    }
+
+    fn walk_text(&mut self, text: &str, path: &Path) -> String {
+        let places = self.value_places(text);
+        for place in &places {
+            let secret = text.get(place.from..place.to).unwrap_or_default();
+            self.secrets.add(secret, &place.rule);
+        }
+        self.cut(&path.shown, text, places)
+    }
+
+    /// A number that is recorded as these digits: itself, or what is left of the digits.
+    fn kept_or_cut(
+        &mut self,
+        number: &Value,
+        digits: &str,
+        cut: impl FnOnce(&mut Self) -> String,
+    ) -> Value {
+        let left = cut(self);
+        if left == digits {
+            number.clone()
+        } else {
+            left.into()
         }
     }
 
@@ -175,7 +200,12 @@ impl<'a> Redactor<'a> {
                         self.note(&rule, &path.shown);
                         MARKER.into()
                     }
-                    None => value.clone(),
+                    None => match digits_of_large(number) {
+                        Some(digits) => self.kept_or_cut(value, &digits, |redactor| {
+                            redactor.text(&path.shown, &digits)
+                        }),
+                        None => value.clone(),
+                    },
                 }
             }
             Value::String(text) => self.text(&path.shown, text).into(),

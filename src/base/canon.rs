@@ -6,6 +6,7 @@ use serde_json::{Map, Number, Value};
 mod scan;
 mod write;
 
+pub(super) use scan::ordinary;
 pub use scan::{is_canonical_object, object_length, object_length_beside};
 
 /// Largest integer that every JSON reader keeps exactly.
@@ -38,8 +39,8 @@ pub fn write_canonical(value: &(impl Serialize + ?Sized), out: &mut String) {
 
 /// `value` with every integer beyond 2^53 as the string of its digits: what `canonical` writes, as
 /// a value.
-#[must_use]
-pub fn exact(value: &Value) -> Value {
+#[cfg(test)]
+fn exact(value: &Value) -> Value {
     match value {
         Value::Number(number) => exact_number(number),
         Value::Array(items) => Value::Array(items.iter().map(exact).collect()),
@@ -53,14 +54,64 @@ pub fn exact(value: &Value) -> Value {
     }
 }
 
-/// Whether `exact` would leave `value` as it is.
+/// Text that tells values apart whose canonical text is the same: integers beyond 2^53 from the strings of
+/// their digits, `1` from `1.0`, `0` from `-0`. `None` where the canonical text says it all.
 #[must_use]
-pub fn is_exact(value: &Value) -> bool {
+pub fn number_kinds(value: &Value) -> Option<String> {
+    has_hidden_kind(value).then(|| canonical(&kinds(value)))
+}
+
+/// Tells whether `value` holds a number that cannot be told from its canonical text alone.
+fn has_hidden_kind(value: &Value) -> bool {
     match value {
-        Value::Number(number) => exact_number(number).is_number(),
-        Value::Array(items) => items.iter().all(is_exact),
-        Value::Object(fields) => fields.values().all(is_exact),
-        Value::Null | Value::Bool(_) | Value::String(_) => true,
+        Value::Number(number) => match number.as_f64() {
+            // Without point and exponent it would read as an integer.
+            Some(double) if number.is_f64() => {
+                double.fract() == 0.0 && double.abs() < FIRST_EXPONENT
+            }
+            _ => is_large(number),
+        },
+        Value::Array(items) => items.iter().any(has_hidden_kind),
+        Value::Object(fields) => fields.values().any(has_hidden_kind),
+        Value::Null | Value::Bool(_) | Value::String(_) => false,
+    }
+}
+
+/// `value` with the kind of each scalar in its place: 0 null, 1 boolean, 2 integer, 3 text, 4 fraction,
+/// 5 negative zero.
+fn kinds(value: &Value) -> Value {
+    match value {
+        Value::Null => 0.into(),
+        Value::Bool(_) => 1.into(),
+        Value::Number(number) => match number.as_f64() {
+            Some(double) if number.is_f64() && double == 0.0 && double.is_sign_negative() => {
+                5.into()
+            }
+            Some(_) if number.is_f64() => 4.into(),
+            _ => 2.into(),
+        },
+        Value::String(_) => 3.into(),
+        Value::Array(items) => items.iter().map(kinds).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, field)| (name.clone(), kinds(field)))
+            .collect::<Map<_, _>>()
+            .into(),
+    }
+}
+
+/// Tells whether the canonical text of a number is a string of its digits.
+#[must_use]
+pub fn is_large(number: &Number) -> bool {
+    exact_number(number).is_string()
+}
+
+/// The digits that are written for a number, where its canonical text is a string.
+#[must_use]
+pub fn digits_of_large(number: &Number) -> Option<String> {
+    match exact_number(number) {
+        Value::String(digits) => Some(digits),
+        _ => None,
     }
 }
 
@@ -82,7 +133,7 @@ fn exact_number(number: &Number) -> Value {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use proptest::prelude::*;
     use serde_json::json;
 
@@ -124,7 +175,7 @@ mod tests {
         );
     }
 
-    pub(super) fn any_json() -> impl Strategy<Value = Value> {
+    pub(in crate::base) fn any_json() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
             any::<bool>().prop_map(Value::from),

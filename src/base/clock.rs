@@ -7,7 +7,11 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use chrono::{DateTime, Datelike, NaiveDate, Timelike, Utc};
-use serde::{Deserialize, Serialize};
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::clock_step::ClockReading;
+use super::text::one_line;
 
 /// A moment in UTC, to the microsecond.
 ///
@@ -21,6 +25,15 @@ pub struct Timestamp(DateTime<Utc>);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is not a timestamp of the form 2026-01-31T23:59:59.000000Z")]
 pub struct TimestampError {
+    text: String,
+}
+
+/// Error for a text that is not a time of RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{text}` is not a time of RFC 3339; write it as 2026-01-31T23:59:59Z or 2026-01-31T23:59:59.5+01:00"
+)]
+pub struct Rfc3339Error {
     text: String,
 }
 
@@ -82,6 +95,37 @@ impl Timestamp {
         const YEAR_10000: i64 = 253_402_300_800_000_000;
         let held = micros.clamp(0, YEAR_10000 - 1);
         Self(DateTime::from_timestamp_micros(held).unwrap_or_default())
+    }
+
+    /// Reads a time as other programs write it: RFC 3339 with or without a fraction, with any offset. What is finer
+    /// than a microsecond is cut off.
+    ///
+    /// # Errors
+    /// When the text is no such time.
+    pub fn parse_rfc3339(text: &str) -> Result<Self, Rfc3339Error> {
+        let wrong = || Rfc3339Error {
+            text: one_line(&text.chars().take(64).collect::<String>()),
+        };
+        // chrono also takes a space for the `T`.
+        let separated = text
+            .as_bytes()
+            .get(10)
+            .is_some_and(|b| matches!(b, b'T' | b't'));
+        let read = DateTime::parse_from_rfc3339(text).ok();
+        let read = read.filter(|_| separated).ok_or_else(wrong)?;
+        Ok(Self::from_micros(read.timestamp_micros()))
+    }
+
+    /// Deserializes a time that another program wrote, for `serde(deserialize_with)`.
+    ///
+    /// # Errors
+    /// When it is neither left out nor a time of RFC 3339.
+    pub fn deserialize_rfc3339<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Self>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        let moment = text.map(|text| Self::parse_rfc3339(&text)).transpose();
+        moment.map_err(serde::de::Error::custom)
     }
 
     /// Microseconds since 1970-01-01T00:00:00Z.
@@ -194,8 +238,14 @@ pub trait Clock: Send + Sync + 'static {
     /// The moment it is now.
     fn now(&self) -> Timestamp;
 
+    /// Both clocks: the one that people set, and the steady one that nothing sets.
+    fn read(&self) -> ClockReading;
+
     /// Completes at `moment`, or soon after; at once when it has passed.
     fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()>;
+
+    /// Completes when `span` has passed on the steady clock, or soon after.
+    fn sleep_for(&self, span: Duration) -> Boxed<'_, ()>;
 }
 
 /// The machine's own clock.
@@ -205,6 +255,26 @@ pub struct SystemClock;
 impl Clock for SystemClock {
     fn now(&self) -> Timestamp {
         Timestamp::from_micros(Utc::now().timestamp_micros())
+    }
+
+    fn read(&self) -> ClockReading {
+        // A process that is stopped between two readings would see a step that never was: so the steady clock is
+        // read on both sides, and again if too much lies between.
+        const CLOSE: Duration = Duration::from_millis(20);
+        const TRIES: usize = 10;
+        let mut reading = ClockReading {
+            wall: self.now(),
+            steady: steady_time(),
+        };
+        for _ in 0..TRIES {
+            let before = steady_time();
+            reading.wall = self.now();
+            reading.steady = steady_time();
+            if reading.steady.saturating_sub(before) <= CLOSE {
+                break;
+            }
+        }
+        reading
     }
 
     fn sleep_until(&self, moment: Timestamp) -> Boxed<'_, ()> {
@@ -221,12 +291,29 @@ impl Clock for SystemClock {
             }
         })
     }
+
+    fn sleep_for(&self, span: Duration) -> Boxed<'_, ()> {
+        Box::pin(tokio::time::sleep(span))
+    }
+}
+
+/// Time since the machine was started. It counts time in which the machine was suspended: agents and operators see
+/// that time pass, too.
+fn steady_time() -> Duration {
+    // Elsewhere `Monotonic` counts the time of suspension.
+    #[cfg(target_os = "linux")]
+    const STEADY: ClockId = ClockId::Boottime;
+    #[cfg(not(target_os = "linux"))]
+    const STEADY: ClockId = ClockId::Monotonic;
+    let time = clock_gettime(STEADY);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))
 }
 
 /// A clock that stands still until it is told to go on: for tests and for scripted runs.
 #[derive(Debug)]
 pub struct ManualClock {
-    time: tokio::sync::watch::Sender<Timestamp>,
+    time: tokio::sync::watch::Sender<ClockReading>,
 }
 
 impl ManualClock {
@@ -234,26 +321,42 @@ impl ManualClock {
     #[must_use]
     pub fn new(start: Timestamp) -> Self {
         Self {
-            time: tokio::sync::watch::Sender::new(start),
+            time: tokio::sync::watch::Sender::new(ClockReading {
+                wall: start,
+                steady: Duration::ZERO,
+            }),
         }
     }
 
-    /// Sets it back, as somebody sets a machine's clock.
+    /// Sets the wall clock back. The steady clock stays as it is.
     pub fn set_back(&self, span: Duration) {
         let micros = i64::try_from(span.as_micros()).unwrap_or(i64::MAX);
         self.time.send_modify(|time| {
-            *time = Timestamp::from_micros(time.micros().saturating_sub(micros));
+            time.wall = Timestamp::from_micros(time.wall.micros().saturating_sub(micros));
         });
     }
 
-    /// Moves it on, and wakes whoever slept until then.
+    /// Sets the wall clock forward. The steady clock stays as it is.
+    pub fn set_forward(&self, span: Duration) {
+        self.time
+            .send_modify(|time| time.wall = time.wall.plus(span));
+    }
+
+    /// Lets time pass on both clocks, and wakes sleepers.
     pub fn advance(&self, span: Duration) {
-        self.time.send_modify(|time| *time = time.plus(span));
+        self.time.send_modify(|time| {
+            time.wall = time.wall.plus(span);
+            time.steady = time.steady.saturating_add(span);
+        });
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Timestamp {
+        self.time.borrow().wall
+    }
+
+    fn read(&self) -> ClockReading {
         *self.time.borrow()
     }
 
@@ -261,7 +364,15 @@ impl Clock for ManualClock {
         let mut time = self.time.subscribe();
         Box::pin(async move {
             // The sender lives as long as `self`, so this ends only when the time has come.
-            let _ = time.wait_for(|now| *now >= moment).await;
+            let _ = time.wait_for(|now| now.wall >= moment).await;
+        })
+    }
+
+    fn sleep_for(&self, span: Duration) -> Boxed<'_, ()> {
+        let mut time = self.time.subscribe();
+        let end = time.borrow().steady.saturating_add(span);
+        Box::pin(async move {
+            let _ = time.wait_for(|now| now.steady >= end).await;
         })
     }
 }
@@ -328,6 +439,51 @@ mod tests {
                 let read = text.parse::<Timestamp>();
                 assert_eq!(TimestampText::read(text).is_some(), read.is_ok(), "{text}");
             }
+        }
+    }
+
+    #[test]
+    fn every_spelling_of_rfc_3339_is_read() {
+        let moment: Timestamp = "2024-12-28T12:00:00.000000Z".parse().unwrap();
+        for text in [
+            "2024-12-28T12:00:00Z",
+            "2024-12-28t12:00:00z",
+            "2024-12-28T12:00:00.0Z",
+            "2024-12-28T12:00:00.000000000Z",
+            "2024-12-28T12:00:00+00:00",
+            "2024-12-28T12:00:00-00:00",
+            "2024-12-28T13:30:00+01:30",
+            "2024-12-27T12:01:00-23:59",
+        ] {
+            assert_eq!(Timestamp::parse_rfc3339(text), Ok(moment), "{text}");
+        }
+        let finer = Timestamp::parse_rfc3339("2024-12-28T12:00:00.000001999Z").unwrap();
+        assert_eq!(finer.micros(), moment.micros() + 1);
+        let leap = Timestamp::parse_rfc3339("2016-12-31T23:59:60Z").unwrap();
+        assert_eq!(leap.to_string(), "2017-01-01T00:00:00.000000Z");
+    }
+
+    #[test]
+    fn what_is_not_rfc_3339_is_refused_with_an_example() {
+        for text in [
+            "",
+            "2024-12-28",
+            "2024-12-28T12:00:00",
+            "2024-12-28 12:00:00Z",
+            "2024-12-28T12:00Z",
+            "2024-12-28T12:00:00.Z",
+            "2024-12-28T12:00:00+0100",
+            "2024-12-28T12:00:00+24:00",
+            "2024-13-28T12:00:00Z",
+            "2024-12-28T24:00:00Z",
+            "20241228T120000Z",
+            "1735387200",
+            " 2024-12-28T12:00:00Z",
+            "2024-12-28T12:00:00Z ",
+        ] {
+            let told = Timestamp::parse_rfc3339(text).unwrap_err().to_string();
+            assert!(told.contains("RFC 3339"), "{told}");
+            assert!(told.contains("2026-01-31T23:59:59Z"), "{told}");
         }
     }
 

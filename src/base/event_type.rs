@@ -2,7 +2,7 @@
 //! written, such as a steward's rules about the record, finds it here.
 
 /// The event types that this program writes itself. Others can be registered.
-pub const BUILT_IN: [&str; 40] = [
+pub const BUILT_IN: [&str; 44] = [
     "session_started",
     "session_ended",
     "wrapper_constructed",
@@ -33,16 +33,20 @@ pub const BUILT_IN: [&str; 40] = [
     "plugin_event",
     "atlas_loaded",
     "retention_applied",
-    "log_started",
-    "log_sealed",
-    "operator_acknowledged",
     "store_recovered",
     "breakpoint_decided",
     "memento_edited",
     "drift_flagged",
+    "thread_handed_over",
+    "thread_dropped",
     "trace_imported",
     "key_rotated",
+    "log_sealed",
     "operator_changed",
+    "log_started",
+    "clock_moved",
+    "answer_rejected",
+    "operator_acknowledged",
 ];
 
 /// The event types that say how risky an action is.

@@ -111,6 +111,16 @@ pub const MAX_HELD: usize = 100_000;
 /// Most bytes of what held requests ask for, all together: they are kept in memory, and one may be large.
 pub const MAX_HELD_BYTES: usize = 256 * 1024 * 1024;
 
+/// Most entries that a gate keeps from one session until it is passed. Atlases have fewer contexts; a session
+/// that calls for more behind its gate is a runaway agent.
+pub const MAX_WITHHELD: usize = 256;
+
+/// Most bytes of extensions' texts among them: they are persisted with the session.
+pub const MAX_WITHHELD_BYTES: usize = 256 * 1024;
+
+/// Most bytes of requests that wait for a gate before their session, all together: they are kept in memory.
+pub const MAX_PARKED_BYTES: usize = 256 * 1024 * 1024;
+
 /// Most entries of one of the engine's caches.
 pub const MAX_CACHED: usize = 1024;
 
@@ -162,8 +172,13 @@ pub const COMMAND_QUEUE: usize = 1024;
 /// Events that may wait for event hooks. When it is full, hooks miss events; the record does not.
 pub const HOOK_QUEUE: usize = 1024;
 
-/// Batches that may wait for the store's writer. A full queue makes the runtime wait.
-pub const WRITE_QUEUE: usize = 256;
+/// Events that agents may be told of before they are on disk, where Atlases say `acknowledge: early`: what a
+/// busy console writes in a few commits. The record of a recovery names this number.
+pub const MAX_EARLY_EVENTS: u64 = 256;
+
+/// Batches that may wait for the store's writer, and most of them in one commit. A commit writes every page that it
+/// touches once, so a thousand agents are cheaper together than in four commits. A full queue makes the runtime wait.
+pub const WRITE_QUEUE: usize = 1024;
 
 /// Keys that arrive this soon after a dialog opened were meant for something else.
 pub const ARMING: Duration = Duration::from_millis(700);
@@ -179,6 +194,12 @@ pub const MAX_EDITED_BYTES: u64 = 4 * 20_000;
 
 /// Smallest terminal in which a decision can be taken.
 pub const MIN_TERMINAL: (u16, u16) = (60, 18);
+
+/// Time between two comparisons of the wall clock with the steady clock while something waits for a moment.
+pub const CLOCK_CHECK: Duration = Duration::from_secs(1);
+
+/// Time for which the operator is shown that the clock was set, or that connections were turned away.
+pub const PASSING_ALARM_TIME: Duration = Duration::from_mins(10);
 
 /// Events after which the log is sealed, at the latest.
 pub const SEAL_EVENTS: u64 = 256;
@@ -247,8 +268,42 @@ pub const MAX_SNAPSHOT_ITEMS: usize = 200;
 /// [`MAX_SNAPSHOT_ITEMS`] of all decisions, and the conversation has some of its own.
 pub const MAX_ACCOUNT_DECISIONS: usize = 100;
 
-/// Conversations that are kept. The oldest go first; TRACE has what was decided in them.
+/// Most threads that are kept. When there are as many, a new one needs the room of an abandoned thread
+/// ([`ENDED_THREAD_TIME`], [`IDLE_THREAD_TIME`]) or of its owner's own; otherwise it is refused.
 pub const MAX_THREADS: usize = 500;
+
+/// Most threads of one owner: a session has one of its own, and a bot that serves several people has some more. Ten
+/// sessions at this limit fill the console.
+pub const MAX_SESSION_THREADS: usize = 50;
+
+/// A thread whose session has ended may make room after this time: agents continue yesterday's conversation.
+pub const ENDED_THREAD_TIME: Duration = Duration::from_hours(24);
+
+/// A thread without a turn for this time may make room although its session is open: agents that crash never end
+/// theirs.
+pub const IDLE_THREAD_TIME: Duration = Duration::from_hours(30 * 24);
+
+/// Sessions that are over and whose names stay in memory. The record has all of them; these bridge the time
+/// until their last records are on disk, which is a few hundred batches.
+pub const MAX_ENDED_SESSIONS: usize = 4096;
+
+/// Sessions of one process at the socket that are open at once. A service that speaks for more agents than
+/// that has several processes, or ends what it no longer needs.
+pub const MAX_SESSIONS_PER_PEER: usize = 4096;
+
+/// Sessions that are open at once in all, at some 5 KiB of memory each. The longest idle make room.
+pub const MAX_SESSIONS: usize = 50_000;
+
+/// Idle sessions that are ended together when there is no room for a new one: looking for them takes longer
+/// than ending them.
+pub const SESSIONS_ENDED_TOGETHER: usize = 500;
+
+/// Reports (errors, outputs, turns, feedback) of one process in a second; what comes faster waits. People and
+/// models produce a few; a decision table that is played through takes some hundreds.
+pub const REPORTS_PER_SECOND: u64 = 1000;
+
+/// Large messages of one process that are read at a time, so that others find room too.
+pub const MAX_LARGE_MESSAGES_PER_PEER: usize = 4;
 
 /// Largest message at a door. A request of 10 MB can be looked at; nobody reads a larger one.
 pub const MAX_MESSAGE_BYTES: usize = 16 * 1024 * 1024;

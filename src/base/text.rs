@@ -46,18 +46,44 @@ pub fn one_line(text: &str) -> String {
     visible(text, Lines::Escape).text
 }
 
+/// Ranges of characters that a terminal would obey, hide or reorder instead of show, beside control characters; in
+/// their order, with both ends. All of Unicode's `Default_Ignorable_Code_Point` and `Bidi_Control` are among them.
+const DECEPTIVE: [(char, char); 23] = [
+    ('\u{00ad}', '\u{00ad}'),     // soft hyphen
+    ('\u{034f}', '\u{034f}'),     // grapheme joiner
+    ('\u{061c}', '\u{061c}'),     // Arabic letter mark
+    ('\u{115f}', '\u{1160}'),     // Hangul fillers
+    ('\u{17b4}', '\u{17b5}'),     // Khmer inherent vowels
+    ('\u{180b}', '\u{180f}'),     // Mongolian variation selectors and vowel separator
+    ('\u{200b}', '\u{200f}'),     // zero width, direction marks
+    ('\u{2028}', '\u{202e}'),     // separators, embeddings, overrides
+    ('\u{2060}', '\u{206f}'),     // invisible operators, isolates
+    ('\u{3164}', '\u{3164}'),     // Hangul filler
+    ('\u{e000}', '\u{f8ff}'),     // private use
+    ('\u{fe00}', '\u{fe0f}'),     // variation selectors
+    ('\u{feff}', '\u{feff}'),     // byte order mark
+    ('\u{ffa0}', '\u{ffa0}'),     // halfwidth Hangul filler
+    ('\u{fff0}', '\u{fffb}'),     // specials, interlinear annotation
+    ('\u{13430}', '\u{1345f}'),   // Egyptian format controls
+    ('\u{1bca0}', '\u{1bca3}'),   // shorthand format controls
+    ('\u{1d173}', '\u{1d17a}'),   // musical format controls
+    ('\u{e0000}', '\u{e0fff}'),   // tags, variation selectors
+    ('\u{f0000}', '\u{ffffd}'),   // private use
+    ('\u{ffffe}', '\u{fffff}'),   // noncharacters
+    ('\u{100000}', '\u{10fffd}'), // private use
+    ('\u{10fffe}', '\u{10ffff}'), // noncharacters
+];
+
 /// Whether a character would be obeyed, hidden or reordered by a terminal instead of shown: control,
 /// format (bidirectional, zero-width), separator, tag, variation, filler and private-use characters.
 #[must_use]
 pub fn is_deceptive(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{00ad}' | '\u{034f}' | '\u{061c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1345f}'
-            | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-            | '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{10ffff}')
+    if c.is_ascii() {
+        return c.is_ascii_control();
+    }
+    let ended = DECEPTIVE.partition_point(|(_, last)| *last < c);
+    let range = DECEPTIVE.get(ended);
+    c.is_control() || range.is_some_and(|(first, _)| *first <= c)
 }
 
 #[cfg(test)]
@@ -80,6 +106,81 @@ mod tests {
         assert_eq!(one_line(plain), plain);
         assert_eq!(visible("a\nb", Lines::Keep).text, "a\nb");
         assert_eq!(one_line("a\nb"), "a\\nb");
+    }
+
+    fn in_table(c: char) -> bool {
+        let mut ranges = DECEPTIVE.iter();
+        ranges.any(|(first, last)| (*first..=*last).contains(&c))
+    }
+
+    fn neighbours((first, last): (char, char)) -> Vec<char> {
+        let below = u32::from(first).checked_sub(1).and_then(char::from_u32);
+        let above = char::from_u32(u32::from(last) + 1);
+        below.into_iter().chain(above).collect()
+    }
+
+    #[test]
+    fn both_ends_of_every_range_are_written_out_and_their_neighbours_stay() {
+        let control = [('\0', '\u{1f}'), ('\u{7f}', '\u{9f}')];
+        for (first, last) in DECEPTIVE.into_iter().chain(control) {
+            assert!(first <= last);
+            for c in [first, last] {
+                assert!(is_deceptive(c), "{c:?}");
+                assert_eq!(visible(&c.to_string(), Lines::Escape).escaped, 1, "{c:?}");
+            }
+            for c in neighbours((first, last)) {
+                let deceptive = in_table(c) || c.is_control();
+                assert_eq!(is_deceptive(c), deceptive, "{c:?}");
+            }
+        }
+        assert!(DECEPTIVE.is_sorted_by(|one, other| one.1 < other.0));
+        // Neighbours that are not in another range, by name.
+        for c in "\u{20}\u{7e}\u{a0}\u{ac}\u{ae}\u{34e}\u{350}\u{61b}\u{61d}\u{115e}\u{1161}\u{17b3}\u{17b6}\
+                  \u{180a}\u{1810}\u{200a}\u{2010}\u{2027}\u{202f}\u{205f}\u{2070}\u{3163}\u{3165}\u{d7ff}\
+                  \u{f900}\u{fdff}\u{fe10}\u{fefe}\u{ff00}\u{ff9f}\u{ffa1}\u{ffef}\u{fffc}\u{1342f}\
+                  \u{13460}\u{1bc9f}\u{1bca4}\u{1d172}\u{1d17b}\u{dffff}\u{e1000}\u{effff}"
+            .chars()
+        {
+            assert!(!is_deceptive(c), "{c:?}");
+        }
+    }
+
+    /// The properties are those of the `regex` crate, whose tables come from the Unicode database.
+    #[test]
+    fn the_table_has_everything_that_unicode_says_is_ignorable_or_turns_text_around() {
+        let deceptive = regex::Regex::new(
+            r"^[\p{Default_Ignorable_Code_Point}\p{Bidi_Control}\p{Cc}\p{Zl}\p{Zp}\p{Co}]$",
+        );
+        let deceptive = deceptive.unwrap();
+        // Format characters that show: signs around numbers and names.
+        let format = regex::Regex::new(r"^\p{Cf}$").unwrap();
+        let shown = [
+            ('\u{600}', '\u{605}'),
+            ('\u{6dd}', '\u{6dd}'),
+            ('\u{70f}', '\u{70f}'),
+            ('\u{890}', '\u{891}'),
+            ('\u{8e2}', '\u{8e2}'),
+            ('\u{110bd}', '\u{110bd}'),
+            ('\u{110cd}', '\u{110cd}'),
+        ];
+        let is_shown = |c: char| {
+            shown
+                .iter()
+                .any(|(first, last)| (*first..=*last).contains(&c))
+        };
+        // Joined to controls of the same block, or never characters.
+        let beside = |c: char| matches!(c, '\u{13430}'..='\u{1345f}' | '\u{ffffe}'.. | '\u{fff0}'..='\u{fffb}');
+        let mut text = [0; 4];
+        for c in '\0'..=char::MAX {
+            let one = c.encode_utf8(&mut text);
+            let wanted = deceptive.is_match(one) || c == '\n';
+            let formats = format.is_match(one) && !is_shown(c);
+            if wanted || formats {
+                assert!(is_deceptive(c), "{c:?} is missing");
+            } else if is_deceptive(c) {
+                assert!(beside(c), "{c:?} should be shown");
+            }
+        }
     }
 
     proptest! {

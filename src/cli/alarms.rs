@@ -1,5 +1,5 @@
-//! What the console is alarmed by: a socket that is not ours any more, hook entries that somebody edits or
-//! removes, and agents that leave while they are held.
+//! What the console is alarmed by: a socket that is not ours any more, answers of another process that a hook
+//! rejected, hook entries that are edited or removed, and agents that leave while they are held.
 //!
 //! Files are looked at every few seconds, in a thread where waiting for a disk holds up nobody.
 
@@ -9,27 +9,33 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use crate::base::limits::PASSING_ALARM_TIME;
 use crate::console::Alarms;
 use crate::gateway::connect::registry::{Connection, Registry};
-use crate::gateway::hall::Hall;
+use crate::gateway::hall::{Crowd, Hall};
+use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::rejected::{self, Rejected, Reports};
 use crate::gateway::socket::Bound;
-use crate::runtime::snapshot::Snapshot;
+use crate::runtime::Desk;
+use crate::runtime::snapshot::{ClockMovedAt, Snapshot};
+use crate::trace::event::AnswerRejected;
 
 /// How often is looked.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// Looks after everything that was connected from the folder of a store, for as long as somebody listens.
-pub(super) fn watch(
-    folder: PathBuf,
-    bound: Bound,
-    hall: Hall,
-    snapshots: watch::Receiver<Arc<Snapshot>>,
-) -> Alarms {
+pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Alarms {
     let (sender, alarms) = watch::channel(Arc::<[String]>::default());
+    let snapshots = desk.snapshots();
+    let key = hall.verifier();
     tokio::spawn(async move {
-        let mut watched = Watched::default();
+        let mut watched = Watched {
+            key: Some(key),
+            ..Watched::default()
+        };
+        let mut passing = Passing::default();
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -40,15 +46,24 @@ pub(super) fn watch(
             let (folder, bound) = (folder.clone(), bound.clone());
             let looked = tokio::task::spawn_blocking(move || {
                 let mut found: Vec<_> = bound.trouble().into_iter().collect();
+                let new = watched.take_rejected(Reports::read(&folder));
+                found.extend(watched.rejected_alarm());
                 found.extend(watched.look(&folder));
-                (watched, found)
+                (watched, found, new)
             });
             // Only a program that is ending looks no further.
-            let Ok((next, mut found)) = looked.await else {
+            let Ok((next, mut found, new)) = looked.await else {
                 return;
             };
             watched = next;
+            for report in new {
+                record_rejected(&desk, report).await;
+            }
             found.extend(silent(&hall, &snapshots.borrow()));
+            let crowd = hall.crowd_within(PASSING_ALARM_TIME);
+            let clock_moved = snapshots.borrow().clock_moved;
+            found.extend(passing.look(crowd, clock_moved));
+            found.extend(distrusted(&snapshots.borrow()));
             let found: Arc<[String]> = found.into();
             sender.send_if_modified(|told| {
                 let news = **told != *found;
@@ -64,15 +79,38 @@ pub(super) fn watch(
 #[derive(Default)]
 struct Watched {
     seen: Vec<Connection>,
+    /// Key that hook entries should pin.
+    key: Option<AnswerVerifier>,
+    /// Answers of other processes that were rejected. Their reports may be removed by those who caused them, so
+    /// the alarm stays for as long as this console runs.
+    rejected: Vec<Rejected>,
 }
 
+/// Most rejected answers that are remembered. The alarm counts them.
+const MAX_REJECTED: usize = 1000;
+
 impl Watched {
+    /// Remembers reports; returns those that are not recorded yet.
+    fn take_rejected(&mut self, reports: Reports) -> Vec<rejected::Found> {
+        for report in reports.all() {
+            if self.rejected.len() < MAX_REJECTED && !self.rejected.contains(report) {
+                self.rejected.push(report.clone());
+            }
+        }
+        reports.new
+    }
+
+    fn rejected_alarm(&self) -> Option<String> {
+        let told = rejected::summary(self.rejected.iter())?;
+        Some(format!("{told}; see cra doctor"))
+    }
+
     fn look(&mut self, folder: &Path) -> Vec<String> {
         let known = match Registry::load(folder) {
             Ok(known) => known,
             Err(error) => {
                 let mut found = vec![format!("the list of connections cannot be read: {error}")];
-                found.extend(self.seen.iter().filter_map(told));
+                found.extend(self.seen.iter().filter_map(|one| self.told(one)));
                 return found;
             }
         };
@@ -89,7 +127,7 @@ impl Watched {
                 ));
             }
         }
-        found.extend(known.connections.iter().filter_map(told));
+        found.extend(known.connections.iter().filter_map(|one| self.told(one)));
         for connection in known.connections {
             let same =
                 |it: &&mut Connection| it.agent == connection.agent && it.file == connection.file;
@@ -100,12 +138,32 @@ impl Watched {
         }
         found
     }
+
+    fn told(&self, connection: &Connection) -> Option<String> {
+        let trouble = connection.trouble(self.key.as_ref())?;
+        let (agent, file) = (connection.agent.as_str(), connection.file.display());
+        Some(format!("{agent}: {trouble} ({file}); see cra doctor"))
+    }
 }
 
-fn told(connection: &Connection) -> Option<String> {
-    let trouble = connection.trouble()?;
-    let (agent, file) = (connection.agent.as_str(), connection.file.display());
-    Some(format!("{agent}: {trouble} ({file}); see cra doctor"))
+/// Records a report in the log. One that cannot be recorded now stays where it is and is taken up again.
+async fn record_rejected(desk: &Desk, found: rejected::Found) {
+    let report = &found.report;
+    let entry = AnswerRejected {
+        by: report.by.clone(),
+        asking_session: report.session.clone(),
+        socket: report.socket.to_string_lossy().into_owned(),
+        reason: report.reason.clone(),
+        reported_at: report.at.to_string(),
+    };
+    if let Err(error) = desk.record_rejected_answer(entry).await {
+        tracing::error!(?error, "a rejected answer cannot be recorded");
+        return;
+    }
+    let moved = tokio::task::spawn_blocking(move || rejected::mark_recorded(&found)).await;
+    if let Ok(Err(error)) = moved {
+        tracing::error!(%error, "a report of a rejected answer cannot be moved");
+    }
 }
 
 /// Agents that left while something of theirs is held: whether they went on, only they know.
@@ -125,13 +183,55 @@ fn silent(hall: &Hall, snapshot: &Snapshot) -> Vec<String> {
     .collect()
 }
 
+/// Alarms about something that happened once, each told for [`PASSING_ALARM_TIME`].
+#[derive(Default)]
+struct Passing {
+    clock_moved: Option<(ClockMovedAt, Instant)>,
+}
+
+impl Passing {
+    fn look(&mut self, crowd: Option<Crowd>, clock_moved: Option<ClockMovedAt>) -> Vec<String> {
+        let before = self.clock_moved.map(|(moved, _)| moved);
+        if clock_moved != before {
+            self.clock_moved = clock_moved.map(|moved| (moved, Instant::now()));
+        }
+        let recent = self
+            .clock_moved
+            .filter(|(_, since)| since.elapsed() <= PASSING_ALARM_TIME);
+        let clock = recent.map(|(ClockMovedAt { step, at }, _)| {
+            let time = at.time_of_day();
+            format!("the system clock was set {step} at {time} UTC; deadlines are kept")
+        });
+        clock
+            .into_iter()
+            .chain(crowd.map(|crowd| crowd.alarm()))
+            .collect()
+    }
+}
+
+/// Tells an operator that the state of the store was not believed.
+fn distrusted(snapshot: &Snapshot) -> Option<String> {
+    let what = snapshot.distrusted.as_ref()?;
+    Some(format!("{what}; agents have to ask again"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+    use crate::base::clock_step::ClockStep;
     use crate::gateway::connect::{Scope, Wiring, connect};
+    use crate::gateway::hall::CrowdOutcome;
     use crate::gateway::hook::{Host, Offline};
+    use crate::gateway::proof::AnswerSigner;
+    use crate::trace::note::Signer;
+
+    /// Key of the console that looks on.
+    fn key() -> AnswerVerifier {
+        let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
+        AnswerSigner::derive(&log).verifier()
+    }
 
     /// A folder with a store's list, and settings that are connected as it says.
     fn connected() -> (tempfile::TempDir, PathBuf) {
@@ -144,6 +244,7 @@ mod tests {
             timeout: 60,
             offline: Offline::Deny,
             place: Vec::new(),
+            key: Some(key().to_string()),
         };
         let changed = connect("", Host::Cursor, &wiring).unwrap();
         fs::write(&file, changed.text).unwrap();
@@ -162,6 +263,36 @@ mod tests {
     #[track_caller]
     fn says(found: &[String], words: &str) {
         assert!(found.len() == 1 && found[0].contains(words), "{found:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_clock_that_was_set_is_told_for_a_while_and_a_full_socket_as_long_as_it_is_noted() {
+        let mut passing = Passing::default();
+        assert_eq!(passing.look(None, None), [""; 0]);
+        let moved = ClockMovedAt {
+            step: ClockStep::from_micros(-600_000_000),
+            at: "2026-01-31T23:59:59.000000Z".parse().unwrap(),
+        };
+        let told = "the system clock was set back by 10 min at 23:59:59 UTC; deadlines are kept";
+        assert_eq!(passing.look(None, Some(moved)), [told]);
+        tokio::time::advance(PASSING_ALARM_TIME).await;
+        assert_eq!(passing.look(None, Some(moved)), [told]);
+        tokio::time::advance(Duration::from_millis(1)).await;
+        assert_eq!(passing.look(None, Some(moved)), [""; 0]);
+        // Another step is told anew.
+        let step = ClockStep::from_micros(600_000_000);
+        let again = ClockMovedAt { step, ..moved };
+        assert_eq!(passing.look(None, Some(again)).len(), 1);
+        let crowd = Crowd {
+            interface: "socket",
+            most: 4096,
+            largest: Some(7),
+            outcome: CrowdOutcome::IdleClosed,
+        };
+        let told = passing.look(Some(crowd), None);
+        let wanted = "connections of the socket ran short (4096 in all), and idle ones were closed to make room; \
+                      process 7 has the most";
+        assert_eq!(told, [wanted]);
     }
 
     #[test]
@@ -189,6 +320,42 @@ mod tests {
         assert_eq!(watched.look(folder.path()), [""; 0]);
         fs::remove_file(folder.path().join("cra")).unwrap();
         says(&watched.look(folder.path()), "is gone");
+    }
+
+    #[test]
+    fn hooks_that_pin_another_key_than_the_consoles_are_told() {
+        let (folder, _) = connected();
+        let mut watched = Watched {
+            key: Some(key()),
+            ..Watched::default()
+        };
+        assert_eq!(watched.look(folder.path()), [""; 0]);
+        let other = Signer::new("cra/log-1", &[8; 32]).unwrap();
+        watched.key = Some(AnswerSigner::derive(&other).verifier());
+        let told = "cursor: its hooks pin another key than this console's";
+        says(&watched.look(folder.path()), told);
+    }
+
+    #[test]
+    fn a_rejected_answer_is_told_for_as_long_as_the_console_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut watched = Watched::default();
+        assert_eq!(watched.rejected_alarm(), None);
+        let socket = Path::new("/run/console.sock");
+        let report = Rejected::now("cra hook codex", None, socket, "it has no proof".to_owned());
+        report.leave(folder.path()).unwrap();
+        let new = watched.take_rejected(Reports::read(folder.path()));
+        assert_eq!(new.len(), 1);
+        let told = watched.rejected_alarm().unwrap();
+        assert!(told.contains("ANOTHER PROCESS gave an answer"), "{told}");
+        rejected::mark_recorded(&new[0]).unwrap();
+        let new = watched.take_rejected(Reports::read(folder.path()));
+        assert_eq!(new, [], "it is recorded once");
+        assert_eq!(watched.rejected_alarm().as_ref(), Some(&told));
+        // Its files are gone, and the alarm is not.
+        fs::remove_dir_all(folder.path().join(rejected::FOLDER_NAME)).unwrap();
+        watched.take_rejected(Reports::read(folder.path()));
+        assert_eq!(watched.rejected_alarm(), Some(told));
     }
 
     #[test]

@@ -76,6 +76,11 @@ pub(super) struct Common {
     #[arg(long, global = true, env = "CRA_HEAD_FILE", value_name = "FILE")]
     pub(super) head_file: Option<PathBuf>,
 
+    /// Largest size of the record, such as 20GiB. When it is reached, agents are denied until the record is
+    /// pruned or the quota raised (default: as much as the disk holds)
+    #[arg(long, global = true, env = "CRA_QUOTA", value_name = "SIZE", value_parser = crate::store::space::parse_size)]
+    pub(super) quota: Option<u64>,
+
     /// Let agents in by HTTP as well, at this address of this machine: 127.0.0.1:PORT. They show the token
     /// that cra paths names
     #[arg(long, global = true, env = "CRA_HTTP", value_name = "ADDRESS")]

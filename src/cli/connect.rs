@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 use similar::TextDiff;
 
+use super::answer_key;
 use super::args::{Change, Connect, Disconnect};
 use super::error::{ConnectFailure, Failure, verdict};
 use super::exit;
@@ -15,6 +16,9 @@ use crate::gateway::connect::file::Found;
 use crate::gateway::connect::registry::{Connection, FILE_NAME, Registry};
 use crate::gateway::connect::{self, Scope, Wiring, settings_file};
 use crate::gateway::hook::Host;
+
+/// Stands for the key where it is made only when a change is written.
+const NO_KEY_YET: &str = "MADE-WHEN-THIS-IS-WRITTEN";
 
 /// Lines around a change that are shown with it.
 const AROUND: usize = 3;
@@ -94,6 +98,7 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
         timeout: given.timeout,
         offline: given.offline.into(),
         place: settings.place()?,
+        key: Some(pinned_key(settings, &given.change)?),
     };
     let form = |error| ConnectFailure::Form(target.file.clone(), error);
     let changed = connect::connect(target.found.text(), target.host, &wiring).map_err(form)?;
@@ -125,6 +130,15 @@ pub(super) fn connect(settings: &Settings, given: &Connect) -> Result<u8, Failur
         }
     };
     report(&target, &given.change, Some(&changed.text), outcome, backup)
+}
+
+/// Returns the key that entries pin. A change that is only shown makes none.
+fn pinned_key(settings: &Settings, change: &Change) -> Result<String, Failure> {
+    if change.dry_run || !(change.yes || can_ask(change)) {
+        let key = answer_key::read(settings)?.map(|key| key.to_string());
+        return Ok(key.unwrap_or_else(|| NO_KEY_YET.to_owned()));
+    }
+    Ok(answer_key::read_or_make(settings)?.to_string())
 }
 
 /// Takes our hooks out of an agent's settings.
@@ -178,6 +192,11 @@ enum Outcome {
     Write,
 }
 
+/// Tells whether a person is there to be asked.
+fn can_ask(change: &Change) -> bool {
+    !change.json && io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// Shows a change, and asks whether it is wanted.
 fn decide(target: &Target, change: &Change, new: Option<&str>) -> Result<Outcome, Failure> {
     if new == target.found.text.as_deref() {
@@ -194,7 +213,7 @@ fn decide(target: &Target, change: &Change, new: Option<&str>) -> Result<Outcome
     if change.yes {
         return Ok(Outcome::Write);
     }
-    if change.json || !(io::stdin().is_terminal() && io::stdout().is_terminal()) {
+    if !can_ask(change) {
         return Err(ConnectFailure::NotAsked.into());
     }
     let mut out = io::stdout().lock();

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use super::alarms;
 use super::args::{AtlasFiles, Demo};
 use super::atlases::{files_in, files_of, load_all};
+use super::config::Config;
 use super::error::Failure;
 use super::exit;
 use super::http;
@@ -16,16 +17,18 @@ use super::settings::{Manner, Settings, Whose};
 use crate::atlas::{Atlas, load_str};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
-use crate::console::{self, Options, Shelf, Trials};
+use crate::console::{self, Look, Options, Shelf, Trials};
 use crate::engine::command::{EndSession, FinalStatus};
 use crate::gateway::hall::Hall;
 use crate::gateway::place as door;
+use crate::gateway::proof::AnswerSigner;
 use crate::gateway::simulated::Script;
 use crate::gateway::socket::Door;
-use crate::runtime::{Parts, Runtime};
-use crate::store::Store;
+use crate::runtime::snapshot::Access;
+use crate::runtime::{Parts, Runtime, STALL_TIME, ViewParts};
 use crate::store::key::{self, History};
 use crate::store::sqlite::SqliteStore;
+use crate::store::{Store, StoreError};
 use crate::trace::note::{Signer, Verifier};
 
 /// Entries of the log that are read at a time.
@@ -92,11 +95,15 @@ pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
     let shelf = demo.atlas.clone().map(|named| shelf(vec![named]));
     let code = run(settings, &place, (atlases, shelf), Some(script))?;
     let shown = place.folder.display();
-    writeln!(
+    let told = writeln!(
         io::stdout().lock(),
         "The demo's record is in {shown}\nRead it with: cra trace list --data-dir {shown}"
-    )?;
-    Ok(code)
+    );
+    match told {
+        // The terminal was closed, which ended the console.
+        Err(error) if console::is_terminal_gone(&error) => Ok(code),
+        told => Ok(told.map(|()| code)?),
+    }
 }
 
 /// Where the record is kept, and where agents come in.
@@ -121,7 +128,13 @@ fn run(
         None => Whose::Console,
     };
     let webhooks = Settings::webhooks(whose, config.webhooks, folder)?;
-    let store = SqliteStore::open(folder)?;
+    let options = options(look, config, shelf);
+    let store = match SqliteStore::open(folder) {
+        Err(error) if is_viewed(settings.access, &error) => {
+            return view(settings, folder, atlases, options);
+        }
+        opened => opened?.with_quota(settings.quota),
+    };
     let _log = start_log(folder);
     let door = door::Place::take(socket)?;
     let threads = tokio::runtime::Builder::new_multi_thread()
@@ -130,6 +143,7 @@ fn run(
     let threads = threads.map_err(Failure::Tokio)?;
     threads.block_on(async {
         let signer = signer(folder, &store).await?;
+        let answers = AnswerSigner::derive(&signer);
         let runtime = Runtime::start(Parts {
             store: Arc::new(store),
             atlases,
@@ -143,31 +157,105 @@ fn run(
             webhooks,
         })
         .await?;
-        let hall = Hall::new(runtime.agents());
+        runtime.watch_store();
+        let hall = Hall::new(runtime.agents(), answers);
         let door = Door::open(door, hall.clone())?;
         let web = http::open(settings.http, &runtime, hall.clone(), (folder, door.path())).await?;
         if let Some(script) = script {
             end_abandoned(&runtime).await;
             script.start(door.path());
         }
-        let snapshots = runtime.desk().snapshots();
-        let alarms = Some(alarms::watch(folder.clone(), door.bound(), hall, snapshots));
+        let desk = runtime.desk();
+        let alarms = Some(alarms::watch(folder.clone(), door.bound(), hall, desk));
         let options = Options {
-            look,
-            theme: config.theme,
-            toasts: config.toasts,
-            mouse: config.mouse,
-            clock: Arc::new(SystemClock),
-            trials: Some(Trials(Arc::new(trials))),
-            shelf,
             alarms,
             greeting: web.as_ref().map(http::greeting),
+            ..options
         };
         let shown = show(settings.manner, &runtime, options).await;
         drop((door, web));
-        runtime.stop().await;
+        let stopped = stop(runtime).await;
         shown?;
-        Ok(exit::OK)
+        stopped.map(|()| exit::OK)
+    })
+}
+
+/// The console's options, before anything is watched.
+fn options(look: Look, config: Config, shelf: Option<Shelf>) -> Options {
+    Options {
+        look,
+        theme: config.theme,
+        toasts: config.toasts,
+        mouse: config.mouse,
+        clock: Arc::new(SystemClock),
+        trials: Some(Trials(Arc::new(trials))),
+        shelf,
+        alarms: None,
+        greeting: None,
+    }
+}
+
+/// Stops a runtime, and says if it could not record. A disk that does not answer must not keep the console from ending: then the process
+/// ends at once, because even closing the store would wait for that disk.
+async fn stop(runtime: Runtime) -> Result<(), Failure> {
+    let snapshots = runtime.desk().snapshots();
+    let mut stopping = std::pin::pin!(runtime.stop());
+    while tokio::time::timeout(STALL_TIME, &mut stopping)
+        .await
+        .is_err()
+    {
+        let stalled = snapshots.borrow().store.stall().map(str::to_owned);
+        if let Some(what) = stalled {
+            let failure = Failure::NotRecording(what);
+            // Best effort: the exit code says it too.
+            let _ = writeln!(io::stderr().lock(), "{}", failure.report());
+            std::process::exit(exit::FAILURE.into());
+        }
+    }
+    match snapshots.borrow().store.problem() {
+        Some(what) => Err(Failure::NotRecording(what.to_owned())),
+        None => Ok(()),
+    }
+}
+
+/// Tells whether a store that cannot be opened for writing is shown instead, by a console that only looks.
+fn is_viewed(access: Access, error: &StoreError) -> bool {
+    let is_unwritable = match error {
+        StoreError::InUse { .. } | StoreError::Open { .. } | StoreError::Full { .. } => true,
+        StoreError::Foreign { .. }
+        | StoreError::Version { .. }
+        | StoreError::Missing { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::Stopped
+        | StoreError::Poisoned { .. } => false,
+    };
+    access == Access::ReadOnly && is_unwritable
+}
+
+/// Shows a store that another console writes to, or whose disk is read-only. Agents have no way in.
+fn view(
+    settings: &Settings,
+    folder: &Path,
+    atlases: Vec<Atlas>,
+    options: Options,
+) -> Result<u8, Failure> {
+    let store = SqliteStore::open_read_only(folder)?;
+    let key = key::verifier(folder).ok_or(Failure::Unsigned)?;
+    let threads = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build();
+    threads.map_err(Failure::Tokio)?.block_on(async {
+        let runtime = Runtime::view(ViewParts {
+            store: Arc::new(store),
+            atlases,
+            clock: Arc::new(SystemClock),
+            operator: settings.operator.clone(),
+            key,
+        })
+        .await?;
+        let shown = show(settings.manner, &runtime, options).await;
+        runtime.stop().await;
+        shown.map(|()| exit::OK)
     })
 }
 
@@ -218,7 +306,7 @@ async fn current_key(store: &SqliteStore) -> Result<Option<Verifier>, Failure> {
 /// Ends what an earlier demo left behind: its agents went with its process. What is held stays held.
 async fn end_abandoned(runtime: &Runtime) {
     let picture = Arc::clone(&runtime.desk().snapshots().borrow());
-    for session in &picture.sessions {
+    for session in picture.sessions.iter() {
         if picture.held.iter().any(|held| held.session == session.id) {
             continue;
         }
@@ -232,9 +320,10 @@ async fn end_abandoned(runtime: &Runtime) {
     }
 }
 
-/// The log goes to a file beside the store: the screen belongs to the console.
-fn start_log(folder: &Path) -> tracing_appender::non_blocking::WorkerGuard {
-    let file = tracing_appender::rolling::never(folder, "cra.log");
+/// The log goes to a file beside the store: the screen belongs to the console. Without a file there is
+/// none.
+fn start_log(folder: &Path) -> Option<tracing_appender::non_blocking::WorkerGuard> {
+    let file = open_log(&folder.join("cra.log")).ok()?;
     let (writer, guard) = tracing_appender::non_blocking(file);
     let filter = tracing_subscriber::EnvFilter::try_from_env("CRA_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
@@ -244,5 +333,40 @@ fn start_log(folder: &Path) -> tracing_appender::non_blocking::WorkerGuard {
         .with_env_filter(filter);
     // Only the first log of a process is kept; there is only one.
     let _ = log.try_init();
-    guard
+    Some(guard)
+}
+
+/// Opens the log for its owner alone, also where an earlier version made it for everyone.
+fn open_log(path: &Path) -> io::Result<fs::File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let mut options = fs::OpenOptions::new();
+    let file = options.append(true).create(true).mode(0o600).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_console_that_only_looks_is_shown_a_store_that_it_cannot_write() {
+        let path = "cra.db".to_owned();
+        let in_use = StoreError::InUse {
+            path: path.clone(),
+            holder: String::new(),
+        };
+        let read_only_disk = StoreError::Open {
+            path,
+            what: "Read-only file system (os error 30)".to_owned(),
+        };
+        let damaged = StoreError::Damaged {
+            what: "page 3".to_owned(),
+        };
+        for error in [&in_use, &read_only_disk] {
+            assert!(is_viewed(Access::ReadOnly, error), "{error}");
+            assert!(!is_viewed(Access::Write, error), "{error}");
+        }
+        assert!(!is_viewed(Access::ReadOnly, &damaged));
+    }
 }

@@ -259,7 +259,7 @@ fn kept(line: &Value) -> Option<StateChange> {
     Some(StateChange {
         kind,
         key: line["key"].as_str()?.to_owned(),
-        body: Some(line["body"].clone()),
+        body: Some(line["body"].to_string()),
     })
 }
 
@@ -313,6 +313,7 @@ fn request(session: &str, action: &str) -> ActionRequest {
         params: json!({ "ticket_id": "T-1" }),
         deadline: None,
         resolution: None,
+        call: None,
     }
 }
 
@@ -321,7 +322,7 @@ fn tell(engine: &mut Engine, command: Command, state: &mut BTreeMap<(StateKind, 
         if let Effect::Persist(change) = effect {
             let key = (change.kind, change.key);
             match change.body {
-                Some(body) => drop(state.insert(key, body)),
+                Some(body) => drop(state.insert(key, serde_json::from_str(&body).unwrap())),
                 None => drop(state.remove(&key)),
             }
         }

@@ -6,18 +6,17 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::answer_key;
 use super::args::Doctor;
 use super::connect::load;
 use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::{Settings, Whose};
 use crate::base::text::one_line;
-use crate::gateway::call::Fault;
-use crate::gateway::client::{CallError, Client};
 use crate::gateway::connect::bounds::bounds;
 use crate::gateway::connect::file::Found;
 use crate::gateway::connect::registry::{Registry, off_elsewhere};
@@ -25,6 +24,12 @@ use crate::gateway::connect::trust::{Trust, codex_trust};
 use crate::gateway::connect::{Folders, Scope, State, Wiring, inspect, settings_file, wiring_in};
 use crate::gateway::hook::{Host, Offline};
 use crate::gateway::http::address_in;
+use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::rejected::{FOLDER_NAME, Reports};
+
+mod console;
+
+use console::{Console, reach};
 
 /// How long anybody has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -50,16 +55,27 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
     let folders = Settings::agent_folders(given.dir.as_deref())?;
     let store = settings.data_dir()?;
     let known = load(&store)?;
-    let place = settings.place()?;
+    let key = answer_key::read(settings);
+    let own = Own {
+        place: settings.place()?,
+        key: key.as_ref().ok().cloned().flatten(),
+    };
     let findings: Vec<_> = candidates(&hosts, &folders, &known)
         .into_iter()
-        .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &place))
+        .filter_map(|(host, scope, file)| examine(host, scope, file, &folders, &known, &own))
         .collect();
     let findings = asked_twice(findings);
     let connected = |host: &Host| findings.iter().any(|it| it.host == *host);
     let missing: Vec<Host> = hosts.iter().copied().filter(|it| !connected(it)).collect();
     let socket = settings.socket(Whose::Console)?;
-    let console = reach(&socket);
+    let console = match key {
+        Ok(Some(key)) => reach(&socket, key),
+        Ok(None) => {
+            let why = "no console has run on this store yet, so it has no key";
+            Console::Unreachable(why.to_owned())
+        }
+        Err(failure) => Console::Unreachable(one_line(&failure.to_string())),
+    };
     let http = address_in(&store).map(|address| (address, reach_http(address)));
     let lacking = if named {
         !missing.is_empty()
@@ -67,13 +83,17 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
         findings.is_empty()
     };
     let http_is_well = http.as_ref().is_none_or(|(_, reached)| reached.is_ok());
-    let well = console.is_ok()
+    let rejected = Reports::read(&store).summary();
+    let well = matches!(console, Console::Well)
+        && rejected.is_none()
         && http_is_well
         && !lacking
         && findings.iter().all(|it| it.problems.is_empty());
     let seen = Seen {
         socket,
         console,
+        key: own.key.map(|key| key.to_string()),
+        rejected: rejected.map(|told| (told, store.join(FOLDER_NAME))),
         http,
         findings,
         missing,
@@ -91,6 +111,12 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
     verdict(code, written.and_then(|()| out.flush()))
 }
 
+/// The console that this command asks.
+struct Own {
+    place: Vec<String>,
+    key: Option<AnswerVerifier>,
+}
+
 /// Whether nothing is wrong.
 #[derive(Clone, Copy)]
 struct Well(bool);
@@ -98,7 +124,11 @@ struct Well(bool);
 /// Everything that was looked at.
 struct Seen {
     socket: PathBuf,
-    console: Result<(), String>,
+    console: Console,
+    /// Key that proves its answers, once there is one.
+    key: Option<String>,
+    /// Answers of other processes that were rejected, in one line, and the folder of the reports.
+    rejected: Option<(String, PathBuf)>,
     /// Where agents come in by HTTP, if they can.
     http: Option<(SocketAddr, Result<(), String>)>,
     findings: Vec<Finding>,
@@ -132,7 +162,7 @@ fn examine(
     file: PathBuf,
     folders: &Folders,
     known: &Registry,
-    place: &[String],
+    own: &Own,
 ) -> Option<Finding> {
     let remembered = known.find(host, &file);
     let text = match (Found::read(&file), remembered) {
@@ -156,6 +186,7 @@ fn examine(
         timeout: 0,
         offline: Offline::Deny,
         place: Vec::new(),
+        key: None,
     });
     let problems = match inspect(&text, host, &assumed) {
         Ok(State::Absent) | Err(_) if remembered.is_none() => return None,
@@ -172,7 +203,7 @@ fn examine(
         mended: problems.len(),
         problems,
     };
-    finding.look_further(folders, place);
+    finding.look_further(folders, own);
     Some(finding)
 }
 
@@ -198,11 +229,15 @@ fn asked_twice(mut findings: Vec<Finding>) -> Vec<Finding> {
 
 impl Finding {
     /// What is not in the settings file itself.
-    fn look_further(&mut self, folders: &Folders, place: &[String]) {
+    fn look_further(&mut self, folders: &Folders, own: &Own) {
         if let Some(wiring) = &self.wiring {
             self.problems.extend(program_trouble(&wiring.program));
+            let same_place = wiring.place == own.place;
+            // The key of another console is not known here.
+            let key = own.key.as_ref().filter(|_| same_place);
+            self.problems.extend(wiring.key_trouble(self.host, key));
             self.mended = self.problems.len();
-            if wiring.place != place {
+            if !same_place {
                 let asks = match wiring.place.as_slice() {
                     [] => "the usual one".to_owned(),
                     named => named.join(" "),
@@ -287,17 +322,6 @@ fn version(program: &Path) -> Option<String> {
     (output.status.success() && !said.is_empty()).then_some(said)
 }
 
-/// Asks the console for something that does not exist: whoever says so in our words is there.
-fn reach(socket: &Path) -> Result<(), String> {
-    let mut client = Client::connect(socket, Instant::now() + PATIENCE)
-        .map_err(|error| one_line(&error.to_string()))?;
-    match client.call("doctor", &json!({})) {
-        Err(CallError::Fault(fault)) if fault.code == Fault::METHOD => Ok(()),
-        Err(error) => Err(one_line(&error.to_string())),
-        Ok(_) => Err("something else than a console answers".to_owned()),
-    }
-}
-
 /// Whether somebody listens there.
 fn reach_http(address: SocketAddr) -> Result<(), String> {
     let reached = TcpStream::connect_timeout(&address, PATIENCE);
@@ -316,6 +340,7 @@ impl Seen {
                 "program": wiring.map(|it| it.program.to_string_lossy()),
                 "timeout": wiring.map(|it| it.timeout),
                 "offline": wiring.map(|it| it.offline.as_str()),
+                "key": wiring.and_then(|wiring| wiring.key.as_deref()),
                 "problems": it.problems,
             })
         });
@@ -334,9 +359,15 @@ impl Seen {
             "well": well,
             "console": {
                 "socket": self.socket.to_string_lossy(),
-                "answers": self.console.is_ok(),
-                "problem": self.console.as_ref().err(),
+                "answers": !matches!(self.console, Console::Unreachable(_)),
+                "recording": matches!(self.console, Console::Well),
+                "problem": self.console.problem(),
+                "key": self.key,
             },
+            "rejected_answers": self.rejected.as_ref().map(|(told, folder)| json!({
+                "problem": told,
+                "folder": folder.to_string_lossy(),
+            })),
             "http": self.http.as_ref().map(|(address, reached)| json!({
                 "address": address.to_string(),
                 "answers": reached.is_ok(),
@@ -347,16 +378,34 @@ impl Seen {
         })
     }
 
-    fn print(&self, out: &mut impl Write, Well(well): Well) -> io::Result<()> {
+    /// Prints the state of the console.
+    fn print_console(&self, out: &mut impl Write) -> io::Result<()> {
         match &self.console {
-            Ok(()) => {
+            Console::Well => {
                 let socket = one_line(&self.socket.to_string_lossy());
                 writeln!(out, "ok       console answers at {socket}")?;
+                let key = self.key.as_deref().unwrap_or_default();
+                writeln!(out, "         its answers are proven by {key}")?;
             }
-            Err(why) => writeln!(
+            Console::NotRecording(why) => {
+                let socket = one_line(&self.socket.to_string_lossy());
+                writeln!(
+                    out,
+                    "PROBLEM  the console at {socket} records nothing, so every agent is denied: {why}\n         \
+                     look at the disk; restart cra, unless it says that recording goes on"
+                )?;
+            }
+            Console::Unreachable(why) => writeln!(
                 out,
                 "PROBLEM  {why}\n         start it: cra; if it runs, look at it: it may be stuck, or listen elsewhere"
             )?,
+        }
+        if let Some((told, folder)) = &self.rejected {
+            let folder = one_line(&folder.to_string_lossy());
+            writeln!(
+                out,
+                "PROBLEM  {told}\n         look who it was; when you know, remove {folder}"
+            )?;
         }
         match &self.http {
             Some((address, Ok(()))) => {
@@ -365,6 +414,11 @@ impl Seen {
             Some((_, Err(why))) => writeln!(out, "PROBLEM  {why}\n         start it: cra --http")?,
             None => {}
         }
+        Ok(())
+    }
+
+    fn print(&self, out: &mut impl Write, Well(well): Well) -> io::Result<()> {
+        self.print_console(out)?;
         for it in &self.findings {
             let mark = if it.problems.is_empty() {
                 "ok"

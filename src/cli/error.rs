@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use super::exit;
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Colour;
+use crate::base::json::JsonError;
 use crate::console::ConsoleError;
 use crate::engine::RestoreError;
 use crate::gateway::place::PlaceError;
@@ -39,6 +40,8 @@ pub(super) enum Failure {
     NoTerminal,
     #[error("the user's folders cannot be found: neither HOME nor XDG folders are set")]
     NoHome,
+    #[error("nothing was recorded since the store failed: {0}")]
+    NotRecording(String),
     #[error("no session `{0}` is on record")]
     NoSession(String),
     #[error("no session `{}` is in `{}`", .1, .0.display())]
@@ -78,7 +81,7 @@ pub(super) enum Failure {
     #[error("cannot write `{}`: {}", .0.display(), .1)]
     Write(PathBuf, io::Error),
     #[error("`{}` is not a script for simulated agents: {}", .0.display(), .1)]
-    Script(PathBuf, serde_json::Error),
+    Script(PathBuf, JsonError),
     #[error("`{}` is there already", .0.display())]
     Exists(PathBuf),
     #[error(transparent)]
@@ -113,10 +116,10 @@ pub(super) enum Failure {
         first: PathBuf,
         second: PathBuf,
     },
-    #[error("--params is not JSON: {0}")]
-    Params(serde_json::Error),
+    #[error("--params is {0}")]
+    Params(JsonError),
     #[error("--session does not describe a session: {0}")]
-    Session(serde_json::Error),
+    Session(JsonError),
     #[error("--{0} and --session say different things")]
     TwoSessions(&'static str),
     #[error(transparent)]
@@ -154,6 +157,11 @@ const WITHOUT_A_TERMINAL: &str = "without a terminal: cra queue, cra notices, cr
 
 const RECORD_THAT_DOES_NOT_HOLD: &str = "nothing was changed; cra trace verify says more; put a backup in its place, or begin a new \
      record with another --data-dir";
+
+const LOOK_AT_DISK: &str = "look at the disk and the data folder, then start cra again";
+
+const OTHER_HEAD_FILE: &str =
+    "name another file with --head-file; one that keeps the head of another log is left alone";
 
 const RETENTION: &str = "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every one must \
      have it";
@@ -208,6 +216,7 @@ impl Failure {
             | Self::SigningKey(_)
             | Self::Upkeep(_)
             | Self::Unsigned
+            | Self::NotRecording(_)
             | Self::KeepsAll
             | Self::NoSession(_)
             | Self::NoSessionIn(..)
@@ -256,13 +265,12 @@ impl Failure {
             Self::Head(..) => Some("cra trace head prints it, and --head-file keeps it"),
             Self::SigningKey(error) => Some(error.help()),
             Self::Unsigned => Some("open it once with cra, which signs what is there"),
+            Self::NotRecording(_) => Some(LOOK_AT_DISK),
             Self::Unsound(..) => Some("cra trace verify --file says more about it"),
             Self::KeepsAll => Some(RETENTION),
             Self::Upkeep(error) => Some(error.help()),
             Self::Start(StartError::Log(_)) => Some(RECORD_THAT_DOES_NOT_HOLD),
-            Self::Start(StartError::HeadFile(_)) => Some(
-                "name another file with --head-file; one that keeps the head of another log is left alone",
-            ),
+            Self::Start(StartError::HeadFile(_)) => Some(OTHER_HEAD_FILE),
             Self::Door(error) => Some(error.help()),
             Self::Connect(failure) => Some(failure.help()),
             Self::NoHome => Some("name a folder with --data-dir"),

@@ -12,6 +12,7 @@ use super::settings::{Settings, Whose};
 use crate::base::limits::MAX_MESSAGE_BYTES;
 use crate::gateway::client::Leash;
 use crate::gateway::hook::{self, Host, Options, Printed, Told};
+use crate::gateway::proof::ProofError;
 
 /// How long an agent may take to say what it wants.
 const PAYLOAD_TIME: Duration = Duration::from_secs(10);
@@ -108,12 +109,18 @@ fn print(printed: &Printed) -> u8 {
 fn options(settings: &Settings, hook: &Hook, begun: Instant) -> Result<Options, Failure> {
     let folder = settings.data_dir()?;
     let secret = hook::secret(&folder);
+    let key = match &hook.key {
+        Some(key) => key.parse().map_err(|error: ProofError| error.to_string()),
+        None => Err("it is missing".to_owned()),
+    };
     Ok(Options {
         host: hook.agent.into(),
         begun,
         timer: hook.timer.map(Duration::from_secs),
         offline: hook.offline.into(),
         socket: settings.socket(Whose::Console)?,
+        key,
+        folder: folder.clone(),
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
         leash: Leash::default(),

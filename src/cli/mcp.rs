@@ -19,7 +19,10 @@ pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure>
     let server = given.server.unwrap_or_else(|| name_of(&given.command));
     let options = Options {
         guest: Guest {
+            program: "cra mcp-proxy",
             socket: settings.socket(Whose::Console)?,
+            answers: given.key,
+            folder: settings.data_dir()?,
             agent: given.agent,
             intent: Some(format!("use the MCP server {server}")),
             api_key: given.api_key,
@@ -45,7 +48,10 @@ pub(super) fn proxy(settings: &Settings, given: McpProxy) -> Result<u8, Failure>
 /// Offers tools until the agent is gone.
 pub(super) fn tools(settings: &Settings, given: Mcp) -> Result<u8, Failure> {
     let guest = Guest {
+        program: "cra mcp",
         socket: settings.socket(Whose::Console)?,
+        answers: given.key,
+        folder: settings.data_dir()?,
         agent: given.agent,
         intent: None,
         api_key: given.api_key,

@@ -48,10 +48,7 @@ pub(super) fn held(rows: Vec<StateRow>) -> Result<Vec<Arc<Held>>, Failure> {
     let kept = kept.map(|row| StateChange {
         kind: StateKind::Held,
         key: row.key,
-        // What is no JSON is refused as what is no request.
-        body: row
-            .body
-            .map(|body| serde_json::from_str(&body).unwrap_or_default()),
+        body: row.body,
     });
     let mut held = held_in(kept)?;
     held.sort_by(|one, other| {

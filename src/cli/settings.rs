@@ -25,6 +25,7 @@ pub(super) struct Settings {
     socket: Option<PathBuf>,
     extensions: Option<PathBuf>,
     pub(super) head_file: Option<PathBuf>,
+    pub(super) quota: Option<u64>,
     pub(super) http: Option<SocketAddr>,
     pub(super) operator: String,
     pub(super) access: Access,
@@ -58,6 +59,7 @@ impl Settings {
             socket: common.socket.clone(),
             extensions: common.extensions.clone(),
             head_file: common.head_file.clone(),
+            quota: common.quota,
             http: common.http,
             operator: common
                 .operator

@@ -71,6 +71,7 @@ fn brief(thread: &Thread) -> Value {
     json!({
         "thread": thread.id,
         "session": thread.session,
+        "owner": thread.owner.as_ref().map(|owner| &owner.session),
         "phase": last.map(|it| it.after.0),
         "intensity": last.map(|it| it.after.1),
         "decision": last.map(|it| it.decided.decision),
@@ -126,7 +127,9 @@ fn table(out: &mut impl Write, threads: &[Arc<Thread>]) -> io::Result<()> {
 
 fn tell(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     line(out, "thread", thread.id.as_str())?;
+    line(out, "owner", &owner(thread))?;
     line(out, "session", thread.session.as_str())?;
+    tell_refused(out, thread)?;
     if let Some(last) = thread.turns.first() {
         tell_last(out, last)?;
     }
@@ -151,6 +154,27 @@ fn tell(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
     }
     let turns = thread.turns.iter();
     turns.clone().try_for_each(|turned| tell_turn(out, turned))
+}
+
+/// Session that owns a thread, and the one it was handed over to.
+fn owner(thread: &Thread) -> String {
+    let owner = thread.owner.as_ref();
+    let owner = owner.map_or("none: an operator can hand it over", |owner| {
+        owner.session.as_str()
+    });
+    match &thread.offered_to {
+        Some(to) => format!("{owner}, handed over to {to} at its next turn"),
+        None => owner.to_owned(),
+    }
+}
+
+fn tell_refused(out: &mut impl Write, thread: &Thread) -> io::Result<()> {
+    let Some(refused) = &thread.refused else {
+        return Ok(());
+    };
+    let (count, session, at) = (refused.count, &refused.session, refused.at);
+    let text = format!("{count} writes of other sessions, the last by {session} at {at}");
+    line(out, "refused", &text)
 }
 
 fn tell_last(out: &mut impl Write, last: &Turned) -> io::Result<()> {
@@ -232,8 +256,8 @@ fn tell_turn(out: &mut impl Write, turned: &Turned) -> io::Result<()> {
         some => format!("  {some}"),
     };
     let text = format!(
-        "{}  {decision:<6}  {heat:<14}  {word:<9}  v{version:<4}  {}{signals}",
-        turned.at, turned.message_id
+        "{}  {decision:<6}  {heat:<14}  {word:<9}  v{version:<4}  {}  by {}{signals}",
+        turned.at, turned.message_id, turned.session
     );
     line(out, "turn", &text)
 }
@@ -289,12 +313,16 @@ pub(super) fn kept_because(summary: &Summary) -> Option<String> {
     }
 }
 
+/// Reason for holding back a proposal that an operator's edit came before.
+const BEFORE_EDIT: &str = "it was proposed by an agent that had not read the operator's edit";
+
 fn because(kept: &Kept) -> String {
     match kept {
         Kept::NothingProposed => "nobody proposed another one".to_owned(),
         Kept::Invalid(what) => format!("what was proposed is none: {what}"),
         Kept::AtPeak => "the peak guardrail held it back".to_owned(),
         Kept::OnlyAcknowledged => "the turn only acknowledged".to_owned(),
+        Kept::BeforeEdit => BEFORE_EDIT.to_owned(),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::base::canon::canonical;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::store::RecordedSession;
-use crate::store::sqlite::{FILE_NAME, Reader};
+use crate::store::sqlite::{FILE_NAME, Reader, check_not_missing};
 use crate::trace::jsonl;
 
 mod diff;
@@ -101,6 +101,7 @@ pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
 
 pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
     let path = settings.data_dir()?.join(FILE_NAME);
+    check_not_missing(&path)?;
     if !path.exists() {
         return Err(Failure::NoStore(path));
     }

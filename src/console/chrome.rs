@@ -129,7 +129,9 @@ fn header(app: &App, cells: usize, now: Timestamp) -> Line<'static> {
     let (agents, gates) = (snapshot.sessions.len(), snapshot.held.len());
     let (access, access_meaning) = match (snapshot.access, &snapshot.store) {
         (Access::ReadOnly, _) => ("READ-ONLY", Meaning::Warning),
-        (Access::Write, StoreState::Poisoned { .. }) => ("NO WRITES", Meaning::Error),
+        (Access::Write, StoreState::Poisoned { .. } | StoreState::Stalled { .. }) => {
+            ("NO WRITES", Meaning::Error)
+        }
         (Access::Write, StoreState::Ready) => ("WRITE", Meaning::Passed),
     };
     let clock = clock_text(app, now);
@@ -246,7 +248,7 @@ fn clock_text(app: &App, now: Timestamp) -> String {
 }
 
 fn verdict(app: &App) -> (String, Meaning) {
-    if let StoreState::Poisoned { .. } = app.snapshot.store {
+    if app.snapshot.store.problem().is_some() {
         // What was proven once must not stand there as if the record went on.
         return ("NOT RECORDING".to_owned(), Meaning::Error);
     }

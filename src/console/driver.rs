@@ -55,7 +55,7 @@ pub(super) async fn drive(desk: Desk, options: Options) -> Result<(), ConsoleErr
     let ended = run(desk, options, &mut outbox).await;
     // The terminal is given back by now. What was typed last outlives the console too.
     outbox.finish().await;
-    ended
+    ended.or_else(ConsoleError::unless_gone)
 }
 
 async fn run(desk: Desk, options: Options, outbox: &mut Outbox) -> Result<(), ConsoleError> {

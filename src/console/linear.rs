@@ -40,6 +40,15 @@ enum Answer {
 pub(super) async fn drive(
     desk: Desk,
     clock: Arc<dyn Clock>,
+    alarms: Option<Alarms>,
+) -> Result<(), ConsoleError> {
+    let ended = run(desk, clock, alarms).await;
+    ended.or_else(ConsoleError::unless_gone)
+}
+
+async fn run(
+    desk: Desk,
+    clock: Arc<dyn Clock>,
     mut alarms: Option<Alarms>,
 ) -> Result<(), ConsoleError> {
     let mut terminate = signal(SignalKind::terminate())?;

@@ -4,6 +4,7 @@
 //! the terminal, which selects and copies text with it, until somebody asks for it.
 
 use std::io::{self, Stdout, Write as _, stdout};
+use std::mem::ManuallyDrop;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -33,7 +34,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// The terminal while the console has it.
 pub(crate) struct Screen {
-    terminal: Terminal<CrosstermBackend<Stdout>>,
+    /// Never dropped: where its terminal is gone, dropping it would print an error to that terminal, and panic.
+    terminal: ManuallyDrop<Terminal<CrosstermBackend<Stdout>>>,
     toasts: Toasts,
     mouse: Mouse,
 }
@@ -63,7 +65,7 @@ impl Screen {
         let terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
         take_mouse(mouse)?;
         Ok(Self {
-            terminal,
+            terminal: ManuallyDrop::new(terminal),
             toasts: toasts.known(),
             mouse,
         })

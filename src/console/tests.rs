@@ -7,6 +7,7 @@ mod atlas;
 mod batch;
 mod beside;
 mod chrome;
+mod closed_terminal;
 mod drafts;
 pub(super) mod fixture;
 mod gate;

@@ -14,10 +14,29 @@ pub(crate) fn frozen_threads(snapshot: &Snapshot) -> usize {
 
 /// The conversation of a session: a frozen one before others, then the one with the newest turn.
 pub(crate) fn of_session<'s>(snapshot: &'s Snapshot, session: &SessionId) -> Option<&'s Thread> {
-    let is_its =
-        |thread: &&Thread| thread.session == *session || thread.id.as_str() == session.as_str();
+    let is_its = |thread: &&Thread| {
+        let owner = thread.owner.as_ref();
+        thread.session == *session || owner.is_some_and(|owner| owner.session == *session)
+    };
     let its = || snapshot.threads.iter().map(AsRef::as_ref).filter(is_its);
     its().find(|thread| thread.is_frozen()).or(its().next())
+}
+
+/// Writes of other sessions that were refused, in words; nothing when there were none.
+pub(crate) fn refused_words(thread: &Thread) -> Option<String> {
+    let refused = thread.refused.as_ref()?;
+    let count = usize::try_from(refused.count).unwrap_or(usize::MAX);
+    let writes = counted(count, "write");
+    let (session, at) = (&refused.session, refused.at.time_of_day());
+    Some(format!(
+        "REFUSED {writes} of other sessions, the last by {session} at {at}"
+    ))
+}
+
+/// Session that a thread was handed over to and that has not taken it up, in words.
+pub(crate) fn offered_words(thread: &Thread) -> Option<String> {
+    let to = thread.offered_to.as_ref()?;
+    Some(format!("handed over to {to}: its next turn takes it up"))
 }
 
 /// How heated a conversation is.

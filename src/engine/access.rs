@@ -15,6 +15,7 @@ use crate::base::pattern::Pattern;
 
 use super::command::{AskId, Command, Denied, DenyCode, Reply, StartSession};
 use super::session::Session;
+use super::session_limits::peer;
 use super::turn::Turn;
 
 /// The time in which requests count.
@@ -25,6 +26,13 @@ const MINUTE: Duration = Duration::from_mins(1);
 pub(super) struct Askers(BTreeMap<Digest, VecDeque<Timestamp>>);
 
 impl Askers {
+    /// Changes every moment that was counted.
+    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+        for moment in self.0.values_mut().flatten() {
+            *moment = adjust(*moment);
+        }
+    }
+
     /// Counts a request, if there were not `most` of them already; or says how long it is until there is
     /// room for one.
     fn count(&mut self, asker: Digest, most: u64, now: Timestamp) -> Result<(), Duration> {
@@ -59,6 +67,7 @@ impl Session {
     pub(super) fn own(&mut self, start: &StartSession) {
         self.owner = start.owner.as_ref().map(|it| it.secret);
         self.asker = asker(start);
+        self.peer = peer(start);
     }
 }
 
@@ -140,6 +149,7 @@ impl Turn<'_> {
             | Command::Operate(..)
             | Command::Note(..)
             | Command::RecordSound
+            | Command::ClockMoved(_)
             | Command::Answer(..)
             | Command::Consult(..)
             | Command::DeadlineReached(_)

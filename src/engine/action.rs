@@ -91,7 +91,9 @@ impl Turn<'_> {
         }
         let hash = request_hash(&request.session, &request.action, &request.params);
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
-        if self.join(ask, &root, &call, hash) {
+        self.void_stale(hash);
+        if let Some(gate) = self.joinable(request, hash) {
+            self.join(ask, &root, &call, &gate);
             return;
         }
         let Some(place) = self.attempt_place(&request.session, hash) else {
@@ -135,6 +137,7 @@ impl Turn<'_> {
             hash,
             place,
             deadline: request.deadline,
+            same_call: request.call.clone(),
             fired,
             approvals,
             given: Given::default(),
@@ -149,43 +152,72 @@ impl Turn<'_> {
     /// Where the records of a request hang. What was approved before goes on where it was approved.
     fn attempt_place(&mut self, session: &SessionId, hash: Digest) -> Option<Place> {
         let mut place = self.new_place(session)?;
-        if let Some(permit) = self.engine.state.permits.get(&hash) {
+        if let Some(permit) = self.good_permit(hash) {
             place.trace_id = permit.trace_id.clone();
         }
         Some(place)
     }
 
-    /// Lets an identical request wait for the decision about the one that is held.
-    fn join(&mut self, ask: AskId, root: &Place, call: &ActionCall, hash: Digest) -> bool {
-        let mut held = self.engine.state.held.values_mut();
-        let waiting = held.find(|waiting| waiting.held.request_hash == hash);
-        let Some(waiting) = waiting else { return false };
-        if waiting.held.atlas_hash != self.engine.atlas_hash {
-            let stale = waiting.held.id.clone();
-            self.withdraw(&stale, Outcome::Voided, ATLAS_CHANGED);
-            return false;
+    /// Voids identical requests that were judged under other Atlases.
+    fn void_stale(&mut self, hash: Digest) {
+        let atlas_hash = self.engine.atlas_hash;
+        let twins = self.engine.state.held.of_request(&hash);
+        let stale = twins.filter(|twin| twin.held.atlas_hash != atlas_hash);
+        let stale: Vec<_> = stale.map(|twin| twin.held.id.clone()).collect();
+        for gate in stale {
+            self.withdraw(&gate, Outcome::Voided, ATLAS_CHANGED);
         }
-        if let Some((by, reason)) = overridable(&waiting.held) {
-            let (gate, trace_id) = (waiting.held.id.clone(), waiting.held.trace_id.clone());
+    }
+
+    /// The held request that this one asks for again: the same call, or an identical one that no asker waits
+    /// for any more. Two identical calls whose askers both wait are two requests.
+    pub(super) fn joinable(&self, request: &ActionRequest, hash: Digest) -> Option<GateId> {
+        let atlas_hash = self.engine.atlas_hash;
+        let mut left = None;
+        for twin in self.engine.state.held.of_request(&hash) {
+            let action = matches!(twin.held.subject, Subject::Action(_));
+            if !action || twin.held.atlas_hash != atlas_hash {
+                continue;
+            }
+            if twin.call.is_some() && twin.call == request.call {
+                return Some(twin.held.id.clone());
+            }
+            if twin.askers.is_empty() {
+                left = left.or(Some(&twin.held.id));
+            }
+        }
+        // What was approved already comes before what is still held.
+        let left = left.filter(|_| self.good_permit(hash).is_none());
+        left.cloned()
+    }
+
+    /// Lets a request wait for the decision about the one that is held.
+    fn join(&mut self, ask: AskId, root: &Place, call: &ActionCall, gate: &GateId) {
+        let Some(waiting) = self.engine.state.held.get(gate) else {
+            return;
+        };
+        let held = Arc::clone(&waiting.held);
+        let trace_id = held.trace_id.clone();
+        if let Some((by, reason)) = overridable(&held) {
             let place = Place {
                 trace_id,
                 ..root.below(self.new_span())
             };
-            self.deny_again(ask, &place, call, (by, reason), gate);
-            return true;
+            self.deny_again(ask, &place, call, (by, reason), gate.clone());
+            return;
         }
-        if let Some(asked) = asked(&waiting.held) {
+        if let Some(asked) = asked(&held) {
             self.reply(ask, Reply::Asked(asked));
-            return true;
+            return;
         }
-        let mut held = (*waiting.held).clone();
+        let mut held = (*held).clone();
         held.joined = held.joined.saturating_add(1);
-        let trace_id = held.trace_id.clone();
-        waiting.held = Arc::new(held);
-        let earliest =
-            (waiting.askers.len() >= MAX_ASKERS_PER_REQUEST).then(|| waiting.askers.remove(0));
-        waiting.askers.push(ask);
-        let waiting = waiting.clone();
+        let queue = &mut self.state().held;
+        let earliest = queue.remove_earliest(gate, MAX_ASKERS_PER_REQUEST);
+        queue.add_asker(gate, ask);
+        let Some(waiting) = queue.replace(Arc::new(held)).cloned() else {
+            return;
+        };
         let place = Place {
             trace_id,
             ..root.below(self.new_span())
@@ -193,11 +225,10 @@ impl Turn<'_> {
         let attempted = self.attempted(call);
         self.record(&place, attempted);
         if let Some(earliest) = earliest {
-            let reason = "identical requests that came later wait instead";
+            let reason = "the same call was asked again too often";
             self.reply(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
         }
         self.persist(StateKind::Held, waiting.held.id.as_str(), Some(&waiting));
-        true
     }
 
     /// Denies a request again that an operator may overrule and has not.
@@ -231,12 +262,8 @@ impl Turn<'_> {
     pub(super) fn asker_left(&mut self, ask: AskId) {
         self.drop_suspended(ask);
         let state = self.state();
-        for waiting in state.held.values_mut() {
-            waiting.askers.retain(|asker| *asker != ask);
-        }
-        for parked in state.parked.values_mut() {
-            parked.retain(|(asker, _)| *asker != ask);
-        }
+        state.held.remove_asker(ask);
+        state.parked.remove_asker(ask);
     }
 
     /// Records and tells a refusal that was settled before any evaluation.

@@ -3,11 +3,14 @@
 //! Pure, and the same for the engine, which decides by it, and for the dialog, which shows it while
 //! the operator types.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{Expect, ResponseType};
+use crate::base::json::{self, JsonError, compare_with};
 use crate::base::limits::{MAX_ANSWER_CHARS, MAX_PARAMS_DEPTH, MAX_SCHEMA_FAULTS};
 
 use super::action::is_deeper;
@@ -224,29 +227,35 @@ fn one_of(question: &Question) -> String {
 fn judge_number(question: &Question, raw: &Value) -> Judged {
     let number: Option<serde_json::Number> = match raw {
         Value::Number(number) => Some(number.clone()),
-        Value::String(text) => serde_json::from_str(text.trim()).ok(),
+        Value::String(text) => match json::read_number(text.trim()) {
+            Ok(number) => Some(number),
+            Err(JsonError::Ambiguous(fault)) => return unreadable(&fault.reason()),
+            Err(_) => None,
+        },
         _ => None,
     };
-    let value = number.as_ref().and_then(serde_json::Number::as_f64);
+    let rules = number_rules(question, number.as_ref());
     Judged {
-        answer: number.filter(|_| value.is_some()).map(Value::Number),
-        rules: number_rules(question, value),
+        answer: number.map(Value::Number),
+        rules,
     }
 }
 
 /// What is wanted of a number; of what is none, nothing is kept.
-fn number_rules(question: &Question, value: Option<f64>) -> Vec<Rule> {
+fn number_rules(question: &Question, value: Option<&serde_json::Number>) -> Vec<Rule> {
     let (min, max) = question.bounds();
     let is_number = match value {
         Some(_) => rule("a number", true),
         None => rule("a number, such as 12 or -0.5", false),
     };
     let min = min.map(|min| {
-        let kept = value.is_some_and(|value| value >= min);
+        let order = value.and_then(|value| compare_with(value, min));
+        let kept = order.is_some_and(Ordering::is_ge);
         rule(&format!("at least {min}"), kept)
     });
     let max = max.map(|max| {
-        let kept = value.is_some_and(|value| value <= max);
+        let order = value.and_then(|value| compare_with(value, max));
+        let kept = order.is_some_and(Ordering::is_le);
         rule(&format!("at most {max}"), kept)
     });
     std::iter::once(is_number).chain(min).chain(max).collect()
@@ -254,9 +263,9 @@ fn number_rules(question: &Question, value: Option<f64>) -> Vec<Rule> {
 
 fn judge_json(question: &Question, raw: &Value) -> Judged {
     let value = match raw {
-        Value::String(text) => match serde_json::from_str::<Value>(text) {
+        Value::String(text) => match json::read::<Value>(text.as_bytes()) {
             Ok(value) => value,
-            Err(error) => return unreadable(&format!("valid JSON ({error})")),
+            Err(error) => return unreadable(&format!("valid JSON ({})", error.detail())),
         },
         other => other.clone(),
     };

@@ -78,6 +78,7 @@ pub fn response(gate: &Gate, answers: Map<String, Value>, by: Approver<'_>) -> C
         validation_result: Validity::Valid,
         problems: Vec::new(),
         answered_by: by.name.to_owned(),
+        numbers_as_text: Vec::new(),
         redacted: Vec::new(),
     }
 }

@@ -30,6 +30,8 @@ pub(super) struct Attempt {
     pub(super) hash: Digest,
     pub(super) place: Place,
     pub(super) deadline: Option<Timestamp>,
+    /// The agent's own identifier of the call.
+    pub(super) same_call: Option<String>,
     pub(super) fired: Vec<OwnedFired>,
     pub(super) approvals: Vec<OwnedApproval>,
     pub(super) given: Given,
@@ -66,7 +68,8 @@ impl Turn<'_> {
                 hash: attempt.hash,
                 place: attempt.place,
                 deadline: None,
-                given: Given::default(),
+                same_call: attempt.same_call,
+                withheld: Vec::new(),
                 advice: Vec::new(),
                 modified_input: None,
             };
@@ -78,6 +81,8 @@ impl Turn<'_> {
 
     /// Does what handlers of the fired checkpoints want, then goes on.
     pub(super) fn hear_handlers(&mut self, ask: AskId, mut attempt: Attempt) {
+        let gated = !attempt.approvals.is_empty() || attempt.overruled;
+        self.beside_gate = gated.then(Vec::new);
         let call = Some(&attempt.call);
         let handled = self.handle_fired(&attempt.place, call, &mut attempt.fired);
         if let Some(stop) = handled.stop {
@@ -96,12 +101,20 @@ impl Turn<'_> {
 
     /// The denials that a permit for exactly this request overrules.
     pub(super) fn permitted_overrides(&self, hash: Digest) -> BTreeSet<String> {
-        let permit = self.engine.state.permits.get(&hash);
-        let good = permit.filter(|permit| {
-            permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now
-        });
-        good.map(|permit| permit.overrides.clone())
+        let permit = self.good_permit(hash);
+        permit
+            .map(|permit| permit.overrides.clone())
             .unwrap_or_default()
+    }
+
+    /// The first permit for exactly this request that counts under these Atlases and now.
+    pub(super) fn good_permit(&self, hash: Digest) -> Option<&Permit> {
+        let mut permits = self.engine.state.permits.of_request(&hash);
+        permits.find(|permit| self.is_good(permit))
+    }
+
+    fn is_good(&self, permit: &Permit) -> bool {
+        permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now
     }
 
     /// Lets an attempt run when no gate is in its way or a permit opens them all; else holds it.
@@ -112,6 +125,7 @@ impl Turn<'_> {
             hash,
             place,
             deadline,
+            same_call,
             fired,
             mut approvals,
             mut given,
@@ -126,9 +140,8 @@ impl Turn<'_> {
         } else {
             Beside::Nothing
         };
-        for fired in fired.iter().filter(|fired| !fired.is_gate()) {
-            given.extend(self.apply_passing(&place, fired, &subject, beside));
-        }
+        given.extend(self.apply_advice(&place, &fired, &subject, beside));
+        let withheld = self.beside_gate.take().unwrap_or_default();
         if !gated {
             let allowed = self.allow(&place, &call, given);
             self.notify_release(&place, &call, None);
@@ -167,11 +180,33 @@ impl Turn<'_> {
             hash,
             place,
             deadline,
-            given,
+            same_call,
+            withheld,
             advice: advice.map(OwnedFired::advice).collect(),
             modified_input: None,
         };
         self.hold(Some(ask), request, raised);
+    }
+
+    /// Applies the checkpoints of an attempt that are not gates. Beside a gate, what they and their handlers give
+    /// stays withheld.
+    fn apply_advice(
+        &mut self,
+        place: &Place,
+        fired: &[OwnedFired],
+        subject: &Subject,
+        beside: Beside,
+    ) -> Given {
+        let mut given = Given::default();
+        let withheld = self.beside_gate.take().unwrap_or_default();
+        match beside {
+            Beside::Gate => self.beside_gate = Some(withheld),
+            Beside::Nothing => given.extend(self.give_withheld(place, withheld)),
+        }
+        for fired in fired.iter().filter(|fired| !fired.is_gate()) {
+            given.extend(self.apply_passing(place, fired, subject, beside));
+        }
+        given
     }
 
     /// Takes the permit that opens all gates in the way. Where one stands that nobody passed, all of it
@@ -255,10 +290,9 @@ impl Turn<'_> {
 
     /// Takes the permit for exactly this request under exactly these Atlases, if there is one.
     fn take_permit(&mut self, hash: Digest) -> Option<Permit> {
-        let permit = self.state().permits.remove(&hash)?;
-        self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
-        let good = permit.atlas_hash == self.engine.atlas_hash && permit.expires_at > self.now;
-        good.then_some(permit)
+        let gate = self.good_permit(hash)?.gate.clone();
+        self.persist::<()>(StateKind::Permit, gate.as_str(), None);
+        self.state().permits.remove(&gate)
     }
 
     /// Records that a gate stands open because the request was passed before, held as `held`.
@@ -318,13 +352,12 @@ impl Turn<'_> {
     /// Why no more can be held, if so.
     pub(super) fn overload(&self, session: &SessionId) -> Option<String> {
         let held = &self.engine.state.held;
-        let own = held.values().filter(|it| it.held.session == *session);
-        if own.count() >= MAX_HELD_PER_SESSION {
+        if held.count_of(session) >= MAX_HELD_PER_SESSION {
             return Some(format!(
                 "{MAX_HELD_PER_SESSION} requests of this session are held"
             ));
         }
-        if self.engine.state.held_bytes >= MAX_HELD_BYTES {
+        if held.bytes() >= MAX_HELD_BYTES {
             let most = MAX_HELD_BYTES / (1024 * 1024);
             return Some(format!("requests of {most} MiB are held already"));
         }

@@ -36,6 +36,15 @@ impl Caches {
         self.policies.entries.clear();
     }
 
+    /// Changes the moment until which each entry holds.
+    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+        let contexts = self.contexts.untils();
+        let untils = contexts.chain(self.keywords.untils());
+        for until in untils.chain(self.policies.untils()) {
+            *until = adjust(*until);
+        }
+    }
+
     /// Forgets a context.
     pub(super) fn forget_context(&mut self, id: &str) {
         let ending = format!("/{id}");
@@ -92,6 +101,12 @@ impl<K, V> Default for Cache<K, V> {
         Self {
             entries: BTreeMap::new(),
         }
+    }
+}
+
+impl<K, V> Cache<K, V> {
+    fn untils(&mut self) -> impl Iterator<Item = &mut Timestamp> {
+        self.entries.values_mut().map(|entry| &mut entry.until)
     }
 }
 

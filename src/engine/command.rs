@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::base::clock::Timestamp;
+use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, GateId, SessionId};
 use crate::trace::event::{Draft, Payload};
@@ -55,9 +56,11 @@ pub enum Command {
     /// An operator does something else, by which nothing passes.
     Operate(AskId, Operate),
     /// Something was found out about a session that is only recorded. Agents cannot say it.
-    Note(AskId, SessionId, Box<Payload>),
+    Note(AskId, SessionId, Box<Finding>),
     /// Every chain was checked, and holds.
     RecordSound,
+    /// The wall clock was set. What is measured in time goes on as before.
+    ClockMoved(ClockStep),
     /// An agent answers what is its to answer.
     Answer(AskId, Answer),
     /// An agent asks what it may do.
@@ -92,8 +95,19 @@ impl Command {
             // It stands beside what the session asked for.
             | Self::Note(..)
             | Self::RecordSound
+            | Self::ClockMoved(_)
             | Self::DeadlineReached(_)
             | Self::Returned(..) => None,
+        }
+    }
+
+    /// The session that the command names, if it names one.
+    #[must_use]
+    pub fn named_session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Consult(_, consult) => Some(consult.session()),
+            Self::Note(_, session, _) => Some(session),
+            _ => self.session(),
         }
     }
 
@@ -116,6 +130,7 @@ impl Command {
             | Self::Consult(ask, _) => Some(*ask),
             Self::AskerLeft(_)
             | Self::RecordSound
+            | Self::ClockMoved(_)
             | Self::DeadlineReached(_)
             | Self::Returned(..) => None,
         }
@@ -182,6 +197,9 @@ pub struct ActionRequest {
     /// The resolution it relies on, if it does.
     #[serde(default)]
     pub resolution: Option<String>,
+    /// The agent's own identifier of this call, where it has one: the same call asked again is one run.
+    #[serde(default)]
+    pub call: Option<String>,
 }
 
 /// An agent answers what is its to answer.
@@ -259,6 +277,24 @@ pub struct ContextRequest {
     pub checkpoint: Option<String>,
 }
 
+/// Finding of the runtime about a session.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a finding is boxed as a whole where it is kept"
+)]
+pub enum Finding {
+    /// Event for the session's chain.
+    Event(Payload),
+    /// Call about a thread that was refused. It is recorded at most once a minute, and answered with the denial.
+    ThreadRefused {
+        /// Text for the record: the thread, and why.
+        what: String,
+        /// Answer for the agent.
+        denied: Denied,
+    },
+}
+
 /// An operator decides about a held request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Decide {
@@ -325,8 +361,8 @@ pub struct StateChange {
     pub kind: StateKind,
     /// Which.
     pub key: String,
-    /// Its content; `None` drops it.
-    pub body: Option<Value>,
+    /// Its content as JSON; `None` drops it.
+    pub body: Option<String>,
 }
 
 /// The kinds of state that survive a restart.

@@ -80,6 +80,7 @@ impl Turn<'_> {
             | Command::Operate(..)
             | Command::Note(..)
             | Command::RecordSound
+            | Command::ClockMoved(_)
             | Command::DeadlineReached(_)
             | Command::Returned(..) => Vec::new(),
         }
@@ -117,6 +118,7 @@ impl Turn<'_> {
             | Command::Operate(..)
             | Command::Note(..)
             | Command::RecordSound
+            | Command::ClockMoved(_)
             | Command::Answer(..)
             | Command::Consult(..)
             | Command::DeadlineReached(_)
@@ -184,7 +186,7 @@ impl Turn<'_> {
             return asked;
         }
         let fired = evaluate::on(&self.engine.atlases, session, occasion, customs, self.now);
-        let (fired, _) = self.within_budget(fired, |fired| fired.checkpoint.mode);
+        let (fired, _) = self.within_budget(fired, |fired| fired.checkpoint);
         self.next_handler(&fired, &scene, answers)
     }
 
@@ -201,9 +203,7 @@ impl Turn<'_> {
             || !session.unpassed.is_empty()
             || session.atlas_hash != self.engine.atlas_hash;
         let hash = request_hash(&request.session, &request.action, &request.params);
-        let mut held = self.engine.state.held.values().map(|waiting| &waiting.held);
-        let atlas_hash = self.engine.atlas_hash;
-        if waits || held.any(|it| it.request_hash == hash && it.atlas_hash == atlas_hash) {
+        if waits || self.joinable(request, hash).is_some() {
             return Vec::new();
         }
         let customs = self.customs(answers);

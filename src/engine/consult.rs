@@ -250,7 +250,7 @@ impl super::Engine {
         Duration::from_secs(all.min().unwrap_or_default())
     }
 
-    /// Whether extensions took longer for one command than advice may.
+    /// Tells whether extensions took as long for one command as the strictest time budget allows.
     pub(super) fn is_late(&self, took: Duration) -> bool {
         let budgets = self.atlases.iter().filter_map(|atlas| {
             let budget = atlas.budget.as_ref()?;

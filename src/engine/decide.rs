@@ -236,9 +236,7 @@ impl Turn<'_> {
             return Wrong::Over(self.block_for_answers(&held, by, &problems));
         }
         let held = Arc::new(held);
-        if let Some(waiting) = self.state().held.get_mut(&held.id) {
-            waiting.held = Arc::clone(&held);
-            let waiting = waiting.clone();
+        if let Some(waiting) = self.state().held.replace(Arc::clone(&held)).cloned() {
             self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         }
         let held = Box::new((*held).clone());
@@ -310,6 +308,7 @@ impl Turn<'_> {
     fn pass(&mut self, held: &Held, by: By<'_>, judged: &JudgedAnswers) -> Decided {
         let place = self.held_place(held);
         let waiting = self.take(&held.id);
+        self.open_session(held);
         let mut given = waiting
             .as_ref()
             .map(|w| w.given.clone())
@@ -329,14 +328,14 @@ impl Turn<'_> {
             };
             given.extend(self.pass_gate(held, &place, gate, judged.as_ref(), by));
         }
-        let advice = waiting
+        let (advice, withheld) = waiting
             .as_ref()
-            .map(|w| w.advice.clone())
+            .map(|waiting| (waiting.advice.clone(), waiting.withheld.clone()))
             .unwrap_or_default();
-        if let Some(session) = self.state().sessions.get_mut(&held.session) {
-            for advice in advice {
-                session.apply(&advice.atlas_id, &advice.checkpoint_id, &advice.effects);
-            }
+        given.extend(self.give_withheld(&place, withheld));
+        for advice in advice {
+            let (atlas_id, from) = (&advice.atlas_id, &advice.checkpoint_id);
+            self.apply_effects(&place, atlas_id, from, &advice.effects);
         }
         let words = said(held, judged, by.why);
         let words = words.unwrap_or_else(|| format!("{} answered", held.gates.len()));
@@ -349,17 +348,17 @@ impl Turn<'_> {
         match &held.subject {
             Subject::SessionStart => {
                 self.owe(&held.session, given);
-                self.open_session(held);
+                self.hand_over_withheld(&held.session);
+                self.go_on(&held.session);
             }
             Subject::Moment(moment) => {
-                if let Some(session) = self.state().sessions.get_mut(&held.session) {
-                    session.pending.remove(&held.id);
-                }
                 let (asker, modified) = waiting
                     .map(|waiting| (waiting.askers.last().copied(), waiting.modified_input))
                     .unwrap_or_default();
                 let error = moment.event.clone();
-                self.accept_modified(asker, &held.session, given, modified, error);
+                self.owe(&held.session, given);
+                self.hand_over_withheld(&held.session);
+                self.accept_modified(asker, &held.session, Given::default(), modified, error);
                 self.go_on(&held.session);
             }
             Subject::Action(call) => {
@@ -374,6 +373,18 @@ impl Turn<'_> {
         decided
     }
 
+    /// Takes a passed gate away from before its session. What the gate gives waits only for other gates there.
+    fn open_session(&mut self, held: &Held) {
+        if let Some(session) = self.state().sessions.get_mut(&held.session) {
+            match held.subject {
+                Subject::SessionStart => session.entry = Entry::Open,
+                Subject::Moment(_) => drop(session.pending.remove(&held.id)),
+                Subject::Action(_) => {}
+            }
+        }
+        self.touch(&held.session);
+    }
+
     fn pass_gate(
         &mut self,
         held: &Held,
@@ -385,9 +396,7 @@ impl Turn<'_> {
         let here = place.below(gate.span_id.clone());
         let id = gate.origin.id().to_owned();
         self.record_approval(held, &here, gate, judged, by);
-        if let Some(session) = self.state().sessions.get_mut(&held.session) {
-            session.apply(gate.origin.atlas_id(), &id, &gate.effects);
-        }
+        self.apply_effects(place, gate.origin.atlas_id(), &id, &gate.effects);
         self.state().caches.new_generation();
         let kind = gate.origin.kind();
         self.expire_guidance(&held.session, &[&id, kind]);
@@ -442,14 +451,6 @@ impl Turn<'_> {
             let event = self.record_as(&here.below(span), record, Durability::Async);
             self.notify_override(held, gate, by.name, event);
         }
-    }
-
-    fn open_session(&mut self, held: &Held) {
-        if let Some(session) = self.state().sessions.get_mut(&held.session) {
-            session.entry = Entry::Open;
-        }
-        self.touch(&held.session);
-        self.go_on(&held.session);
     }
 }
 

@@ -27,6 +27,7 @@ use super::policy::Approval;
 use super::recorded::Told;
 use super::respond::asked;
 use super::turn::{Place, Turn, pass_effects};
+use super::withhold::Withheld;
 use super::{Advice, Waiting};
 
 /// A gate that is about to be put up, with how long it waits.
@@ -46,7 +47,9 @@ pub(super) struct Request {
     pub(super) place: Place,
     /// When the asker stops waiting, if it does.
     pub(super) deadline: Option<Timestamp>,
-    pub(super) given: Given,
+    /// The agent's own identifier of the call.
+    pub(super) same_call: Option<String>,
+    pub(super) withheld: Vec<Withheld>,
     pub(super) advice: Vec<Advice>,
     /// The input as it should read, where an extension changed it.
     pub(super) modified_input: Option<String>,
@@ -167,10 +170,7 @@ impl Turn<'_> {
                 effects.unlock.clear();
                 effects.allow = Patterns::default();
             }
-            let effects = &effects;
-            if let Some(session) = self.state().sessions.get_mut(&place.session) {
-                session.apply(&fired.atlas_id, &fired.checkpoint.id, effects);
-            }
+            self.apply_effects(place, &fired.atlas_id, &fired.checkpoint.id, &effects);
             given = self.give(
                 place,
                 &Gift {
@@ -255,14 +255,16 @@ impl Turn<'_> {
         let askers = ask.filter(|_| asked.is_none());
         let waiting = Waiting {
             held: Arc::new(held),
-            given: request.given,
+            given: Given::default(),
+            withheld: request.withheld,
+            call: request.same_call,
             advice: request.advice,
             modified_input: request.modified_input,
             askers: askers.into_iter().collect(),
             bytes: 0,
         };
         self.persist(StateKind::Held, id.as_str(), Some(&waiting));
-        self.state().hold(waiting);
+        self.state().held.insert(waiting);
         self.push(Effect::SetDeadline(id.clone(), deadline));
         self.push(Effect::Held(id.clone()));
         if let Some((ask, asked)) = asked {
@@ -306,6 +308,7 @@ impl Turn<'_> {
             trigger_data: trigger_data(subject),
             priority: raised.priority,
             input_hash,
+            numbers_as_text: Vec::new(),
             redacted: told.redacted,
         };
         self.record_as(&here, record, durability);

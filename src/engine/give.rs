@@ -6,13 +6,12 @@ use std::collections::BTreeSet;
 use crate::atlas::Atlas;
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
 use crate::base::id::SessionId;
-use crate::trace::event::{
-    CheckpointSkipped, ContextInjected, ContextRequested, InjectTrigger, RequestType,
-};
+use crate::trace::event::{ContextInjected, ContextRequested, InjectTrigger, RequestType};
 
 use super::command::{Given, GivenContext, GivenGuidance};
 use super::session::Session;
 use super::turn::{Place, Turn};
+use super::withhold::Withheld;
 
 /// Something to hand over, and what calls for it.
 #[derive(Clone, Copy, Debug)]
@@ -50,9 +49,25 @@ struct Found {
 }
 
 impl Turn<'_> {
-    /// Hands over contexts, each once a session while it is valid, and guidance; and records it.
+    /// Hands over contexts, each once a session while it is valid, and guidance; and records it. Behind a gate
+    /// that is not passed it is withheld, and nothing is recorded.
     pub(super) fn give(&mut self, place: &Place, gift: &Gift<'_>) -> Given {
         let mut given = Given::default();
+        if gift.guidance.is_none() && gift.contexts.is_empty() {
+            return given;
+        }
+        if self.withholds(&place.session) {
+            let withheld = Withheld::Contexts {
+                atlas: gift.atlas.map(str::to_owned),
+                from: gift.from.to_owned(),
+                kind: gift.kind.to_owned(),
+                trigger: gift.trigger,
+                contexts: gift.contexts.to_vec(),
+                guidance: gift.guidance.cloned(),
+            };
+            self.withhold(place, withheld);
+            return given;
+        }
         if let Some(block) = gift.guidance {
             given.guidance.push(GivenGuidance {
                 checkpoint_id: gift.from.to_owned(),
@@ -66,12 +81,14 @@ impl Turn<'_> {
             let Some(context) = self.context_for(&place.session, gift, id) else {
                 continue;
             };
-            let size = context.context.content.len() as u64;
-            if gift.size == Size::Budgeted && !self.fits(size) {
-                dropped.push(id.clone());
-                continue;
+            if gift.size == Size::Budgeted {
+                let size = context.context.content.len() as u64;
+                if !self.fits(size) {
+                    dropped.push(id.clone());
+                    continue;
+                }
+                self.handed_bytes += size;
             }
-            self.handed_bytes += size;
             self.note_handed(&place.session, &context);
             found.push(context);
         }
@@ -79,15 +96,7 @@ impl Turn<'_> {
             let record = injected(gift, &found);
             self.record_below(place, record);
         }
-        if !dropped.is_empty() {
-            let record = CheckpointSkipped {
-                checkpoint_id: gift.from.to_owned(),
-                checkpoint_type: gift.kind.to_owned(),
-                reason: "max_context_injection_size is used up".to_owned(),
-                dropped_contexts: dropped,
-            };
-            self.record_below(place, record);
-        }
+        self.record_too_large(place, gift.from, gift.kind, dropped);
         given.contexts = found.into_iter().map(|found| found.context).collect();
         given
     }
@@ -151,12 +160,17 @@ impl Turn<'_> {
 
     /// Whether so much more context fits into what one command may hand over.
     pub(super) fn fits(&self, size: u64) -> bool {
+        self.fits_after(self.handed_bytes, size)
+    }
+
+    /// Tells whether `size` more bytes of context fit after `handed` bytes.
+    pub(super) fn fits_after(&self, handed: u64, size: u64) -> bool {
         let budgets = self.engine.atlases.iter().filter_map(|atlas| {
             let budget = atlas.budget.as_ref()?;
             budget.max_context_injection_size
         });
         let most = budgets.min();
-        most.is_none_or(|most| self.handed_bytes.saturating_add(size) <= most)
+        most.is_none_or(|most| handed.saturating_add(size) <= most)
     }
 
     /// Puts guidance in force, and what it replaces out of it.

@@ -1,13 +1,12 @@
 //! What handlers of checkpoints want done: contexts, approvals, events for the record, another input.
 
-use crate::atlas::document::CheckpointMode;
-use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
+use crate::trace::event::{CheckpointSkipped, InjectTrigger};
 
 use super::command::{Given, GivenContext};
 use super::extension::{CheckpointResult, PolicyWord};
 use super::gate::{OwnedApproval, OwnedFired};
 use super::give::{Gift, Size};
-use super::hear::{Heard, Said, Stop, hear};
+use super::hear::{Heard, Said, Stop, can_restrict, hear};
 use super::held::ActionCall;
 use super::turn::{Place, Turn};
 
@@ -40,6 +39,10 @@ impl Turn<'_> {
             .map(|it| (it.atlas_id.as_str(), &it.checkpoint));
         let mut heard = hear(self, &answers, checkpoints);
         self.answers = answers;
+        let gated = heard.closes() || fired.iter().any(OwnedFired::is_gate);
+        if gated && self.beside_gate.is_none() {
+            self.beside_gate = Some(Vec::new());
+        }
         let mut handled = Handled::default();
         for said in &heard.said {
             if let Some(fired) = fired.get_mut(said.index) {
@@ -125,53 +128,26 @@ impl Turn<'_> {
                 size: Size::Budgeted,
             },
         );
+        let texts = texts.into_iter().enumerate();
+        let texts = texts.map(|(index, text)| GivenContext {
+            context_id: format!("{handler}.{}", index + 1),
+            content: text.clone(),
+        });
+        let (from, kind) = (&fired.checkpoint.id, fired.checkpoint.kind);
         given
             .contexts
-            .extend(self.hand_texts(place, fired, handler, texts));
+            .extend(self.give_texts(place, from, kind, texts.collect()));
         given
     }
 
-    /// Hands over texts of a handler's own, as far as they fit, and records that.
-    fn hand_texts(
-        &mut self,
-        place: &Place,
-        fired: &OwnedFired,
-        handler: &str,
-        texts: Vec<&String>,
-    ) -> Vec<GivenContext> {
-        let mut given = Vec::new();
-        for (index, text) in texts.into_iter().enumerate() {
-            if self.fits(text.len() as u64) {
-                self.handed_bytes += text.len() as u64;
-                given.push(GivenContext {
-                    context_id: format!("{handler}.{}", index + 1),
-                    content: text.clone(),
-                });
-            }
-        }
-        if !given.is_empty() {
-            let sizes = given.iter().map(|it| it.content.len() as u64);
-            let record = ContextInjected {
-                context_ids: given.iter().map(|it| it.context_id.clone()).collect(),
-                atlas_ids: Vec::new(),
-                total_size_bytes: sizes.sum(),
-                trigger: InjectTrigger::OnDemand,
-                checkpoint_type: Some(fired.checkpoint.kind.to_owned()),
-                cache_hit: false,
-            };
-            self.record_below(place, record);
-        }
-        given
-    }
-
-    /// Leaves out checkpoints for which extensions took too long. Gates are never among them.
+    /// Leaves out checkpoints for which extensions took too long. They only give something.
     fn skip_late(&mut self, place: &Place, fired: &mut Vec<OwnedFired>, heard: &Heard) {
         for index in heard.skipped.iter().rev() {
             if *index >= fired.len() {
                 continue;
             }
             let dropped = fired.remove(*index);
-            debug_assert_ne!(dropped.checkpoint.mode, CheckpointMode::Blocking);
+            debug_assert!(!can_restrict(&self.engine.extensions, &dropped.checkpoint));
             self.record_skipped(place, &dropped, "max_checkpoint_time_ms is used up");
         }
     }

@@ -31,14 +31,15 @@ impl Heard {
         index - before.count()
     }
 
-    /// Whether a handler of this checkpoint wants an approval.
-    fn wants_approval(&self, index: usize) -> bool {
-        let mut said = self.said.iter().filter(|said| said.index == index);
-        said.any(|said| {
+    /// Tells whether a handler stops the agent, was not heard, or wants an approval.
+    pub(super) fn closes(&self) -> bool {
+        let mut said = self.said.iter();
+        let approval = said.any(|said| {
             let result = said.result.as_ref().ok();
             let policy = result.and_then(|result| result.policy_decision.as_ref());
             policy.is_some_and(|policy| policy.decision == PolicyWord::RequireApproval)
-        })
+        });
+        approval || self.stop.is_some() || self.next.is_some()
     }
 }
 
@@ -61,7 +62,8 @@ pub(super) struct Stop {
 }
 
 /// Goes through the handlers of fired checkpoints, up to the first that stops the agent or has not
-/// been asked.
+/// been asked. Every handler may deny, so all of them are asked, however long the others took; when the time
+/// budget is used up, only checkpoints that just give something are left out.
 pub(super) fn hear<'f>(
     turn: &Turn<'_>,
     answers: &Answers,
@@ -69,9 +71,17 @@ pub(super) fn hear<'f>(
 ) -> Heard {
     let extensions = &turn.engine.extensions;
     let mut heard = Heard::default();
-    let late = turn.engine.is_late(answers.took());
+    let mut spent = answers.triggers_took();
     for (index, (atlas_id, checkpoint)) in fired.enumerate() {
-        for handler in handlers_of(extensions, checkpoint) {
+        let handlers = handlers_of(extensions, checkpoint);
+        if handlers.is_empty()
+            && !can_restrict(extensions, checkpoint)
+            && turn.engine.is_late(spent)
+        {
+            heard.skipped.push(index);
+            continue;
+        }
+        for handler in handlers {
             let key = CallKey {
                 atlas_id: atlas_id.to_owned(),
                 checkpoint_id: checkpoint.id.clone(),
@@ -84,19 +94,12 @@ pub(super) fn hear<'f>(
                     let fault = "no extension has that name".to_owned();
                     (Err(fault), Duration::ZERO)
                 }
-                // What wants an approval is a gate by now.
-                None if late
-                    && checkpoint.mode != CheckpointMode::Blocking
-                    && !heard.wants_approval(index) =>
-                {
-                    heard.skipped.push(index);
-                    break;
-                }
                 None => {
                     heard.next = Some((index, handler));
                     return heard;
                 }
             };
+            spent += took;
             heard.stop = stop(index, &handler, &result);
             if let Ok(CheckpointResult {
                 modified_input: Some(text),
@@ -148,6 +151,42 @@ fn stop(index: usize, handler: &str, result: &Result<CheckpointResult, String>) 
         reason,
         said,
     })
+}
+
+impl Turn<'_> {
+    /// What fired on one input and fits its budget, and what does not: the least important of those
+    /// that only give something. What can deny, lock, hold or ask always fits.
+    pub(super) fn within_budget<F>(
+        &self,
+        fired: Vec<F>,
+        checkpoint: impl Fn(&F) -> &Checkpoint,
+    ) -> (Vec<F>, Vec<F>) {
+        let budgets = self.engine.atlases.iter().filter_map(|atlas| {
+            let budget = atlas.budget.as_ref()?;
+            budget.max_checkpoints_per_input
+        });
+        let most = budgets.min().unwrap_or(u64::MAX);
+        let mut passing = 0;
+        fired.into_iter().partition(|fired| {
+            if can_restrict(&self.engine.extensions, checkpoint(fired)) {
+                return true;
+            }
+            passing += 1;
+            passing <= most
+        })
+    }
+}
+
+/// Tells whether a checkpoint can deny, lock, hold or ask. No budget leaves such a checkpoint out.
+pub(super) fn can_restrict(extensions: &Extensions, checkpoint: &Checkpoint) -> bool {
+    let takes = match checkpoint.mode {
+        CheckpointMode::Blocking => true,
+        CheckpointMode::Advisory => {
+            !checkpoint.deny_actions.is_empty() || !checkpoint.lock_capabilities.is_empty()
+        }
+        CheckpointMode::Observational => false,
+    };
+    takes || !handlers_of(extensions, checkpoint).is_empty()
 }
 
 /// The handlers of a checkpoint, in the order they are asked.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{Approvers, GuidanceBlock, Respondent, RiskTier};
-use crate::base::canon::{canonical, exact};
+use crate::base::canon::{canonical, number_kinds};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
@@ -198,7 +198,7 @@ impl ActionCall {
         let (tier, tier_source) = super::evaluate::tier(atlases, action, params);
         Self {
             action: action.to_owned(),
-            params: exact(params),
+            params: params.clone(),
             tier,
             tier_source,
         }
@@ -349,9 +349,8 @@ pub struct PassEffects {
 /// The digest that binds a decision to one request of one session.
 #[must_use]
 pub fn request_hash(session: &SessionId, action: &str, params: &Value) -> Digest {
-    // An integer beyond 2^53 has the same canonical text as the string of its digits: where there is
-    // one, what is a number and what is text is told apart in a part of its own.
-    let kinds = (exact(params) != *params).then(|| canonical(&kinds(params)));
+    // Where two requests have the same canonical text, what tells them apart is a part of its own.
+    let kinds = number_kinds(params);
     let params = canonical(params);
     let parts = [
         b"cra request 1".as_slice(),
@@ -360,22 +359,6 @@ pub fn request_hash(session: &SessionId, action: &str, params: &Value) -> Digest
         params.as_bytes(),
     ];
     Digest::of_parts(parts.into_iter().chain(kinds.as_deref().map(str::as_bytes)))
-}
-
-/// `value` with the kind of each scalar in its place: 0 null, 1 boolean, 2 number, 3 text.
-fn kinds(value: &Value) -> Value {
-    match value {
-        Value::Null => 0.into(),
-        Value::Bool(_) => 1.into(),
-        Value::Number(_) => 2.into(),
-        Value::String(_) => 3.into(),
-        Value::Array(items) => items.iter().map(kinds).collect(),
-        Value::Object(fields) => fields
-            .iter()
-            .map(|(name, field)| (name.clone(), kinds(field)))
-            .collect::<serde_json::Map<_, _>>()
-            .into(),
-    }
 }
 
 #[cfg(test)]
@@ -404,6 +387,23 @@ mod tests {
             request_hash(&session, "a", &json!({"id": digits})),
             request_hash(&session, "a", &json!({"id": digits.to_string()}))
         );
+        let hash = |text: &str| {
+            let params = serde_json::from_str(text).unwrap();
+            request_hash(&session, "a", &params)
+        };
+        for (one, other) in [
+            ("{\"a\":1}", "{\"a\":1.0}"),
+            ("{\"a\":0}", "{\"a\":-0}"),
+            ("{\"a\":0.0}", "{\"a\":-0.0}"),
+            ("{\"a\":0}", "{\"a\":0.0}"),
+            ("{\"a\":[1,1.0]}", "{\"a\":[1.0,1]}"),
+            ("{\"a\":9007199254740994}", "{\"a\":9007199254740994.0}"),
+            ("{\"a\":1e16}", "{\"a\":\"10000000000000000\"}"),
+        ] {
+            assert_ne!(hash(one), hash(other), "{one} and {other}");
+        }
+        // The value that runs is the same.
+        assert_eq!(hash("{\"a\":1e2}"), hash("{\"a\":100.0}"));
         let other: SessionId = "s-2".parse().unwrap();
         assert_ne!(
             base,

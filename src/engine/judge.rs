@@ -5,7 +5,6 @@ use serde_json::Value;
 use crate::atlas::Atlas;
 use crate::atlas::document::{CheckpointMode, RiskTier};
 use crate::atlas::index::Matches;
-use crate::base::canon::{exact, is_exact};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 
@@ -76,10 +75,9 @@ fn judge<'a>(
 ) -> Judgement<'a> {
     let matches = Matches::of(atlases, action);
     let (tier, tier_source) = evaluate::matched_tier(&matches, action, params);
-    let owned = (!is_exact(params)).then(|| exact(params));
     let call = Asked {
         action,
-        params: owned.as_ref().unwrap_or(params),
+        params,
         tier,
         tier_source,
     };

@@ -6,21 +6,21 @@ use crate::atlas::compiled::{Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, Respondent};
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
-use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_NAME_LEN, MAX_TEXT_BYTES};
+use crate::base::limits::{MAX_NAME_LEN, MAX_TEXT_BYTES};
 use crate::base::text::one_line;
 use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRecord};
 
 use super::access::not_theirs;
 use super::command::{
-    ActionRequest, AskId, Asked, Command, DenyCode, EndSession, Given, Outcome, Reply,
-    SessionStarted, StartSession, StateKind,
+    AskId, Asked, DenyCode, EndSession, Given, Outcome, Reply, SessionStarted, StartSession,
+    StateKind,
 };
 use super::context::Cause;
 use super::evaluate;
 use super::gate::{
     Beside, OwnedApproval, OwnedFired, Raised, Request, SESSION_START, start_params,
 };
-use super::hear::{Stop, handlers_of};
+use super::hear::{Stop, handlers_of, hear};
 use super::held::{Subject, request_hash};
 use super::respond::asked;
 use super::session::{Entry, Session};
@@ -57,6 +57,10 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, fault);
             return;
         }
+        if let Err(denied) = self.make_room(start) {
+            self.reply(ask, Reply::Denied(denied));
+            return;
+        }
         let spans = (self.new_trace(), self.new_span());
         let mut session = Session::new(
             start.session.clone(),
@@ -68,8 +72,12 @@ impl Turn<'_> {
         );
         session.own(start);
         let place = session_place(&session);
-        self.state().sessions.insert(start.session.clone(), session);
-        let initial = self.always_given();
+        self.state().add_session(session);
+        let initial = if self.starts_gated(&start.session) {
+            Vec::new()
+        } else {
+            self.always_given()
+        };
         let record = self.started_record(start, initial);
         self.record(&place, record);
         self.record_loaded(&place);
@@ -86,9 +94,7 @@ impl Turn<'_> {
         if let Some(place) = self.live(session).map(session_place) {
             self.record_loaded(&place);
         }
-        let known = self.state().sessions.get_mut(session);
-        let given = known.map(|known| std::mem::take(&mut known.owed));
-        let given = given.unwrap_or_default();
+        let given = self.take_owed(session);
         // Agents whose every question is a process of its own come back with each of them.
         if self.live(session) != before.as_ref() {
             self.touch(session);
@@ -109,8 +115,26 @@ impl Turn<'_> {
         })
     }
 
-    /// Runs the checkpoints of a session's start.
+    /// Tells whether a gate stands at a session's start, by its checkpoints or by what their handlers say.
+    fn starts_gated(&self, session: &SessionId) -> bool {
+        let fired = self.start_checkpoints(session, &BTreeSet::new());
+        let checkpoints = fired.iter();
+        let checkpoints = checkpoints.map(|fired| (fired.atlas_id.as_str(), &fired.checkpoint));
+        let heard = hear(self, &self.answers, checkpoints);
+        heard.closes() || fired.iter().any(OwnedFired::is_gate)
+    }
+
+    /// Runs the checkpoints of a session's start. Where a gate stands there, everything else that they give is
+    /// withheld.
     fn enter(&mut self, session: &SessionId, place: &Place) -> Given {
+        let closed = Entry::Lapsed {
+            owed: BTreeSet::new(),
+        };
+        let gated = self.starts_gated(session);
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            // It is closed until its gate is held; below, the gate takes the place of this.
+            known.entry = if gated { closed } else { Entry::Open };
+        }
         let mut given = self.give_on(place, Cause::Start);
         let mut fired = self.start_checkpoints(session, &BTreeSet::new());
         let handled = self.handle_fired(place, None, &mut fired);
@@ -118,8 +142,9 @@ impl Turn<'_> {
         raise_approvals(&mut fired, &handled.approvals);
         if let Some(stop) = handled.stop {
             if stop.said {
+                self.beside_gate = None;
                 self.refuse_entry(session, stop.reason);
-                return given;
+                return Given::default();
             }
             // What could not be heard is an operator's to decide.
             raise_stop(&mut fired, stop);
@@ -138,7 +163,11 @@ impl Turn<'_> {
                 }
             }
         }
+        for withheld in self.beside_gate.take().unwrap_or_default() {
+            self.withhold_from_session(place, withheld);
+        }
         self.hold_entry(session, place, raised);
+        self.hand_over_withheld(session);
         given
     }
 
@@ -149,7 +178,7 @@ impl Turn<'_> {
     /// Gives whether that was so.
     pub(super) fn renew(&mut self, session: &SessionId) -> bool {
         if let Some(gate) = self.entry_gate(session)
-            && !self.engine.state.held.contains_key(&gate)
+            && !self.engine.state.held.contains(&gate)
         {
             // Nobody could ever answer there.
             self.lapse(session);
@@ -169,6 +198,7 @@ impl Turn<'_> {
         known.atlas_hash = atlas_hash;
         known.unlocked.clear();
         known.allowed.clear();
+        known.withheld.clear();
         let place = session_place(known);
         let refused = matches!(known.entry, Entry::Refused { .. });
         self.touch(session);
@@ -181,7 +211,7 @@ impl Turn<'_> {
 
     fn refuse_entry(&mut self, session: &SessionId, reason: String) {
         if let Some(known) = self.state().sessions.get_mut(session) {
-            known.entry = Entry::Refused { reason };
+            known.refuse(reason);
         }
         self.touch(session);
     }
@@ -271,18 +301,14 @@ impl Turn<'_> {
                 hash: request_hash(session, SESSION_START, &params),
                 place: place.clone(),
                 deadline: None,
-                given: Given::default(),
+                same_call: None,
+                withheld: Vec::new(),
                 advice: Vec::new(),
                 modified_input: None,
             };
-            self.hold(None, request, raised);
-            // Not held after all (too much is): then nobody can be asked, and nothing is open.
-            let newest = self.engine.state.held.values().find(|waiting| {
-                waiting.held.session == *session && waiting.held.subject == Subject::SessionStart
-            });
-            newest.map_or(Entry::Lapsed { owed }, |waiting| {
-                Entry::Held(waiting.held.id.clone())
-            })
+            // Not held (too much is): then no operator can be asked, and nothing is open.
+            let held = self.hold(None, request, raised);
+            held.map_or(Entry::Lapsed { owed }, Entry::Held)
         };
         if let Some(known) = self.state().sessions.get_mut(session) {
             known.entry = entry;
@@ -311,24 +337,21 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
-        let held: Vec<_> = self
-            .engine
-            .state
-            .held
-            .values()
-            .filter(|waiting| waiting.held.session == end.session)
-            .map(|waiting| waiting.held.id.clone())
-            .collect();
+        self.finish_session(end);
+        self.reply(ask, Reply::Ended);
+    }
+
+    /// Ends a session, and everything of it that waits.
+    pub(super) fn finish_session(&mut self, end: EndSession) {
+        let held = self.engine.state.held.of_session(&end.session);
+        let held: Vec<_> = held.cloned().collect();
         for gate in held {
             self.withdraw(&gate, Outcome::Withdrawn, "the session ended");
         }
         self.refuse_parked(&end.session, DenyCode::Withdrawn, "the session ended");
         let permits = &mut self.engine.state.permits;
-        let dropped: Vec<_> = permits
-            .extract_if(.., |_, permit| permit.session == end.session)
-            .collect();
-        for (hash, _) in dropped {
-            self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
+        for gate in permits.remove_where(|permit| permit.session == end.session) {
+            self.persist::<()>(StateKind::Permit, gate.as_str(), None);
         }
         let ended = &end.session;
         self.state().resolutions.retain(|it| it.session != *ended);
@@ -355,47 +378,9 @@ impl Turn<'_> {
             redacted,
         };
         self.record_below(&root, record);
-        self.state().sessions.remove(&end.session);
+        self.state().remove_session(&end.session);
         self.forget_tries(&end.session);
         self.state().ended.insert(end.session);
-        self.reply(ask, Reply::Ended);
-    }
-
-    /// Lets a request wait for its session's start gate: nobody is asked about it before.
-    pub(super) fn park(&mut self, ask: AskId, request: ActionRequest) {
-        let session = request.session.clone();
-        if let Some(asked) = self.asked_first(&session) {
-            self.reply(ask, Reply::Asked(asked));
-            return;
-        }
-        let parked = self.state().parked.entry(session).or_default();
-        if parked.len() >= MAX_HELD_PER_SESSION {
-            let reason = format!("{MAX_HELD_PER_SESSION} requests of this session wait already");
-            self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
-            return;
-        }
-        parked.push((ask, request));
-    }
-
-    /// What an agent is asked itself before anything else it asks for. Of the gate at its start it was
-    /// told when it started.
-    fn asked_first(&self, session: &SessionId) -> Option<Asked> {
-        let mut pending = self.live(session)?.pending.iter();
-        pending.find_map(|gate| asked(&self.engine.state.held.get(gate)?.held))
-    }
-
-    /// Takes up what waited for a start gate that was passed.
-    pub(super) fn release_parked(&mut self, session: &SessionId) {
-        for (ask, request) in self.state().parked.remove(session).unwrap_or_default() {
-            self.take_up(Command::RequestAction(ask, request));
-        }
-    }
-
-    /// Refuses what waited for a start gate that was not passed.
-    pub(super) fn refuse_parked(&mut self, session: &SessionId, code: DenyCode, reason: &str) {
-        for (ask, request) in self.state().parked.remove(session).unwrap_or_default() {
-            self.refuse_action(ask, &request, code, SESSION_START, reason.to_owned());
-        }
     }
 
     /// The session, if it exists and has not ended.

@@ -28,7 +28,7 @@ use super::give::{Gift, Size};
 use super::held::{ActionCall, Moment, Subject, request_hash};
 use super::lifecycle::{raise_approvals, raise_stop, session_place};
 use super::recorded::listed;
-use super::session::{Beat, Entry, Reported, Unpassed};
+use super::session::{Beat, Entry, Reported, Session, Unpassed};
 use super::turn::{Place, Turn};
 
 impl Turn<'_> {
@@ -57,7 +57,7 @@ impl Turn<'_> {
             seen: &seen,
         };
         let fired = self.fired_on(&input.session, occasion);
-        let (mut fired, dropped) = self.within_budget(fired, |fired| fired.checkpoint.mode);
+        let (mut fired, dropped) = self.within_budget(fired, |fired| &fired.checkpoint);
         let record = InputReceived {
             input_hash: hash.to_string(),
             input_size_bytes: input.text.len() as u64,
@@ -162,7 +162,13 @@ impl Turn<'_> {
             Some(name) => Occasion::Named(name),
             None => Occasion::Context,
         };
-        let fired = self.fired_on(&request.session, occasion);
+        if let Some(denied) = self.refused_denial(&request.session) {
+            self.reply(ask, Reply::Denied(denied));
+            return;
+        }
+        // Where its start gate lapsed, it is put up again: context is wanted behind it.
+        self.reenter(&request.session);
+        let mut fired = self.fired_on(&request.session, occasion);
         if let (Some(name), true) = (&request.checkpoint, fired.is_empty()) {
             let name = crate::base::text::one_line(name);
             let reason = format!("no interactive checkpoint is called `{name}`");
@@ -170,6 +176,11 @@ impl Turn<'_> {
             return;
         }
         self.expire_guidance(&request.session, &["explicit_request"]);
+        let handled = self.handle_fired(&place, None, &mut fired);
+        raise_approvals(&mut fired, &handled.approvals);
+        if let Some(stop) = handled.stop {
+            raise_stop(&mut fired, stop);
+        }
         let given = self.give(
             &place,
             &Gift {
@@ -183,13 +194,14 @@ impl Turn<'_> {
             },
         );
         self.owe(&request.session, given);
+        self.owe(&request.session, handled.given);
         let moment = Moment {
             kind: "explicit_request".to_owned(),
             label: "context".to_owned(),
             data: json!({ "checkpoint": request.checkpoint }),
             event: None,
         };
-        self.occur(Some(ask), &place, moment, None, fired);
+        self.happen(Some(ask), &place, moment, &fired, None);
     }
 
     /// An action has run.
@@ -277,8 +289,7 @@ impl Turn<'_> {
         let mut given = Given::default();
         let mut raised: Vec<Raised> = Vec::new();
         let mut advice = Vec::new();
-        let gated = fired.iter().any(OwnedFired::is_gate);
-        let beside = if gated { Beside::Gate } else { Beside::Nothing };
+        let beside = self.beside_gates(fired);
         for fired in fired {
             match fired.checkpoint.mode {
                 CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
@@ -290,7 +301,9 @@ impl Turn<'_> {
                 }
             }
         }
+        let withheld = self.beside_gate.take().unwrap_or_default();
         if raised.is_empty() {
+            given.extend(self.give_withheld(place, withheld));
             self.accept_modified(ask, &place.session, given, modified_input, moment.event);
             return;
         }
@@ -304,7 +317,8 @@ impl Turn<'_> {
             hash,
             place: place.clone(),
             deadline: None,
-            given,
+            same_call: None,
+            withheld,
             advice,
             modified_input,
         };
@@ -331,6 +345,15 @@ impl Turn<'_> {
         self.touch(&place.session);
     }
 
+    /// Tells whether a gate is among fired checkpoints, and withholds what is given beside it.
+    fn beside_gates(&mut self, fired: &[OwnedFired]) -> Beside {
+        if !fired.iter().any(OwnedFired::is_gate) {
+            return Beside::Nothing;
+        }
+        self.beside_gate.get_or_insert_default();
+        Beside::Gate
+    }
+
     /// Tells whoever asked that it was taken in, with what the session is owed.
     pub(super) fn accept(&mut self, ask: Option<AskId>, session: &SessionId, given: Given) {
         self.accept_modified(ask, session, given, None, None);
@@ -347,15 +370,14 @@ impl Turn<'_> {
     ) {
         self.owe(session, given);
         let Some(ask) = ask else { return };
-        let known = self.state().sessions.get_mut(session);
-        let given = known
-            .map(|known| std::mem::take(&mut known.owed))
-            .unwrap_or_default();
+        let given = self.take_owed(session);
         self.touch(session);
+        let held = self.live(session).map(Session::closed_by);
         let accepted = Accepted {
             given,
             modified_input,
             error,
+            held: held.unwrap_or_default(),
         };
         self.reply(ask, Reply::Accepted(accepted));
     }
@@ -388,28 +410,6 @@ impl Turn<'_> {
         let kept = Arc::clone(&seen);
         self.state().caches.keep_keywords(input, kept, until);
         seen
-    }
-
-    /// What fired on one input and fits its budget, and what does not: the least important of those
-    /// that hold nobody.
-    pub(super) fn within_budget<F>(
-        &self,
-        fired: Vec<F>,
-        mode: impl Fn(&F) -> CheckpointMode,
-    ) -> (Vec<F>, Vec<F>) {
-        let budgets = self.engine.atlases.iter().filter_map(|atlas| {
-            let budget = atlas.budget.as_ref()?;
-            budget.max_checkpoints_per_input
-        });
-        let most = budgets.min().unwrap_or(u64::MAX);
-        let mut passing = 0;
-        fired.into_iter().partition(|fired| {
-            if mode(fired) == CheckpointMode::Blocking {
-                return true;
-            }
-            passing += 1;
-            passing <= most
-        })
     }
 
     fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFired> {

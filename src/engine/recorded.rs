@@ -96,6 +96,7 @@ impl Turn<'_> {
             risk_tier: tier(call.tier),
             policy_checked: true,
             context_injected: None,
+            numbers_as_text: Vec::new(),
             redacted: listed(redactor.left_out()),
         }
     }
@@ -117,6 +118,7 @@ impl Turn<'_> {
             policy_id: by.to_owned(),
             reason,
             override_available: why.override_available,
+            numbers_as_text: Vec::new(),
             redacted: listed(redactor.left_out()),
         }
     }
@@ -147,7 +149,8 @@ pub(super) fn quotes(code: DenyCode) -> bool {
         DenyCode::Parameters | DenyCode::Limit | DenyCode::Extension | DenyCode::InvalidAnswer => {
             true
         }
-        DenyCode::Session
+        DenyCode::Thread
+        | DenyCode::Session
         | DenyCode::Ended
         | DenyCode::Unauthorized
         | DenyCode::BadRequest

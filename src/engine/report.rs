@@ -5,11 +5,14 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_NAME_LEN, MAX_REPORTED_NAMES, MAX_TEXT_BYTES};
 use crate::trace::event::{
-    ContextFeedback, ErrorRecovered, OutputProduced, Payload, WrapperConstructed, WrapperVerified,
+    ContextFeedback, ErrorRecovered, OutputProduced, WrapperConstructed, WrapperVerified,
 };
 
-use super::command::{AskId, DenyCode, Feedback, Noted, Output, Recovery, Reply, Report, Wrapper};
+use super::command::{
+    AskId, DenyCode, Feedback, Finding, Noted, Output, Recovery, Reply, Report, Wrapper,
+};
 use super::lifecycle::session_place;
+use super::tried::Trick;
 use super::turn::{Place, Turn};
 
 /// The ways for an agent to be reached.
@@ -33,15 +36,32 @@ impl Turn<'_> {
         }
     }
 
-    /// Records something that was found out about a session.
-    pub(super) fn note(&mut self, ask: AskId, session: &SessionId, payload: Payload) {
+    /// Records a finding about a session.
+    pub(super) fn note(&mut self, ask: AskId, session: &SessionId, finding: Finding) {
         if self.live(session).is_none() {
             self.deny_session(ask, session);
             return;
         }
-        if let Some(place) = self.new_place(session) {
-            self.record(&place, payload);
-            self.reply(ask, Reply::Noted(Noted::default()));
+        if let Some(denied) = self.refused_denial(session) {
+            self.reply(ask, Reply::Denied(denied));
+            return;
+        }
+        match finding {
+            Finding::Event(payload) => {
+                if let Some(place) = self.new_place(session) {
+                    self.record(&place, payload);
+                    self.reply(ask, Reply::Noted(Noted::default()));
+                }
+            }
+            Finding::ThreadRefused { what, denied } => {
+                let trick = if denied.code == DenyCode::Limit {
+                    Trick::ThreadLimit
+                } else {
+                    Trick::Thread
+                };
+                self.tried(session, trick, what);
+                self.reply(ask, Reply::Denied(denied));
+            }
         }
     }
 

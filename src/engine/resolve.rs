@@ -22,7 +22,6 @@ use super::command::{
 use super::evaluate::{self, Case, Evaluation};
 use super::gate::SESSION_START;
 use super::held::ActionCall;
-use super::session::Entry;
 use super::turn::Turn;
 
 /// What an agent may do now.
@@ -108,6 +107,13 @@ pub(super) struct Issued {
     actions: BTreeSet<String>,
 }
 
+impl Issued {
+    /// Changes the moment at which it expires.
+    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+        self.expires_at = adjust(self.expires_at);
+    }
+}
+
 impl Turn<'_> {
     pub(super) fn resolve(&mut self, ask: AskId, resolve: &Resolve) {
         if self.live(&resolve.session).is_none() {
@@ -135,11 +141,9 @@ impl Turn<'_> {
         let Some(mut resolution) = self.resolution(resolve) else {
             return;
         };
-        if let Some(session) = self.state().sessions.get_mut(&resolve.session) {
-            let owed = std::mem::take(&mut session.owed);
-            resolution.contexts = owed.contexts;
-            resolution.guidance.clone_from(&session.guidance);
-        }
+        resolution.contexts = self.take_owed(&resolve.session).contexts;
+        let open = self.live(&resolve.session).filter(|it| !it.is_closed());
+        resolution.guidance = open.map(|it| it.guidance.clone()).unwrap_or_default();
         self.touch(&resolve.session);
         self.remember(&resolution);
         self.reply(ask, Reply::Resolved(Box::new(resolution)));
@@ -148,14 +152,7 @@ impl Turn<'_> {
     fn resolution(&mut self, resolve: &Resolve) -> Option<Resolution> {
         let id = self.new_span().to_string();
         let session = self.live(&resolve.session)?;
-        let held = match &session.entry {
-            Entry::Held(gate) => vec![gate.clone()],
-            Entry::Open | Entry::Lapsed { .. } | Entry::Refused { .. } => Vec::new(),
-        };
-        let held: Vec<_> = held
-            .into_iter()
-            .chain(session.pending.iter().cloned())
-            .collect();
+        let held = session.closed_by();
         let mut resolution = Resolution {
             id,
             session: resolve.session.clone(),
@@ -190,7 +187,7 @@ impl Turn<'_> {
             );
             let case = self.case(session, &call);
             let found = evaluate::action(case);
-            resolution.add(case, &found, params_known, &session.entry);
+            resolution.add(case, &found, params_known);
         }
         Some(resolution)
     }
@@ -260,13 +257,7 @@ impl Turn<'_> {
 }
 
 impl Resolution {
-    fn add(
-        &mut self,
-        case: Case<'_, '_>,
-        found: &Evaluation<'_>,
-        params_known: bool,
-        entry: &Entry,
-    ) {
+    fn add(&mut self, case: Case<'_, '_>, found: &Evaluation<'_>, params_known: bool) {
         let action = case.call.action.to_owned();
         let before = self.constraints.len();
         let mut constrain = |kind, by: &str, detail: &str| {
@@ -294,7 +285,7 @@ impl Resolution {
                 "its parameters have a schema",
             );
         }
-        if *entry != Entry::Open || !case.session.pending.is_empty() {
+        if case.session.is_closed() {
             constrain(
                 ConstraintKind::Session,
                 SESSION_START,

@@ -7,7 +7,9 @@ use crate::atlas::document::Respondent;
 
 use super::command::{Answer, AskId, Asked, AskedGate, DenyCode, Given, Reply, StateKind};
 use super::decide::{By, Side, Wrong};
+use super::gate::SESSION_START;
 use super::held::{Gate, Held, Subject};
+use super::session::Entry;
 use super::settle::denied;
 use super::suspend::{Answers, Needed};
 use super::turn::Turn;
@@ -97,7 +99,12 @@ impl Turn<'_> {
         let owed = session.unpassed.iter();
         let owed = owed.flat_map(|unpassed| unpassed.checkpoints.iter().cloned());
         let pending = session.pending.iter().map(ToString::to_string);
-        pending.chain(owed).next()
+        let entry = match &session.entry {
+            Entry::Open => None,
+            Entry::Held(gate) => Some(gate.to_string()),
+            Entry::Lapsed { .. } | Entry::Refused { .. } => Some(SESSION_START.to_owned()),
+        };
+        entry.into_iter().chain(pending).chain(owed).next()
     }
 
     /// Goes on with what an agent has answered: it passes when nothing else is open. Who has left
@@ -107,14 +114,13 @@ impl Turn<'_> {
         let complete = held.answered.len() == held.gates.len();
         let waits = matches!(held.subject, Subject::Action(_) | Subject::Moment(_));
         let held = Arc::new(held);
-        let Some(waiting) = self.state().held.get_mut(&held.id) else {
+        let queue = &mut self.state().held;
+        if waits && rest.is_none() {
+            queue.add_asker(&held.id, ask);
+        }
+        let Some(waiting) = queue.replace(Arc::clone(&held)).cloned() else {
             return;
         };
-        waiting.held = Arc::clone(&held);
-        if waits && rest.is_none() {
-            waiting.askers.push(ask);
-        }
-        let waiting = waiting.clone();
         self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         if let Some(rest) = rest {
             self.reply(ask, Reply::Asked(rest));

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use serde_json::Value;
 
 use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, IdSource, SessionId};
+use crate::base::json::{self, JsonError};
 
 use super::command::{Command, Effect, Overruled, StateChange, StateKind};
 use super::held::Held;
 use super::session::Session;
+use super::turn::state_change;
 use super::{Engine, Permit, Waiting};
 
 /// Why kept state cannot be used.
@@ -22,7 +23,7 @@ use super::{Engine, Permit, Waiting};
 pub struct RestoreError {
     kind: &'static str,
     key: String,
-    source: serde_json::Error,
+    source: JsonError,
 }
 
 impl Engine {
@@ -40,18 +41,19 @@ impl Engine {
         now: Timestamp,
     ) -> Result<(Self, Vec<Effect>), RestoreError> {
         let mut engine = Self::new(atlases, ids);
-        engine.state.ended = ended;
+        let mut effects = Vec::new();
+        engine.state.ended = ended.into_iter().collect();
         for StateChange { kind, key, body } in kept {
             let Some(body) = body else { continue };
-            engine.restore_piece(kind, &key, body)?;
+            effects.extend(engine.restore_piece(kind, &key, &body)?);
         }
+        engine.bound_restored(now);
         let held: Vec<(GateId, Timestamp)> = engine
             .state
             .held
             .values()
             .map(|waiting| (waiting.held.id.clone(), waiting.held.deadline))
             .collect();
-        let mut effects = Vec::new();
         for (gate, deadline) in held {
             if deadline <= now {
                 effects.extend(engine.handle(Command::DeadlineReached(gate), now));
@@ -62,12 +64,14 @@ impl Engine {
         Ok((engine, effects))
     }
 
+    /// Restores a piece of state. Gives what has to be written because an earlier version kept it elsewhere.
     fn restore_piece(
         &mut self,
         kind: StateKind,
         key: &str,
-        body: Value,
-    ) -> Result<(), RestoreError> {
+        body: &str,
+    ) -> Result<Vec<Effect>, RestoreError> {
+        let mut moved = Vec::new();
         let state = &mut self.state;
         match kind {
             StateKind::Session => {
@@ -76,11 +80,16 @@ impl Engine {
             }
             StateKind::Held => {
                 let waiting: Waiting = read(kind, key, body)?;
-                state.hold(waiting);
+                state.held.insert(waiting);
             }
             StateKind::Permit => {
                 let permit: Permit = read(kind, key, body)?;
-                state.permits.insert(permit.request_hash, permit);
+                if permit.gate.as_str() != key {
+                    // Earlier versions kept one permit for each request hash.
+                    moved.push(state_change::<Permit>(kind, key, None));
+                    moved.push(state_change(kind, permit.gate.as_str(), Some(&permit)));
+                }
+                state.permits.insert(permit);
             }
             StateKind::Counter => state.gates_opened = read::<GatesOpened>(kind, key, body)?.0,
             StateKind::Usage => {
@@ -93,7 +102,7 @@ impl Engine {
             }
             StateKind::Fault => state.fault = Some(read(kind, key, body)?),
         }
-        Ok(())
+        Ok(moved)
     }
 }
 
@@ -108,7 +117,7 @@ pub fn held_in(
     for StateChange { kind, key, body } in kept {
         match (kind, body) {
             (StateKind::Held, Some(body)) => {
-                let waiting: Waiting = read(kind, &key, body)?;
+                let waiting: Waiting = read(kind, &key, &body)?;
                 held.push(waiting.held);
             }
             (StateKind::Held, None)
@@ -142,8 +151,8 @@ impl TryFrom<u64> for GatesOpened {
     }
 }
 
-fn read<T: DeserializeOwned>(kind: StateKind, key: &str, body: Value) -> Result<T, RestoreError> {
-    serde_json::from_value(body).map_err(|source| RestoreError {
+fn read<T: DeserializeOwned>(kind: StateKind, key: &str, body: &str) -> Result<T, RestoreError> {
+    json::read(body.as_bytes()).map_err(|source| RestoreError {
         kind: kind.as_str(),
         key: key.to_owned(),
         source,

@@ -2,7 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::base::canon::exact;
 use crate::trace::event::{Payload, PluginEvent, PluginLoaded, REDACTED, Redaction, Registered};
 
 use super::extension::TraceNote;
@@ -49,10 +48,7 @@ impl Turn<'_> {
         handler: &str,
         note: &TraceNote,
     ) {
-        let payload = match exact(&Value::Object(note.payload.clone())) {
-            Value::Object(payload) => payload,
-            _ => Map::new(),
-        };
+        let payload = note.payload.clone();
         let Some(known) = self.engine.extensions.events.get(&note.event_type) else {
             let data = Value::Object(payload);
             let event = self.plugin_event(call, handler, &note.event_type, &data);
@@ -83,15 +79,13 @@ impl Turn<'_> {
         custom_type: &str,
         data: &Value,
     ) -> PluginEvent {
-        let data = match exact(data) {
-            Value::Object(data) => data,
-            _ => Map::new(),
-        };
+        let data = data.as_object().cloned().unwrap_or_default();
         let (data, redacted) = scrubbed(self.redactor(call), "data", &data);
         PluginEvent {
             plugin_name: plugin.to_owned(),
             custom_type: custom_type.to_owned(),
             data,
+            numbers_as_text: Vec::new(),
             redacted,
         }
     }

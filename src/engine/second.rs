@@ -64,9 +64,7 @@ impl Turn<'_> {
     /// Keeps a held request as it is by now.
     pub(super) fn keep_held(&mut self, held: Held) -> Reply {
         let held = Arc::new(held);
-        if let Some(waiting) = self.state().held.get_mut(&held.id) {
-            waiting.held = Arc::clone(&held);
-            let waiting = waiting.clone();
+        if let Some(waiting) = self.state().held.replace(Arc::clone(&held)).cloned() {
             self.persist(StateKind::Held, held.id.as_str(), Some(&waiting));
         }
         Reply::Approved(Box::new((*held).clone()))

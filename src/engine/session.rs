@@ -16,6 +16,7 @@ use crate::base::pattern::{Pattern, Patterns};
 
 use super::command::{Given, GivenGuidance};
 use super::held::{Moment, PassEffects};
+use super::withhold::Withheld;
 
 /// One agent session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,8 +33,14 @@ pub struct Session {
     /// Whose requests count together with its own, where it comes in by a door.
     #[serde(default)]
     pub asker: Option<Digest>,
+    /// The process that began it, as its sessions are counted. A restart forgets it.
+    #[serde(skip)]
+    pub peer: Option<String>,
     /// When it started.
     pub started_at: Timestamp,
+    /// Time of the last thing that happened to it.
+    #[serde(default)]
+    pub last_at: Option<Timestamp>,
     /// The operation that its start and end belong to.
     pub trace_id: TraceId,
     /// The root of its span tree.
@@ -58,6 +65,9 @@ pub struct Session {
     /// What gates gave it and it was not told yet: it goes with the next answer.
     #[serde(default)]
     pub owed: Given,
+    /// Things that a gate before the whole session keeps from it until it is passed, in the order called for.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<Withheld>,
     /// Held gates that stand before everything it asks for.
     #[serde(default)]
     pub pending: BTreeSet<GateId>,
@@ -164,7 +174,9 @@ impl Session {
             intent,
             owner: None,
             asker: None,
+            peer: None,
             started_at: now,
+            last_at: None,
             trace_id,
             span_id,
             atlas_hash,
@@ -176,6 +188,7 @@ impl Session {
             contexts: BTreeMap::new(),
             guidance: Vec::new(),
             owed: Given::default(),
+            withheld: Vec::new(),
             pending: BTreeSet::new(),
             unpassed: Vec::new(),
             beats: Vec::new(),

@@ -31,8 +31,7 @@ pub(super) struct Ending {
 impl Turn<'_> {
     /// Tells one asker that it may run, or leaves a permit when none is there.
     ///
-    /// One approval is one run. Of several askers it goes to the one who asked last: the others are
-    /// most likely earlier tries of the same one.
+    /// One approval is one run. Several askers wait only for the same call: the one who asked last gets it.
     pub(super) fn release(
         &mut self,
         held: &Held,
@@ -46,7 +45,7 @@ impl Turn<'_> {
             return;
         };
         for earlier in askers {
-            let reason = "an identical request that came later was allowed instead";
+            let reason = "the same call was asked again and was allowed there";
             self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
         }
         if self.stands_before(held).is_some() {
@@ -58,6 +57,7 @@ impl Turn<'_> {
                 params: call.params.clone(),
                 deadline: None,
                 resolution: None,
+                call: None,
             };
             self.take_up(Command::RequestAction(last, request));
             return;
@@ -89,15 +89,11 @@ impl Turn<'_> {
         };
         let now = self.now;
         let permits = &mut self.engine.state.permits;
-        let expired: Vec<_> = permits
-            .extract_if(.., |_, it| it.expires_at <= now)
-            .collect();
-        for (hash, _) in expired {
-            self.persist::<()>(StateKind::Permit, &hash.to_string(), None);
+        for gate in permits.remove_where(|permit| permit.expires_at <= now) {
+            self.persist::<()>(StateKind::Permit, gate.as_str(), None);
         }
-        let key = permit.request_hash;
-        self.persist(StateKind::Permit, &key.to_string(), Some(&permit));
-        self.state().permits.insert(key, permit);
+        self.persist(StateKind::Permit, permit.gate.as_str(), Some(&permit));
+        self.state().permits.insert(permit);
     }
 
     pub(super) fn deadline_reached(&mut self, gate: &GateId) {
@@ -148,21 +144,17 @@ impl Turn<'_> {
         match &held.subject {
             Subject::SessionStart => {
                 if let Some(session) = self.state().sessions.get_mut(&held.session) {
-                    session.entry = match ending.outcome {
-                        Outcome::Denied => Entry::Refused {
-                            reason: ending.reason.clone(),
-                        },
+                    match ending.outcome {
+                        Outcome::Denied => session.refuse(ending.reason.clone()),
                         Outcome::Passed
                         | Outcome::Expired
                         | Outcome::Withdrawn
-                        | Outcome::Voided => Entry::Lapsed {
-                            owed: held
-                                .gates
-                                .iter()
-                                .map(|gate| gate.origin.id().to_owned())
-                                .collect(),
-                        },
-                    };
+                        | Outcome::Voided => {
+                            let gates = held.gates.iter();
+                            let owed = gates.map(|gate| gate.origin.id().to_owned()).collect();
+                            session.entry = Entry::Lapsed { owed };
+                        }
+                    }
                 }
                 self.refuse_parked(&held.session, ending.code, &ending.reason);
             }
@@ -179,6 +171,7 @@ impl Turn<'_> {
                     }
                 }
                 self.touch(&held.session);
+                self.hand_over_withheld(&held.session);
                 self.refuse_parked(&held.session, ending.code, &ending.reason);
             }
             Subject::Action(call) => {
@@ -258,7 +251,7 @@ impl Turn<'_> {
 
     /// Takes a request out of the queue.
     pub(super) fn take(&mut self, gate: &GateId) -> Option<Waiting> {
-        let waiting = self.state().release(gate);
+        let waiting = self.state().held.remove(gate);
         self.persist::<()>(StateKind::Held, gate.as_str(), None);
         waiting
     }

@@ -31,9 +31,10 @@ impl Answers {
         self.0.is_empty()
     }
 
-    /// How long they took in all.
-    pub(super) fn took(&self) -> Duration {
-        self.0.values().map(|returned| returned.took).sum()
+    /// The time that triggers took, all together.
+    pub(super) fn triggers_took(&self) -> Duration {
+        let triggers = self.0.iter().filter(|(key, _)| key.about == About::Trigger);
+        triggers.map(|(_, returned)| returned.took).sum()
     }
 }
 
@@ -99,6 +100,15 @@ impl Suspension {
         for suspended in &mut self.waiting {
             suspended.asked_under = AskedUnder::Others;
         }
+    }
+
+    /// Every command that waits.
+    pub(super) fn commands_mut(&mut self) -> impl Iterator<Item = &mut Command> {
+        let waiting = self
+            .waiting
+            .iter_mut()
+            .map(|suspended| &mut suspended.command);
+        waiting.chain(self.behind.values_mut().flatten())
     }
 
     fn holds(&self, session: &SessionId) -> bool {
@@ -167,6 +177,7 @@ impl Turn<'_> {
             | Command::Operate(..)
             | Command::Note(..)
             | Command::RecordSound
+            | Command::ClockMoved(_)
             | Command::Resolve(..)
             | Command::Consult(..)
             | Command::DeadlineReached(_)
@@ -190,7 +201,9 @@ impl Turn<'_> {
             let answers = std::mem::replace(&mut self.answers, answers);
             // One command's contexts do not use up another's budget.
             let handed = std::mem::take(&mut self.handed_bytes);
+            let beside = self.beside_gate.take();
             self.dispatch(command);
+            self.beside_gate = beside;
             self.answers = answers;
             self.handed_bytes = handed;
             return;

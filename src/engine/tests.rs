@@ -16,6 +16,9 @@ mod access;
 mod agents;
 mod approvers;
 mod breadth;
+mod budgets;
+mod clocks;
+mod closed;
 mod configured;
 mod consultations;
 mod decisions;
@@ -24,9 +27,11 @@ mod extensions;
 mod guidance;
 mod handlers;
 mod heard;
+mod identical;
 mod limits;
 mod moments;
 mod notices;
+mod numbers;
 mod operating;
 mod overrides;
 mod policies;
@@ -36,6 +41,7 @@ mod reports;
 mod requests;
 mod resolutions;
 mod restarts;
+mod session_limits;
 mod several;
 mod spans;
 
@@ -116,6 +122,20 @@ impl Bench {
             params,
             deadline: None,
             resolution: None,
+            call: None,
+        };
+        self.ask(|ask| Command::RequestAction(ask, request))
+    }
+
+    /// A request of `s-1` under the agent's own identifier of the call.
+    fn call(&mut self, call: &str, action: &str, params: Value) -> AskId {
+        let request = ActionRequest {
+            session: "s-1".parse().unwrap(),
+            action: action.to_owned(),
+            params,
+            deadline: None,
+            resolution: None,
+            call: Some(call.to_owned()),
         };
         self.ask(|ask| Command::RequestAction(ask, request))
     }
@@ -162,7 +182,14 @@ impl Bench {
 
     fn held(&self, gate: &str) -> Held {
         let gate: GateId = gate.parse().unwrap();
-        (*self.engine.state.held[&gate].held).clone()
+        (*self
+            .engine
+            .state
+            .held
+            .get(&gate)
+            .expect("it is not held")
+            .held)
+            .clone()
     }
 
     fn held_ids(&self) -> Vec<String> {

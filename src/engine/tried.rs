@@ -25,16 +25,27 @@ pub(super) enum Trick {
     Takeover,
     /// To tell of a run that was not allowed, or to tell of it twice.
     Execution,
+    /// To write into a thread of another session.
+    Thread,
+    /// To begin more threads than a session may have.
+    ThreadLimit,
 }
 
 impl Trick {
-    const ALL: [Self; 2] = [Self::Takeover, Self::Execution];
+    const ALL: [Self; 4] = [
+        Self::Takeover,
+        Self::Execution,
+        Self::Thread,
+        Self::ThreadLimit,
+    ];
 
     /// What the record calls it.
     fn error_type(self) -> &'static str {
         match self {
             Self::Takeover => "session_takeover",
             Self::Execution => "unknown_execution",
+            Self::Thread => "foreign_thread",
+            Self::ThreadLimit => "thread_limit",
         }
     }
 }
@@ -59,6 +70,15 @@ struct Tally {
     since: u64,
     /// The last of them, in words.
     last: String,
+}
+
+impl Tries {
+    /// Changes every moment at which something was recorded.
+    pub(super) fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+        for tally in self.0.values_mut() {
+            tally.recorded_at = adjust(tally.recorded_at);
+        }
+    }
 }
 
 impl Tally {

@@ -13,6 +13,7 @@ use super::held::ActionCall;
 use super::lifecycle::session_place;
 use super::session::Session;
 use super::suspend::Answers;
+use super::withhold::Withheld;
 use super::{Engine, State};
 
 /// One command being handled.
@@ -25,6 +26,8 @@ pub(super) struct Turn<'a> {
     pub(super) handed_bytes: u64,
     /// What extensions said about the command that is carried out.
     pub(super) answers: Answers,
+    /// What is given beside a gate of the same command, while there is one: it waits for that gate.
+    pub(super) beside_gate: Option<Vec<Withheld>>,
 }
 
 /// Where a record hangs in the span tree.
@@ -57,6 +60,7 @@ impl<'a> Turn<'a> {
             touched: BTreeSet::new(),
             handed_bytes: 0,
             answers: Answers::default(),
+            beside_gate: None,
         }
     }
 
@@ -74,8 +78,9 @@ impl<'a> Turn<'a> {
             Command::AskerLeft(ask) => self.asker_left(ask),
             Command::Decide(ask, decide) => self.decide(ask, &decide),
             Command::Operate(ask, operate) => self.operate(ask, operate),
-            Command::Note(ask, session, payload) => self.note(ask, &session, *payload),
+            Command::Note(ask, session, finding) => self.note(ask, &session, *finding),
             Command::RecordSound => self.record_sound(),
+            Command::ClockMoved(step) => self.clock_moved(step),
             Command::Answer(ask, answer) => self.answer(ask, &answer),
             Command::Resolve(ask, resolve) => self.resolve(ask, &resolve),
             Command::Consult(ask, consult) => self.consult(ask, &consult),
@@ -100,6 +105,11 @@ impl<'a> Turn<'a> {
     /// The effects, with every session that changed kept beside the records that changed it.
     pub(super) fn finish(mut self) -> Vec<Effect> {
         let touched = std::mem::take(&mut self.touched);
+        for id in &touched {
+            if let Some(session) = self.engine.state.sessions.get_mut(id) {
+                session.last_at = Some(self.now);
+            }
+        }
         let sessions = &self.engine.state.sessions;
         let changes: Vec<_> = touched
             .iter()
@@ -139,7 +149,8 @@ impl<'a> Turn<'a> {
         payload: impl Into<Payload>,
         durability: Durability,
     ) -> EventId {
-        let payload = payload.into();
+        let mut payload = payload.into();
+        payload.list_large_numbers();
         let durability = self.durability(&payload).max(durability);
         let event_id: EventId = self.engine.ids.next().into();
         let stored = durability == Durability::Sync
@@ -245,11 +256,15 @@ pub(super) fn pass_effects(checkpoint: &Checkpoint) -> super::held::PassEffects 
     }
 }
 
-fn state_change<T: serde::Serialize>(kind: StateKind, key: &str, body: Option<&T>) -> Effect {
+pub(super) fn state_change<T: serde::Serialize>(
+    kind: StateKind,
+    key: &str,
+    body: Option<&T>,
+) -> Effect {
     Effect::Persist(StateChange {
         kind,
         key: key.to_owned(),
         // INVARIANT: all state is plain data with string keys, so it always becomes JSON.
-        body: body.map(|body| serde_json::to_value(body).unwrap_or_default()),
+        body: body.map(|body| serde_json::to_string(body).unwrap_or_default()),
     })
 }

@@ -2,6 +2,7 @@
 //!
 //! Counted when an action is let run, never when somebody asks whether it may.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use crate::atlas::compiled::{Limit, Policy};
 use crate::atlas::document::Scope;
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
+use crate::base::json::compare_with;
 
 use super::held::ActionCall;
 
@@ -30,7 +32,22 @@ pub(super) struct Spent {
     runs: VecDeque<Timestamp>,
     /// How much.
     total: f64,
+    /// The part that rounding has cut off the sum: both together are what was used.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    rest: f64,
 }
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde calls it with a reference"
+)]
+fn is_zero(rest: &f64) -> bool {
+    *rest == 0.0
+}
+
+/// Share of a cost by which a sum may exceed its limit: ten times 0.1 is 1, though doubles add up to a
+/// little more.
+const TOLERANCE: f64 = 1e-9;
 
 /// What a session has used of a limit.
 #[derive(Clone, Debug, PartialEq)]
@@ -81,9 +98,9 @@ impl Usage {
             }
             Limit::Budget { limit, cost, .. } => match cost_of(cost.as_deref(), params) {
                 Err(what) => Some(what),
-                Ok(cost) if spent.total + cost > *limit => Some(format!(
+                Ok(cost) if spent.exceeds(cost, *limit) => Some(format!(
                     "it costs {cost}, and {} of {limit} are left",
-                    (limit - spent.total).max(0.0)
+                    (limit - spent.total - spent.rest).max(0.0)
                 )),
                 Ok(_) => None,
             },
@@ -109,7 +126,7 @@ impl Usage {
                 as_number(*max_calls),
                 Some(*window),
             ),
-            Limit::Budget { limit, .. } => (spent.total, *limit, None),
+            Limit::Budget { limit, .. } => (spent.total + spent.rest, *limit, None),
         };
         Some(LimitUse {
             atlas_id: atlas.id.clone(),
@@ -140,7 +157,7 @@ impl Usage {
                     }
                 }
                 Limit::Budget { cost, .. } => {
-                    spent.total += cost_of(cost.as_deref(), &call.params).unwrap_or_default();
+                    spent.add(cost_of(cost.as_deref(), &call.params).unwrap_or_default());
                 }
             }
             changed.push((applied.key.clone(), spent.clone()));
@@ -155,6 +172,24 @@ impl Usage {
         gone.map(|(key, _)| key).collect()
     }
 
+    /// Changes every moment at which a limit was drawn on. Gives the limits that have such moments.
+    pub(super) fn adjust_moments(
+        &mut self,
+        adjust: impl Fn(Timestamp) -> Timestamp,
+    ) -> Vec<(String, Spent)> {
+        let timed = self
+            .spent
+            .iter_mut()
+            .filter(|(_, spent)| !spent.runs.is_empty());
+        let changed = timed.map(|(key, spent)| {
+            for run in &mut spent.runs {
+                *run = adjust(*run);
+            }
+            (key.clone(), spent.clone())
+        });
+        changed.collect()
+    }
+
     /// Takes up what was kept.
     pub(super) fn restore(&mut self, key: String, spent: Spent) {
         self.spent.insert(key, spent);
@@ -162,6 +197,25 @@ impl Usage {
 }
 
 impl Spent {
+    /// The sum with a cost, and what rounding cuts off it.
+    fn sum(&self, cost: f64) -> (f64, f64) {
+        let sum = self.total + cost;
+        // Exact for any two doubles (Knuth).
+        let added = sum - self.total;
+        let cut = (self.total - (sum - added)) + (cost - added);
+        (sum, self.rest + cut)
+    }
+
+    /// Tells whether a cost would be more than a limit has left.
+    fn exceeds(&self, cost: f64, limit: f64) -> bool {
+        let (sum, rest) = self.sum(cost);
+        (sum - limit) + rest > cost * TOLERANCE
+    }
+
+    fn add(&mut self, cost: f64) {
+        (self.total, self.rest) = self.sum(cost);
+    }
+
     fn recent(&self, window: Duration, now: Timestamp) -> u64 {
         self.runs
             .iter()
@@ -212,9 +266,14 @@ fn cost_of(parameter: Option<&str>, params: &Value) -> Result<f64, String> {
     let Some(name) = parameter else {
         return Ok(1.0);
     };
-    let value = params.get(name).and_then(Value::as_f64);
-    match value {
-        Some(cost) if cost >= 0.0 => Ok(cost),
+    let number = params.get(name).and_then(Value::as_number);
+    match number.and_then(|number| Some((number, number.as_f64()?))) {
+        Some((number, cost)) if compare_with(number, cost) != Some(Ordering::Equal) => {
+            Err(format!(
+                "its cost cannot be told: `{name}` is {number}, which cannot be added up exactly"
+            ))
+        }
+        Some((_, cost)) if cost >= 0.0 => Ok(cost),
         Some(_) | None => Err(format!(
             "its cost cannot be told: `{name}` is not a positive number"
         )),

@@ -8,9 +8,11 @@ use serde_json::{Map, Value};
 
 mod answer;
 mod carry;
+mod key;
 mod params;
 
 pub use answer::Fault;
+pub use key::Key;
 pub use params::*;
 
 /// One call.
@@ -32,6 +34,8 @@ pub enum Call {
     Feedback(Helped),
     /// Takes a turn of a conversation.
     Turn(Box<Taken>),
+    /// Hands a thread over to another session.
+    HandOver(HandsOver),
     /// Answers what is the agent's to answer.
     Answer(Answers),
     /// Reports an error.
@@ -42,13 +46,18 @@ pub enum Call {
     Output(Produced),
     /// Asks what the agent may do now.
     Resolve(Resolve),
+    /// Asks whether the console records. `cra doctor` does; it is about no session.
+    Status,
 }
+
+/// The name of the call that asks whether the console records.
+pub const STATUS: &str = "status";
 
 /// The name of a call, and how its parameters are read.
 type Reader = (&'static str, fn(Value) -> Result<Call, Fault>);
 
 /// Every call.
-const CALLS: [Reader; 13] = [
+const CALLS: [Reader; 14] = [
     ("session.start", |params| read(params).map(Call::Start)),
     ("session.end", |params| read(params).map(Call::End)),
     ("input", |params| read(params).map(Call::Input)),
@@ -61,6 +70,9 @@ const CALLS: [Reader; 13] = [
         read(params).map(Call::Feedback)
     }),
     ("turn", |params| read(params).map(Box::new).map(Call::Turn)),
+    ("thread.hand_over", |params| {
+        read(params).map(Call::HandOver)
+    }),
     ("checkpoint.answer", |params| read(params).map(Call::Answer)),
     ("error", |params| read(params).map(Call::Error)),
     ("error.recovered", |params| {
@@ -85,6 +97,10 @@ impl Spoken {
     /// # Errors
     /// When there is no such call, or its parameters are not its own.
     pub fn read(method: &str, params: Value) -> Result<Self, Fault> {
+        if method == STATUS {
+            let call = Call::Status;
+            return Ok(Self { call, key: None });
+        }
         let (_, read) = CALLS
             .iter()
             .find(|(name, _)| *name == method)
@@ -119,6 +135,20 @@ fn read<T: DeserializeOwned>(params: Value) -> Result<T, Fault> {
 }
 
 impl Call {
+    /// True for calls that only tell something: nothing waits for their answer to go on.
+    #[must_use]
+    pub fn is_report(&self) -> bool {
+        matches!(
+            self,
+            Self::Feedback(_)
+                | Self::Turn(_)
+                | Self::HandOver(_)
+                | Self::Error(_)
+                | Self::Recovered(_)
+                | Self::Output(_)
+        )
+    }
+
     /// The session it is about; `None` where it names none yet.
     #[must_use]
     pub fn session(&self) -> Option<&crate::base::id::SessionId> {
@@ -131,11 +161,13 @@ impl Call {
             Self::Context(it) => Some(&it.session),
             Self::Feedback(it) => Some(&it.session),
             Self::Turn(it) => Some(&it.session),
+            Self::HandOver(call) => Some(&call.session),
             Self::Answer(it) => Some(&it.session),
             Self::Error(it) => Some(&it.session),
             Self::Recovered(it) => Some(&it.session),
             Self::Output(it) => Some(&it.session),
             Self::Resolve(it) => Some(&it.session),
+            Self::Status => None,
         }
     }
 }

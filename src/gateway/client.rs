@@ -2,6 +2,9 @@
 //!
 //! It waits without a runtime of its own: a command that runs before each step of an agent has to start in
 //! no time.
+//!
+//! A caller that relies on an answer has it verified against the console's key: see [`super::proof`]. Nothing of
+//! an answer that does not verify is used, not even its words.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::Shutdown;
@@ -16,6 +19,8 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use super::call::Fault;
+use super::proof::{AnswerVerifier, Challenge, Challenged, ProofError};
+use crate::base::json;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -35,14 +40,40 @@ pub enum CallError {
     /// It says no, or that something is wrong.
     #[error("{}", .0.message)]
     Fault(Fault),
+    /// The answer was not given by the console with the expected key.
+    #[error("the answer at `{}` was not given by the console: {reason}", socket.display())]
+    Unproven {
+        /// Socket that the answer came from.
+        socket: PathBuf,
+        /// Fault of the proof.
+        reason: ProofError,
+    },
+    /// The connection was refused before the request was read, with this code. Nothing proves that.
+    #[error("the console takes no request now (code {0})")]
+    Refused(i64),
+    /// No key was given, so no answer can be verified.
+    #[error("no usable `--key` was given: {0}")]
+    NoKey(String),
+    /// The system has no randomness for a challenge.
+    #[error("no challenge can be made: {0}")]
+    NoChallenge(getrandom::Error),
 }
 
 /// A connection to a console.
 #[derive(Debug)]
 pub struct Client {
     reader: BufReader<UnixStream>,
+    proof: Proof,
     asked: u64,
     until: Instant,
+}
+
+/// Way in which the answers of a connection are verified.
+#[derive(Debug)]
+struct Proof {
+    socket: PathBuf,
+    /// Expected key; nothing, where answers are taken as they come.
+    key: Option<AnswerVerifier>,
 }
 
 /// Cuts a connection off that somebody else waits at. Before there is one, it is cut off as soon as there is.
@@ -105,42 +136,90 @@ struct Answer {
     error: Option<Fault>,
 }
 
-/// A request as it is written.
-fn message(id: u64, method: &str, params: &Value) -> String {
-    let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-    format!("{message}\n")
+/// A request as it was written.
+struct Sent {
+    id: u64,
+    line: String,
+    challenged: Option<Challenged>,
 }
 
-/// What a line answers; nothing, if it answers something else.
-fn answered(line: &[u8], id: u64) -> Option<Result<Value, CallError>> {
-    let answer: Answer = match serde_json::from_slice(line) {
-        Ok(answer) => answer,
-        Err(error) => return Some(Err(CallError::Unreadable(error.to_string()))),
-    };
-    // An answer without a name is about the connection itself.
-    if answer.id.is_some_and(|found| found != id) {
-        return None;
+impl Proof {
+    fn write(&self, id: u64, method: &str, params: &Value) -> Result<Sent, CallError> {
+        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let challenge = match self.key {
+            Some(_) => Some(Challenge::random().map_err(CallError::NoChallenge)?),
+            None => None,
+        };
+        if let (Some(challenge), Some(fields)) = (challenge, message.as_object_mut()) {
+            fields.insert("challenge".to_owned(), challenge.to_string().into());
+        }
+        let line = message.to_string();
+        let noted = |challenge| Challenged::new(challenge, line.as_bytes());
+        Ok(Sent {
+            id,
+            challenged: challenge.map(noted),
+            line: format!("{line}\n"),
+        })
     }
+
+    /// What a line answers; nothing, if it answers something else.
+    fn read(&self, line: &[u8], sent: &Sent) -> Option<Result<Value, CallError>> {
+        let unproven = |reason| CallError::Unproven {
+            socket: self.socket.clone(),
+            reason,
+        };
+        let answer = match (read_answer(line), &self.key) {
+            (Ok(answer), _) => answer,
+            (Err(error), None) => return Some(Err(error)),
+            // The console writes nothing but answers. What another process writes is not repeated to anyone.
+            (Err(_), Some(_)) => return Some(Err(unproven(ProofError::Missing))),
+        };
+        // An answer without a name is about the connection itself.
+        if answer.id.is_some_and(|found| found != sent.id) {
+            return None;
+        }
+        let (Some(key), Some(challenged)) = (&self.key, &sent.challenged) else {
+            return Some(taken(answer));
+        };
+        if let (None, Some(fault)) = (answer.id, &answer.error) {
+            return Some(Err(CallError::Refused(fault.code)));
+        }
+        let line = line.strip_suffix(b"\n").unwrap_or(line);
+        let proven = key.verify(challenged, line).map_err(unproven);
+        // Read again, so that nothing counts but the bytes that were signed.
+        Some(proven.and_then(|answer| taken(read_answer(&answer)?)))
+    }
+}
+
+fn read_answer(line: &[u8]) -> Result<Answer, CallError> {
+    json::read(line).map_err(|error| CallError::Unreadable(error.to_string()))
+}
+
+fn taken(answer: Answer) -> Result<Value, CallError> {
     match (answer.error, answer.result) {
-        (Some(fault), _) => Some(Err(CallError::Fault(fault))),
-        (None, Some(result)) if answer.id.is_some() => Some(Ok(result)),
+        (Some(fault), _) => Err(CallError::Fault(fault)),
+        (None, Some(result)) if answer.id.is_some() => Ok(result),
         (None, Some(_) | None) => {
             let why = "neither a result nor an error".to_owned();
-            Some(Err(CallError::Unreadable(why)))
+            Err(CallError::Unreadable(why))
         }
     }
 }
 
 impl Client {
-    /// Connects. Everything that is asked has to be answered before `until`.
+    /// Connects to the console with that key. Everything that is asked has to be answered before `until`.
     ///
     /// # Errors
     /// When nobody listens.
-    pub fn connect(path: &Path, until: Instant) -> Result<Self, CallError> {
+    pub fn connect(path: &Path, key: AnswerVerifier, until: Instant) -> Result<Self, CallError> {
         let unreachable = |_| CallError::Unreachable(path.to_owned());
         let stream = UnixStream::connect(path).map_err(unreachable)?;
         Ok(Self {
             reader: BufReader::new(stream),
+            proof: Proof {
+                socket: path.to_owned(),
+                key: Some(key),
+            },
             asked: 0,
             until,
         })
@@ -156,7 +235,7 @@ impl Client {
         Ok(())
     }
 
-    /// Asks, and waits for the answer.
+    /// Asks, and waits for the answer of the console with the expected key.
     ///
     /// # Errors
     /// Whatever comes that is no result. Nothing but a result means yes.
@@ -167,13 +246,13 @@ impl Client {
         stream
             .set_write_timeout(Some(left))
             .map_err(|error| failed(&error))?;
-        let message = message(self.asked, method, params);
+        let sent = self.proof.write(self.asked, method, params)?;
         stream
-            .write_all(message.as_bytes())
+            .write_all(sent.line.as_bytes())
             .map_err(|error| failed(&error))?;
         loop {
             let line = self.read()?;
-            if let Some(answered) = answered(&line, self.asked) {
+            if let Some(answered) = self.proof.read(&line, &sent) {
                 return answered;
             }
         }
@@ -214,21 +293,38 @@ impl Client {
 pub struct Speaker {
     reader: tokio::io::BufReader<OwnedReadHalf>,
     writer: OwnedWriteHalf,
+    proof: Proof,
     asked: u64,
 }
 
 impl Speaker {
-    /// Connects.
+    /// Connects. Answers are taken as they come: nothing may run because of them.
     ///
     /// # Errors
     /// When nobody listens.
     pub async fn connect(path: &Path) -> Result<Self, CallError> {
+        Self::connect_to(path, None).await
+    }
+
+    /// Connects to the console with that key. An answer of any other process is an error.
+    ///
+    /// # Errors
+    /// When no process listens.
+    pub async fn connect_verified(path: &Path, key: AnswerVerifier) -> Result<Self, CallError> {
+        Self::connect_to(path, Some(key)).await
+    }
+
+    async fn connect_to(path: &Path, key: Option<AnswerVerifier>) -> Result<Self, CallError> {
         let stream = tokio::net::UnixStream::connect(path).await;
         let stream = stream.map_err(|_| CallError::Unreachable(path.to_owned()))?;
         let (reader, writer) = stream.into_split();
         Ok(Self {
             reader: tokio::io::BufReader::new(reader),
             writer,
+            proof: Proof {
+                socket: path.to_owned(),
+                key,
+            },
             asked: 0,
         })
     }
@@ -240,8 +336,8 @@ impl Speaker {
     /// Whatever comes that is no result.
     pub async fn call(&mut self, method: &str, params: &Value) -> Result<Value, CallError> {
         self.asked += 1;
-        let message = message(self.asked, method, params);
-        let written = self.writer.write_all(message.as_bytes()).await;
+        let sent = self.proof.write(self.asked, method, params)?;
+        let written = self.writer.write_all(sent.line.as_bytes()).await;
         written.map_err(|error| failed(&error))?;
         loop {
             let mut line = Vec::new();
@@ -249,7 +345,7 @@ impl Speaker {
             if read.map_err(|error| failed(&error))? == 0 {
                 return Err(CallError::Gone);
             }
-            if let Some(answered) = answered(&line, self.asked) {
+            if let Some(answered) = self.proof.read(&line, &sent) {
                 return answered;
             }
         }

@@ -14,6 +14,7 @@ use serde_json::Value;
 use self::entry::{Entry, command_words};
 use self::json::{Node, Text};
 use super::hook::{Host, Offline};
+use super::proof::AnswerVerifier;
 
 pub mod bounds;
 mod entry;
@@ -39,6 +40,24 @@ pub struct Wiring {
     /// What else the program is told: where the console is, if that was named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub place: Vec<String>,
+    /// Text of the public key that the console's answers are verified with. Entries of earlier versions have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+impl Wiring {
+    /// Describes what is wrong with the pinned key, given the console's own key.
+    #[must_use]
+    pub fn key_trouble(&self, host: Host, current: Option<&AnswerVerifier>) -> Option<String> {
+        let way = format!("so every step is denied; run cra connect {}", host.as_str());
+        match (&self.key, current) {
+            (None, _) => Some(format!("its hooks pin no key of the console, {way}")),
+            (Some(pinned), Some(current)) if *pinned != current.to_string() => Some(format!(
+                "its hooks pin another key than this console's, {way}"
+            )),
+            (Some(_), Some(_) | None) => None,
+        }
+    }
 }
 
 /// A text with our entries, or without them.

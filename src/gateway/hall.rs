@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use tokio::sync::watch;
 
+use super::admission::{Admission, Connections};
 use super::call::Fault;
+use super::peer::Peers;
+use super::proof::{AnswerSigner, AnswerVerifier};
 use crate::base::digest::Digest;
 use crate::base::id::{ExecutionId, SessionId};
 use crate::base::limits::MAX_RUNNING_PER_SESSION;
@@ -16,10 +20,77 @@ use crate::runtime::Agents;
 #[derive(Clone, Debug)]
 pub struct Hall {
     pub(super) agents: Agents,
+    /// Signs answers, for callers that ask for a proof.
+    pub(super) signer: AnswerSigner,
     runs: Arc<Mutex<BTreeMap<SessionId, Runs>>>,
     asked: Arc<Mutex<BTreeMap<Use, watch::Receiver<Option<Outcome>>>>>,
     /// Sessions whose asker left without having heard an answer, and that nobody has asked for since.
     left: Arc<Mutex<BTreeSet<SessionId>>>,
+    /// The callers that are connected.
+    pub(super) peers: Peers,
+    crowd: Arc<Mutex<Option<(Crowd, Instant)>>>,
+}
+
+/// Shortage of connections at an interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crowd {
+    /// Interface that agents connect to.
+    pub interface: &'static str,
+    /// Connections that there can be.
+    pub most: usize,
+    /// Process with the most of them, where the system names it.
+    pub largest: Option<i32>,
+    /// The end of the connection that was one too many.
+    pub outcome: CrowdOutcome,
+}
+
+/// What became of the connection that was one too many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrowdOutcome {
+    /// An idle connection was closed for it.
+    IdleClosed,
+    /// Its agent was turned away, which is a denial.
+    Refused,
+}
+
+impl Crowd {
+    /// Describes a connection that there was no room for.
+    pub(super) fn new(
+        interface: &'static str,
+        open: &Connections,
+        most: usize,
+        admission: Admission,
+    ) -> Self {
+        let outcome = match admission {
+            Admission::Admit | Admission::Replace(_) => CrowdOutcome::IdleClosed,
+            Admission::Refuse => CrowdOutcome::Refused,
+        };
+        Self {
+            interface,
+            most,
+            largest: open.largest().and_then(|(pid, _)| pid),
+            outcome,
+        }
+    }
+
+    /// The alarm for the operator.
+    #[must_use]
+    pub fn alarm(&self) -> String {
+        let Self {
+            interface, most, ..
+        } = self;
+        let outcome = match self.outcome {
+            CrowdOutcome::IdleClosed => "idle ones were closed to make room",
+            CrowdOutcome::Refused => "agents were turned away",
+        };
+        let process = self
+            .largest
+            .map(|pid| format!("; process {pid} has the most"));
+        format!(
+            "connections of the {interface} ran short ({most} in all), and {outcome}{}",
+            process.unwrap_or_default()
+        )
+    }
 }
 
 /// Somebody who waits for an answer. Without one they have left.
@@ -41,9 +112,19 @@ impl Drop for Waiting<'_> {
 #[derive(Debug, Default)]
 struct Runs {
     /// The oldest first.
-    named: VecDeque<(String, ExecutionId)>,
+    named: VecDeque<NamedRun>,
     /// Names of those that were reported, the oldest first: some report twice.
     done: VecDeque<String>,
+}
+
+/// A run, by the names that its agent gave.
+#[derive(Debug)]
+pub(super) struct NamedRun {
+    /// The name by which its result is reported. Identical uses of a tool may share it.
+    pub(super) name: String,
+    /// The use of the tool that the run belongs to.
+    pub(super) call: String,
+    pub(super) execution: ExecutionId,
 }
 
 /// What is known of runs by a name.
@@ -65,7 +146,7 @@ type Outcome = Result<Value, Fault>;
 /// How a request stands beside others about the same use.
 pub(super) enum Joined {
     /// It is the first: whoever asks the same meanwhile hears what it hears.
-    First(First),
+    First(Box<First>),
     /// Another one waits already. Nothing, if that one leaves.
     Later(watch::Receiver<Option<Outcome>>),
 }
@@ -92,15 +173,49 @@ impl Drop for First {
 }
 
 impl Hall {
-    /// The hall before a runtime.
+    /// The hall before a runtime, with the key that proves its answers.
     #[must_use]
-    pub fn new(agents: Agents) -> Self {
+    pub fn new(agents: Agents, signer: AnswerSigner) -> Self {
         Self {
             agents,
+            signer,
             runs: Arc::default(),
             asked: Arc::default(),
             left: Arc::default(),
+            peers: Peers::default(),
+            crowd: Arc::default(),
         }
+    }
+
+    /// Notes that connections of an interface ran short. That agents were turned away is not replaced by less.
+    pub(super) fn note_crowd(&self, crowd: Crowd) {
+        let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Instant::now();
+        *noted = match noted.take() {
+            Some((before, _))
+                if before.outcome == CrowdOutcome::Refused
+                    && crowd.outcome == CrowdOutcome::IdleClosed =>
+            {
+                Some((before, now))
+            }
+            Some(_) | None => Some((crowd, now)),
+        };
+    }
+
+    /// The last time that connections ran short, if that is no longer ago than `span`.
+    #[must_use]
+    pub fn crowd_within(&self, span: Duration) -> Option<Crowd> {
+        let mut noted = self.crowd.lock().unwrap_or_else(PoisonError::into_inner);
+        if noted.is_some_and(|(_, at)| at.elapsed() > span) {
+            *noted = None;
+        }
+        noted.map(|(crowd, _)| crowd)
+    }
+
+    /// Returns the key that proves the answers.
+    #[must_use]
+    pub fn verifier(&self) -> AnswerVerifier {
+        self.signer.verifier()
     }
 
     /// Waits for what a session asked. Dropping this is leaving, and is remembered.
@@ -135,32 +250,35 @@ impl Hall {
         }
         let (teller, told) = watch::channel(None);
         asked.insert(of.clone(), told);
-        Joined::First(First {
+        Joined::First(Box::new(First {
             hall: self.clone(),
             of,
             teller,
-        })
+        }))
     }
 
     /// Remembers what an agent calls a run. A session that names too many loses its own oldest, and nobody else's.
-    pub(super) fn name_run(&self, session: SessionId, name: String, execution: ExecutionId) {
+    pub(super) fn name_run(&self, session: SessionId, named: NamedRun) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let own = runs.entry(session).or_default();
-        own.done.retain(|it| *it != name);
-        own.named.push_back((name, execution));
+        own.done.retain(|it| *it != named.name);
+        own.named.push_back(named);
         if own.named.len() > MAX_RUNNING_PER_SESSION {
             own.named.pop_front();
         }
     }
 
-    /// The runs of that name, which are forgotten by it.
+    /// Removes and gives the runs of that name; where several uses of a tool share it, those of the oldest use.
     pub(super) fn take_runs(&self, session: &SessionId, name: &str) -> Named {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(own) = runs.get_mut(session) else {
             return Named::Unknown;
         };
+        let mut oldest = own.named.iter().filter(|run| run.name == name);
+        let call = oldest.next().map(|run| run.call.clone());
         let named = std::mem::take(&mut own.named).into_iter();
-        let (taken, left) = named.partition::<Vec<_>, _>(|it| it.0 == name);
+        let (taken, left) = named
+            .partition::<Vec<_>, _>(|run| run.name == name && Some(&run.call) == call.as_ref());
         own.named = left.into();
         if taken.is_empty() {
             let done = own.done.iter().any(|it| it == name);
@@ -170,7 +288,7 @@ impl Hall {
         if own.done.len() > MAX_RUNNING_PER_SESSION {
             own.done.pop_front();
         }
-        Named::Runs(taken.into_iter().map(|(_, execution)| execution).collect())
+        Named::Runs(taken.into_iter().map(|run| run.execution).collect())
     }
 
     /// Forgets what a session that has ended called its runs.

@@ -13,7 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use self::ask::Verdict;
 use super::client::{CallError, Leash};
-use super::words::denial;
+use super::proof::AnswerVerifier;
+use super::words::{Remedy, denial};
 use crate::base::digest::Digest;
 
 mod answer;
@@ -118,6 +119,10 @@ pub struct Options {
     pub offline: Offline,
     /// Where the console listens.
     pub socket: PathBuf,
+    /// Key that the console's answers are verified with; without a usable one the reason, and nothing goes on.
+    pub key: Result<AnswerVerifier, String>,
+    /// Folder of the store, where a rejected answer is reported.
+    pub folder: PathBuf,
     /// What the keys of sessions are made from. Hooks are processes of their own: only by it they know that
     /// a session is theirs.
     pub secret: Digest,
@@ -146,7 +151,7 @@ pub fn answer(told: &Told, options: &Options) -> Printed {
 /// What is said when no answer came in time, and until when there is time to wait for one.
 #[must_use]
 pub fn too_late(told: &Told, options: &Options) -> (Instant, Printed) {
-    let reason = denial(&CallError::Late);
+    let reason = denial(&CallError::Late, Remedy::Connect(options.host.as_str()));
     let printed = answer::encode(told, &Verdict::Deny { reason });
     (ask::last_moment(told, options), printed)
 }

@@ -177,7 +177,8 @@ impl Door {
             // Before the guard, which would answer with another status.
             .route("/v1/hook/{host}", post(hook::serve))
             .with_state(Arc::clone(&shared));
-        let listening = tokio::spawn(listen::listen(listener, router, most));
+        let hall = shared.behind.hall.clone();
+        let listening = tokio::spawn(listen::listen(listener, router, hall, most));
         Ok(Self {
             address,
             shared,

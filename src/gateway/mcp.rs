@@ -4,5 +4,6 @@ mod gate;
 mod message;
 pub mod proxy;
 pub mod tools;
+mod transport;
 
 pub use gate::Guest;

@@ -1,10 +1,11 @@
 //! JSON-RPC 2.0, a message a line.
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::call::{Fault, Spoken};
+use super::proof::{AnswerSigner, Challenge, Challenged};
+use crate::base::json::{self, JsonError};
 
 /// A request, as it is written.
 #[derive(Debug, Deserialize)]
@@ -16,6 +17,8 @@ struct Written {
     method: String,
     #[serde(default = "nothing")]
     params: Value,
+    #[serde(default)]
+    challenge: Option<String>,
 }
 
 fn nothing() -> Value {
@@ -45,42 +48,62 @@ pub struct Asked {
     pub id: Option<Id>,
     /// What is said, or why that cannot be made out.
     pub spoken: Result<Spoken, Fault>,
+    /// Set where the caller wants a proof of the answer.
+    pub challenged: Option<Challenged>,
 }
 
 impl Asked {
     /// Reads a line. What is wrong with it is told under the name it gave, where it gave one.
     #[must_use]
     pub fn read(line: &[u8]) -> Self {
-        let written: Written = match serde_json::from_slice(line) {
+        let written: Written = match json::read(line) {
             Ok(written) => written,
             Err(error) => {
                 return Self {
-                    id: named(line),
+                    id: named(line, &error),
                     spoken: Err(unread(line, &error)),
+                    challenged: None,
                 };
             }
         };
         let Version::Two = written.jsonrpc;
-        Self {
-            id: written.id,
-            spoken: Spoken::read(&written.method, written.params),
+        let challenge = written.challenge.as_deref().map(str::parse::<Challenge>);
+        match challenge.transpose() {
+            Ok(challenge) => Self {
+                id: written.id,
+                spoken: Spoken::read(&written.method, written.params),
+                challenged: challenge.map(|challenge| Challenged::new(challenge, line)),
+            },
+            Err(error) => Self {
+                id: written.id,
+                spoken: Err(Fault::new(Fault::REQUEST, error.to_string())),
+                challenged: None,
+            },
         }
     }
 }
 
-/// The name that a line gives, which is no request otherwise.
-fn named(line: &[u8]) -> Option<Id> {
+/// The name that a line gives, which is no request otherwise. One that is refused itself is none: it
+/// would come back as another one.
+fn named(line: &[u8], error: &JsonError) -> Option<Id> {
     #[derive(Deserialize)]
     struct Named {
         id: Option<Id>,
     }
+    if let JsonError::Ambiguous(fault) = error
+        && fault.path == "id"
+    {
+        return None;
+    }
     serde_json::from_slice::<Named>(line).ok()?.id
 }
 
-fn unread(line: &[u8], error: &serde_json::Error) -> Fault {
-    if serde_json::from_slice::<IgnoredAny>(line).is_err() {
-        return Fault::new(Fault::PARSE, format!("not JSON: {error}"));
-    }
+fn unread(line: &[u8], error: &JsonError) -> Fault {
+    let error = match error {
+        JsonError::Ambiguous(fault) => return Fault::ambiguous(fault, "params"),
+        JsonError::Syntax(_) => return Fault::new(Fault::PARSE, error.to_string()),
+        JsonError::Data(error) => error,
+    };
     let why = match line.trim_ascii_start().first() {
         Some(b'[') => "batches are not taken: one message a line".to_owned(),
         Some(_) | None => format!("not a JSON-RPC 2.0 request: {error}"),
@@ -91,11 +114,28 @@ fn unread(line: &[u8], error: &serde_json::Error) -> Fault {
 /// An answer, with the end of its line.
 #[must_use]
 pub fn answer(id: Option<&Id>, result: Result<Value, Fault>) -> String {
-    let mut line = match result {
+    let mut line = object(id, result);
+    line.push('\n');
+    line
+}
+
+/// Writes an answer with a proof of it, with the end of its line.
+#[must_use]
+pub fn proven_answer(
+    id: Option<&Id>,
+    result: Result<Value, Fault>,
+    challenged: &Challenged,
+    signer: &AnswerSigner,
+) -> String {
+    let mut line = signer.prove(challenged, &object(id, result));
+    line.push('\n');
+    line
+}
+
+fn object(id: Option<&Id>, result: Result<Value, Fault>) -> String {
+    match result {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
         Err(fault) => json!({"jsonrpc": "2.0", "id": id, "error": fault}),
     }
-    .to_string();
-    line.push('\n');
-    line
+    .to_string()
 }

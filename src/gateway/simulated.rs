@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::client::{CallError, Speaker};
 use crate::base::id::SessionId;
+use crate::base::json::{self, JsonError};
 use crate::memento::{MementoError, Turn};
 
 /// Who asks for what.
@@ -108,8 +109,8 @@ impl Script {
     ///
     /// # Errors
     /// When it is not one, with line and column.
-    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
-        serde_json::from_str(text)
+    pub fn read(text: &str) -> Result<Self, JsonError> {
+        json::read(text.as_bytes())
     }
 
     /// Sets all agents to work, at the socket as any other. They work until their sessions are used up or the

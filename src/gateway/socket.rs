@@ -1,7 +1,8 @@
 //! The door for everybody on this machine who is us: a Unix socket.
 //!
 //! Whoever is another user is turned away. A connection that breaks the protocol is told so and goes on where
-//! that is possible; one that sends too much, or never finishes, is closed. None of them can hold up another.
+//! that is possible; one that sends too much, or never finishes, is closed. None of them can hold up another. When
+//! all connections are in use, an idle one makes room for the next.
 
 use std::fs;
 use std::io;
@@ -13,13 +14,13 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
+use super::admission::{Admission, Connections, check_peer};
 use super::call::Fault;
-use super::hall::Hall;
+use super::hall::{Crowd, Hall};
 use super::place::{Place, PlaceError};
 use super::rpc;
 use crate::base::files::may_be_open;
 use crate::base::limits::{ACCEPT_PAUSE, MAX_CONNECTIONS, MAX_LARGE_MESSAGES};
-use crate::engine::command::Caller;
 
 mod connection;
 pub(super) mod lines;
@@ -159,6 +160,7 @@ impl Drop for Present {
 async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
     // Dropped with this future: no connection outlives the door.
     let mut connections = JoinSet::new();
+    let open = Connections::new(most);
     loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
@@ -169,33 +171,34 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
                 continue;
             }
         };
-        let from = match stream.peer_cred() {
-            Ok(peer) if peer.uid() == uid => Caller::Socket {
-                uid,
-                pid: peer.pid(),
-            },
-            Ok(_) => {
-                tracing::warn!("another user was turned away at the socket");
-                continue;
-            }
-            Err(error) => {
-                tracing::warn!(%error, "nobody knows who is at the socket");
+        let peer = stream.peer_cred().map(|peer| (peer.uid(), peer.pid()));
+        let pid = peer.as_ref().ok().and_then(|(_, pid)| *pid);
+        let from = match check_peer(peer, uid) {
+            Ok(from) => from,
+            Err(refusal) => {
+                tracing::warn!(%refusal, "a process was turned away at the socket");
                 continue;
             }
         };
-        // Whoever left while nobody came is not counted.
         while connections.try_join_next().is_some() {}
-        if connections.len() >= most {
+        let admission = open.admit(pid);
+        if admission != Admission::Admit {
+            shared
+                .hall
+                .note_crowd(Crowd::new("socket", &open, most, admission));
+        }
+        if admission == Admission::Refuse {
             connections.spawn(turn_away(stream, most));
             continue;
         }
-        connections.spawn(connection::serve(stream, from, shared.clone()));
+        let entered = open.enter(pid);
+        connections.spawn(connection::serve(stream, from, shared.clone(), entered));
     }
 }
 
 async fn turn_away(mut stream: UnixStream, most: usize) {
     use tokio::io::AsyncWriteExt;
-    let why = format!("there are {most} connections already; try again later");
+    let why = format!("no connection is free, of {most} in all; try again later");
     let line = rpc::answer(None, Err(Fault::new(Fault::BUSY, why)));
     // Who does not read it sees that the connection is closed.
     let _ = stream.try_write(line.as_bytes());

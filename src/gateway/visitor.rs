@@ -4,12 +4,14 @@
 //! restart; a door only remembers whom it has asked for.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::Value;
+use tokio::sync::Semaphore;
 
 use super::call::{Call, Fault, Key, Spoken};
 use super::hall::Hall;
+use super::peer::Peer;
 use crate::base::id::SessionId;
 use crate::engine::command::{Caller, Denied, DenyCode};
 
@@ -19,6 +21,8 @@ pub struct Visitor {
     hall: Hall,
     /// Who they are, as far as their door knows.
     from: Caller,
+    /// Their shares of what all callers use.
+    peer: Arc<Peer>,
     /// Sessions that are known to be theirs.
     theirs: Mutex<BTreeSet<SessionId>>,
 }
@@ -28,10 +32,16 @@ impl Visitor {
     #[must_use]
     pub fn new(hall: Hall, from: Caller) -> Self {
         Self {
+            peer: hall.peers.of(&from),
             hall,
             from,
             theirs: Mutex::new(BTreeSet::new()),
         }
+    }
+
+    /// The caller's room for large messages.
+    pub(super) fn large_messages(&self) -> Arc<Semaphore> {
+        Arc::clone(&self.peer.large)
     }
 
     /// Does what they say, where it is theirs to say. Dropping this is their leaving.
@@ -40,6 +50,9 @@ impl Visitor {
     /// Whatever else comes of it, as they are to be told.
     pub async fn say(&self, spoken: Spoken) -> Result<Value, Fault> {
         let Spoken { call, key } = spoken;
+        if call.is_report() {
+            self.peer.pace_report().await;
+        }
         if let Call::Start(start) = call {
             let begun = start
                 .begin(key, Some(self.from.clone()), &self.hall.agents)

@@ -6,8 +6,28 @@ use super::call::Fault;
 use super::client::CallError;
 use crate::engine::command::Given;
 
+/// Step by which an asker gets the console's key.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Remedy {
+    /// The agent of that name is connected again.
+    Connect(&'static str),
+    /// The program is started with the key.
+    Key,
+}
+
+impl Remedy {
+    fn words(self) -> String {
+        match self {
+            Self::Connect(agent) => format!("run `cra connect {agent}`"),
+            Self::Key => {
+                "start it with `--key` and what `cra trace key --answers` prints".to_owned()
+            }
+        }
+    }
+}
+
 /// Why there is no yes, and what to do.
-pub(super) fn denial(error: &CallError) -> String {
+pub(super) fn denial(error: &CallError, remedy: Remedy) -> String {
     match error {
         CallError::Fault(fault) => refusal(fault),
         CallError::Unreachable(_) => format!(
@@ -17,6 +37,18 @@ pub(super) fn denial(error: &CallError) -> String {
             format!(
                 "cra: {error}, so this is denied. Ask the operator to look at the console, and try again."
             )
+        }
+        CallError::Unproven { .. } => format!(
+            "cra: {error}, so this is denied. Another process may listen there: ask the operator to run \
+             `cra doctor`. If the console's key was changed, {} once more.",
+            remedy.words()
+        ),
+        CallError::NoKey(_) => format!(
+            "cra: {error}, so no answer can be verified and this is denied. To put it right, {}.",
+            remedy.words()
+        ),
+        CallError::Refused(_) | CallError::NoChallenge(_) => {
+            format!("cra: {error}, so this is denied. Try again later.")
         }
     }
 }

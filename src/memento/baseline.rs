@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::contract::{ThreadMemento, Version};
+use super::contract::{SignalItem, ThreadMemento, Version};
 use super::text::{Datetime, Name, Text};
 use super::thread::Thread;
 use super::turn::Turn;
@@ -37,48 +37,145 @@ impl BaselineSource {
     }
 }
 
-/// A baseline and where it comes from.
+/// Memento that a turn begins with, and what the turn brought besides.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Baseline {
     /// The memento.
     pub memento: ThreadMemento,
     /// Where it comes from.
     pub source: BaselineSource,
+    /// Signals that count: those of a brought memento that is not ignored, then the turn's own.
+    pub signals: Vec<SignalItem>,
+    /// True if an operator has edited the summary and the turn shows that the agent has not read the edit.
+    pub is_before_edit: bool,
+}
+
+/// Standing of the memento that a turn brings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Brought {
+    /// The turn brings no memento.
+    Nothing,
+    /// It is of another thread.
+    Foreign,
+    /// Another one is stored as the newest.
+    Outdated,
+    /// It is the newest, or the thread has none yet.
+    Newest,
+}
+
+impl Brought {
+    fn of(thread: &Thread, turn: &Turn) -> Self {
+        let Some(brought) = turn.memento() else {
+            return Self::Nothing;
+        };
+        if brought.thread_id != thread.id {
+            return Self::Foreign;
+        }
+        match &thread.latest {
+            Some(latest) if latest.memento_id != brought.memento_id => Self::Outdated,
+            Some(_) | None => Self::Newest,
+        }
+    }
 }
 
 impl Baseline {
-    /// The baseline of a turn: the first that there is, and what was passed over on the way, in words.
+    /// Chooses the baseline of a turn, and says in words what was ignored.
+    ///
+    /// Once a memento is stored, it is the baseline. A client can only name it; contents that it brings instead are
+    /// not taken, or an old copy would undo an operator's edit, end a freeze and remove points of affect. The
+    /// client's own memento counts for a thread that has none.
     #[must_use]
     pub fn of(thread: &Thread, turn: &Turn, now: Timestamp) -> (Self, Vec<String>) {
         let mut notes = Vec::new();
-        if let Some(wanted) = turn.memento_ref() {
-            if let Some(found) = thread.memento(wanted) {
-                let memento = found.clone();
-                let source = BaselineSource::RequestRef;
-                return (Self { memento, source }, notes);
+        let latest = thread.latest.as_ref();
+        let brought = Brought::of(thread, turn);
+        let named = turn.memento_ref();
+        let names_newest = named.is_some() && named == latest.map(|latest| &latest.memento_id);
+        if let Some(named) = named.filter(|_| !names_newest) {
+            notes.push(ignored_reference(thread, named));
+        }
+        if let Some(memento) = turn.memento() {
+            notes.extend(ignored_memento(thread, memento, brought));
+        }
+        let usable = turn.memento().filter(|_| brought == Brought::Newest);
+        let (source, memento) = match (latest, usable) {
+            (Some(latest), _) if names_newest => (BaselineSource::RequestRef, latest.clone()),
+            (Some(latest), Some(_)) => (BaselineSource::Request, latest.clone()),
+            (Some(latest), None) => (BaselineSource::StoredLatest, latest.clone()),
+            (None, Some(brought)) => (BaselineSource::Request, brought.clone()),
+            (None, None) => {
+                let seed = seed(&thread.id, &turn.message, now);
+                (BaselineSource::EmptySeed, seed)
             }
-            let wanted = one_line(wanted.as_str());
-            notes.push(format!(
-                "the memento `{wanted}` is not kept here: passed over"
-            ));
+        };
+        let shows_newest = names_newest || usable.is_some() || turn.if_match.is_some();
+        let shows_other = named.is_some() || turn.memento().is_some();
+        let baseline = Self {
+            memento,
+            source,
+            signals: counted_signals(latest, usable, turn),
+            is_before_edit: thread.edited && shows_other && !shows_newest,
+        };
+        (baseline, notes)
+    }
+}
+
+/// Signals of a usable memento, then those of the turn. A client sends the stored signals back with the memento: they
+/// counted in the turn that brought them.
+fn counted_signals(
+    latest: Option<&ThreadMemento>,
+    usable: Option<&ThreadMemento>,
+    turn: &Turn,
+) -> Vec<SignalItem> {
+    let items = |memento: Option<&ThreadMemento>| {
+        let signals = memento.and_then(|memento| memento.signals.clone());
+        signals.map_or_else(Vec::new, |signals| signals.items)
+    };
+    let counted = items(latest);
+    let brought = items(usable).into_iter();
+    let brought = brought.filter(|item| !counted.contains(item));
+    brought.chain(turn.signals.iter().cloned()).collect()
+}
+
+fn ignored_reference(thread: &Thread, named: &Name) -> String {
+    let name = one_line(named.as_str());
+    match thread.memento(named) {
+        Some(_) => format!("the memento `{name}` is not the newest of this thread: passed over"),
+        None => format!("the memento `{name}` is not kept here: passed over"),
+    }
+}
+
+fn ignored_memento(thread: &Thread, memento: &ThreadMemento, brought: Brought) -> Option<String> {
+    let name = one_line(memento.memento_id.as_str());
+    match brought {
+        Brought::Nothing => None,
+        Brought::Foreign => {
+            let other = one_line(memento.thread_id.as_str());
+            Some(format!(
+                "the memento is of the thread `{other}`: ignored, with its signals"
+            ))
         }
-        if let Some(brought) = turn.memento() {
-            if brought.thread_id == thread.id {
-                let memento = brought.clone();
-                let source = BaselineSource::Request;
-                return (Self { memento, source }, notes);
-            }
-            let other = one_line(brought.thread_id.as_str());
-            notes.push(format!("the memento is of the thread `{other}`: ignored"));
+        Brought::Outdated => {
+            let edited = if thread.edited {
+                ", which an operator has edited"
+            } else {
+                ""
+            };
+            Some(format!(
+                "the memento `{name}` is not the newest of this thread: ignored, with its signals; \
+                 the answer has the newest{edited}"
+            ))
         }
-        if let Some(latest) = &thread.latest {
-            let memento = latest.clone();
-            let source = BaselineSource::StoredLatest;
-            return (Self { memento, source }, notes);
+        Brought::Newest => {
+            let latest = thread.latest.as_ref()?;
+            let same = latest.shape() == memento.shape() && latest.affect == memento.affect;
+            (!same).then(|| {
+                format!(
+                    "the memento `{name}` was changed since it was sent: its stored contents are used; \
+                     `proposed` changes a summary"
+                )
+            })
         }
-        let memento = seed(&thread.id, &turn.message, now);
-        let source = BaselineSource::EmptySeed;
-        (Self { memento, source }, notes)
     }
 }
 

@@ -9,6 +9,7 @@ use super::signal::SignalKind;
 use super::text::{Datetime, Name, Text};
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
+use crate::base::json::{self, JsonError};
 use crate::base::limits::{MAX_MEMENTO_BYTES, MAX_SIGNALS};
 use crate::base::text::one_line;
 
@@ -212,10 +213,20 @@ fn bounded<T: serde::de::DeserializeOwned>(
         let what = format!("{found} bytes are more than {MAX_MEMENTO_BYTES}");
         return Err(failed(whole, &what));
     }
+    let checked = json::check(text);
+    if let Err(JsonError::Ambiguous(fault)) = &checked {
+        let place = if fault.path.is_empty() {
+            whole
+        } else {
+            &fault.path
+        };
+        return Err(failed(place, &fault.reason()));
+    }
     let mut reader = serde_json::Deserializer::from_slice(text);
     let read: T = placed(&mut reader, whole)?;
     let wrong = |error: serde_json::Error| failed(whole, &error.to_string());
     reader.end().map_err(wrong)?;
+    checked.map_err(|error| failed(whole, &error.detail()))?;
     Ok((read, serde_json::from_slice(text).map_err(wrong)?))
 }
 

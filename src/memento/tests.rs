@@ -7,6 +7,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 
 mod contract;
+mod owner;
 mod tables;
 mod thread;
 
@@ -32,9 +33,16 @@ fn turn(message: &str, fields: &Value) -> Turn {
     Turn::read(whole.to_string().as_bytes()).unwrap()
 }
 
+fn owner(session: &str) -> ThreadOwner {
+    ThreadOwner {
+        session: session.parse().unwrap(),
+        secret: None,
+    }
+}
+
 fn named(number: u32) -> Named {
     Named {
-        session: session(),
+        by: owner("s-1"),
         memento: format!("mm-{number}").parse().unwrap(),
     }
 }

@@ -7,6 +7,7 @@ use super::baseline::{Baseline, BaselineSource};
 use super::contract::{Signals, ThreadMemento};
 use super::decision::{Decided, Inputs, decide};
 use super::freeze::Freeze;
+use super::owner::{RefusedWrites, ThreadOwner};
 use super::shape::Shape;
 use super::signal::SignalKind;
 use super::text::{Datetime, Name, Text};
@@ -24,6 +25,15 @@ pub struct Thread {
     pub id: Name,
     /// The session whose agent took the last turn.
     pub session: SessionId,
+    /// The owner; `None` for a stored thread that was written by several sessions before threads had owners.
+    #[serde(default)]
+    pub owner: Option<ThreadOwner>,
+    /// Session that the thread was handed over to, until its first turn.
+    #[serde(default)]
+    pub offered_to: Option<SessionId>,
+    /// Writes of other sessions that were refused.
+    #[serde(default)]
+    pub refused: Option<RefusedWrites>,
     /// The newest memento.
     pub latest: Option<ThreadMemento>,
     /// Those before it, newest first, as far as they are kept.
@@ -137,8 +147,8 @@ impl ThawedBy {
 /// What a turn and its memento are named by.
 #[derive(Clone, Debug)]
 pub struct Named {
-    /// The session it is recorded in.
-    pub session: SessionId,
+    /// The session it is recorded in, with its secret.
+    pub by: ThreadOwner,
     /// The memento that comes of it.
     pub memento: Name,
 }
@@ -149,6 +159,12 @@ impl Thread {
     pub fn new(id: Name, session: SessionId) -> Self {
         Self {
             id,
+            owner: Some(ThreadOwner {
+                session: session.clone(),
+                secret: None,
+            }),
+            offered_to: None,
+            refused: None,
             session,
             latest: None,
             earlier: Vec::new(),
@@ -166,16 +182,19 @@ impl Thread {
     /// Takes a turn: the thread behind it, and what came of it.
     ///
     /// # Errors
-    /// When whoever asks has read another memento than the newest.
+    /// When the thread belongs to another session, or the caller has read another memento than the newest.
     pub fn take(
         &self,
         turn: &Turn,
         named: Named,
         now: Timestamp,
     ) -> Result<(Self, Outcome), Refusal> {
+        if !self.admits(&named.by) {
+            return Err(Refusal::NotOwner);
+        }
         self.expect(turn.if_match.as_deref())?;
         let (baseline, mut notes) = Baseline::of(self, turn, now);
-        let signals = turn.signal_kinds();
+        let signals: Vec<_> = baseline.signals.iter().map(|item| item.kind).collect();
         let given = Given {
             context_pressure: turn.pressure.is_some_and(Pressure::is_high),
             drift_risk: turn.drift || self.drift_flagged.is_some(),
@@ -192,12 +211,13 @@ impl Thread {
         let before = (before.phase, before.intensity_bucket);
         let freeze = Freeze::of(Some(&baseline.memento.affect.rollup), decided.decision);
         let mut next = self.clone();
-        next.session = named.session.clone();
+        let session = next.pass_to(named.by);
         let (shape, summary) = next.summarise(turn, &baseline, decided, freeze, now);
         let intensity = next.feel(turn, &baseline.memento, now, &mut notes);
-        let memento = next.write(&baseline.memento, &shape, turn, named.memento, now);
+        let memento = next.write(&baseline, &shape, named.memento, now);
         next.frozen_since = freeze.holds().then(|| self.frozen_since.unwrap_or(now));
-        next.edited = false;
+        // An agent that has not read the edit still has to follow it.
+        next.edited = baseline.is_before_edit;
         next.drift_flagged = None;
         let rollup = &memento.affect.rollup;
         next.remember(Turned {
@@ -214,7 +234,7 @@ impl Thread {
             source: baseline.source,
             summary: summary.clone(),
             version: next.version,
-            session: named.session,
+            session,
             event: None,
             sequence: None,
         });
@@ -225,7 +245,7 @@ impl Thread {
             summary,
             etag: memento.etag(),
             version: next.version,
-            closed: turn.signal_items().filter_map(closed).collect(),
+            closed: baseline.signals.iter().filter_map(closed).collect(),
             memento,
             notes,
         };
@@ -309,6 +329,19 @@ impl Thread {
         })
     }
 
+    /// Makes the session that takes a turn the owner, and returns its name.
+    fn pass_to(&mut self, by: ThreadOwner) -> SessionId {
+        if self.offered_to.as_ref() == Some(&by.session) {
+            self.offered_to = None;
+        }
+        let session = by.session.clone();
+        let before = self.owner.take().filter(|owner| owner.session == session);
+        let secret = by.secret.or(before.and_then(|owner| owner.secret));
+        self.owner = Some(ThreadOwner { secret, ..by });
+        self.session = session.clone();
+        session
+    }
+
     fn expect(&self, etag: Option<&str>) -> Result<(), Refusal> {
         let current = self.etag().unwrap_or_default();
         match etag {
@@ -335,7 +368,9 @@ impl Thread {
             Err(error) => return (kept, Summary::Kept(Kept::Invalid(error.to_string()))),
         };
         let skips = decided.decision == Decision::Skip && !turn.skip_updates;
-        let why = if freeze.holds() {
+        let why = if baseline.is_before_edit {
+            Kept::BeforeEdit
+        } else if freeze.holds() {
             Kept::AtPeak
         } else if skips {
             Kept::OnlyAcknowledged
@@ -393,15 +428,14 @@ impl Thread {
     /// The memento behind a turn.
     fn write(
         &mut self,
-        baseline: &ThreadMemento,
+        baseline: &Baseline,
         shape: &Shape,
-        turn: &Turn,
         id: Name,
         now: Timestamp,
     ) -> ThreadMemento {
         let intensities: Vec<_> = self.points.iter().map(|it| it.0.intensity).collect();
         let (phase, intensity_bucket) = rollup(&intensities);
-        let items: Vec<_> = turn.signal_items().take(MAX_SIGNALS).cloned().collect();
+        let items: Vec<_> = baseline.signals.iter().take(MAX_SIGNALS).cloned().collect();
         let memento = ThreadMemento {
             affect: Affect {
                 points: self.points.iter().map(|it| it.0.clone()).collect(),
@@ -415,7 +449,7 @@ impl Thread {
                 updated_at: Datetime::from(now),
                 items,
             }),
-            ..shaped(baseline, shape, id, now)
+            ..shaped(&baseline.memento, shape, id, now)
         };
         self.replace(memento.clone());
         memento

@@ -8,7 +8,6 @@ use super::baseline::BaselineSource;
 use super::contract::{MementoError, SignalItem, ThreadMemento, few_signals, strictly};
 use super::decision::Decided;
 use super::freeze::Freeze;
-use super::signal::SignalKind;
 use super::text::{Name, Text};
 
 /// What a turn brings.
@@ -124,19 +123,6 @@ impl Turn {
     pub fn memento_ref(&self) -> Option<&Name> {
         self.context.thread_memento_ref.as_ref()
     }
-
-    /// What happened in it: what its memento says, and what it says itself.
-    pub fn signal_items(&self) -> impl Iterator<Item = &SignalItem> {
-        let brought = self.memento().and_then(|it| it.signals.as_ref());
-        let brought = brought.map_or(&[][..], |it| &it.items);
-        brought.iter().chain(&self.signals)
-    }
-
-    /// The kinds of what happened in it.
-    #[must_use]
-    pub fn signal_kinds(&self) -> Vec<SignalKind> {
-        self.signal_items().map(|it| it.kind).collect()
-    }
 }
 
 /// What came of a turn.
@@ -184,6 +170,8 @@ pub enum Kept {
     AtPeak,
     /// The turn only acknowledged.
     OnlyAcknowledged,
+    /// The agent proposed it without having read what an operator wrote.
+    BeforeEdit,
 }
 
 impl Summary {
@@ -196,6 +184,7 @@ impl Summary {
             Self::Kept(Kept::Invalid(_)) => "invalid",
             Self::Kept(Kept::AtPeak) => "FROZEN",
             Self::Kept(Kept::OnlyAcknowledged) => "skipped",
+            Self::Kept(Kept::BeforeEdit) => "outdated",
         }
     }
 
@@ -208,6 +197,7 @@ impl Summary {
             Self::Kept(Kept::Invalid(_)) => "kept_invalid_proposal",
             Self::Kept(Kept::AtPeak) => "kept_at_peak",
             Self::Kept(Kept::OnlyAcknowledged) => "kept_only_acknowledged",
+            Self::Kept(Kept::BeforeEdit) => "kept_before_edit",
         }
     }
 }
@@ -221,6 +211,9 @@ pub enum Refusal {
         /// What it is now.
         current: String,
     },
+    /// The thread belongs to another session.
+    #[error("the thread belongs to another session")]
+    NotOwner,
     /// There is none to edit.
     #[error("the thread has no memento yet")]
     Nothing,

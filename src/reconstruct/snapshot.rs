@@ -4,6 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::look::{Fault, Faults, Look};
+use crate::base::json;
 use crate::base::limits::{MAX_SNAPSHOT_BYTES, MAX_SNAPSHOT_ITEMS};
 use crate::base::text::one_line;
 
@@ -131,7 +132,7 @@ impl Snapshot {
         let not_json = |what: String| SnapshotError::NotJson {
             what: one_line(&what),
         };
-        let value: Value = serde_json::from_str(text).map_err(|it| not_json(it.to_string()))?;
+        let value: Value = json::read(text.as_bytes()).map_err(|error| not_json(error.detail()))?;
         if !value.is_object() {
             return Err(not_json("it is a list or a single value".to_owned()));
         }

@@ -307,7 +307,12 @@ fn turning(memento: &ThreadMemento) -> Option<&SignalItem> {
 #[must_use]
 pub fn thread_of<'t, T: AsRef<Thread>>(session: &str, threads: &'t [T]) -> Option<&'t Thread> {
     let all = || threads.iter().map(AsRef::as_ref);
-    let own = all().find(|it: &&Thread| it.id.as_str() == session);
+    let owns = |thread: &&Thread| {
+        let owner = thread.owner.as_ref();
+        owner.is_some_and(|owner| owner.session.as_str() == session)
+    };
+    // A name alone proves nothing: another session may have begun a thread of that name.
+    let own = all().find(|thread: &&Thread| thread.id.as_str() == session && owns(thread));
     let took = |it: &&Thread| it.turns.iter().any(|turn| turn.session.as_str() == session);
     own.or_else(|| all().find(took))
 }

@@ -10,16 +10,20 @@ use tokio::sync::{mpsc, oneshot, watch};
 use super::Snapshots;
 use super::hooks::Hooks;
 use super::ledger::Ledger;
+use super::live::LiveView;
 use super::message::Message;
 use super::notices::{KeptNotice, Outbox};
 use super::outside::Outside;
-use super::snapshot::{
-    ChainState, ChainVerdict, Drafts, Dropped, InForce, Seat, Snapshot, StoreState,
-};
+use super::snapshot::{ChainVerdict, ClockMovedAt, Drafts, Dropped, InForce, Seat, Snapshot};
+use super::state_seal::StateSeal;
 use super::threads::Threads;
 use super::watched::{Watch, Watching};
+use crate::atlas::document::Acknowledge;
+use crate::atlas::recording;
 use crate::base::clock::{Boxed, Clock, Timestamp};
-use crate::base::id::GateId;
+use crate::base::clock_step::StepDetector;
+use crate::base::id::{GateId, SessionId};
+use crate::base::limits::{CLOCK_CHECK, MAX_EARLY_EVENTS};
 use crate::engine::Engine;
 use crate::engine::command::{AskId, Command, Effect, Refused, Reply};
 use crate::engine::extension::{CallId, Returned};
@@ -28,9 +32,13 @@ use crate::trace::event::{Durability, Payload};
 use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
+mod clock_check;
 mod ending;
+mod leaving;
 mod loading;
+mod messages;
 mod notifying;
+mod picture;
 mod sealing;
 mod told;
 mod turning;
@@ -43,6 +51,9 @@ use told::{denied, durability_of, row, unavailable};
 pub(super) struct Actor {
     engine: Engine,
     ledger: Ledger,
+    state_seal: StateSeal,
+    /// The reason why the state of the store was not believed at the start.
+    distrusted: Option<Arc<str>>,
     sealing: Sealing,
     copies: Copies,
     store: Arc<dyn Store>,
@@ -52,8 +63,15 @@ pub(super) struct Actor {
     /// Who waits for a reply. An asker that left is found by its closed channel.
     waiting: HashMap<AskId, oneshot::Sender<Reply>>,
     deadlines: BTreeSet<(Timestamp, GateId)>,
+    steps: StepDetector,
+    /// The last step of the wall clock.
+    clock_moved: Option<ClockMovedAt>,
     /// Batches handed over and not yet durable, in order.
     writes: FuturesOrdered<Boxed<'static, Written>>,
+    /// Moment of the answer to agents.
+    acknowledge: Acknowledge,
+    /// Events that agents were told of and that are not durable yet.
+    early_events: u64,
     /// Whether a picture waits for a batch to be durable; at most one does.
     picture_pending: bool,
     /// Whether something changed since the newest picture was made.
@@ -68,6 +86,7 @@ pub(super) struct Actor {
     outbox: Outbox,
     in_force: InForce,
     dropped: Dropped,
+    live: LiveView,
     snapshots: watch::Sender<Arc<Snapshot>>,
 }
 
@@ -75,6 +94,8 @@ pub(super) struct Actor {
 pub(super) struct Beginning {
     pub(super) engine: Engine,
     pub(super) ledger: Ledger,
+    pub(super) state_seal: StateSeal,
+    pub(super) distrusted: Option<Arc<str>>,
     pub(super) sealing: Sealing,
     pub(super) copies: Copies,
     pub(super) store: Arc<dyn Store>,
@@ -91,6 +112,8 @@ pub(super) struct Beginning {
 struct Written {
     outcome: Result<(), StoreError>,
     replies: Vec<(AskId, Reply)>,
+    /// Events of it that agents were told of before.
+    early: u64,
     picture: Option<Arc<Snapshot>>,
     /// The records, where hooks want to hear of them.
     records: Vec<Record>,
@@ -102,9 +125,13 @@ struct Written {
 
 impl Actor {
     pub(super) fn new(parts: Beginning) -> Self {
+        let steps = StepDetector::new(parts.clock.as_ref());
         let mut actor = Self {
+            live: LiveView::new(&parts.engine),
             engine: parts.engine,
             ledger: parts.ledger,
+            state_seal: parts.state_seal,
+            distrusted: parts.distrusted,
             sealing: parts.sealing,
             copies: parts.copies,
             store: parts.store,
@@ -113,7 +140,11 @@ impl Actor {
             verdict: ChainVerdict::Unchecked,
             waiting: HashMap::new(),
             deadlines: BTreeSet::new(),
+            steps,
+            clock_moved: None,
             writes: FuturesOrdered::new(),
+            acknowledge: Acknowledge::default(),
+            early_events: 0,
             picture_pending: false,
             changed: false,
             poison: None,
@@ -127,6 +158,7 @@ impl Actor {
             dropped: Dropped::default(),
             snapshots: watch::Sender::new(Arc::new(Snapshot::empty())),
         };
+        actor.acknowledge = recording::acknowledge(actor.engine.atlases());
         actor.in_force = InForce {
             hash: Some(actor.engine.atlas_hash()),
             since: Some(actor.clock.now()),
@@ -149,6 +181,7 @@ impl Actor {
             let due = self.ledger.due().filter(|_| self.poison.is_none());
             let notice = self.notice_due();
             let clock = Arc::clone(&self.clock);
+            let is_timed = next.is_some() || due.is_some() || notice.is_some();
             tokio::select! {
                 // What is durable is told before anything new is taken up: replies and the screen
                 // are never further behind than they must be.
@@ -160,6 +193,8 @@ impl Actor {
                 () = sleep_until(clock.as_ref(), next), if next.is_some() => {
                     self.wake().await;
                 }
+                // A clock that was set back wakes none of the others in time.
+                () = clock.sleep_for(CLOCK_CHECK), if is_timed => self.check_clock().await,
                 // What was written is signed before more is: the unsigned end stays short.
                 read_back = self.sealing.next(), if self.sealing.is_reading() => {
                     self.read_back(read_back).await;
@@ -174,32 +209,12 @@ impl Actor {
                 () = sleep_until(clock.as_ref(), notice), if notice.is_some() => {
                     self.outbox.send(clock.now());
                 }
-                message = inbox.recv() => match message {
-                    Some(Message::Ask { ask, command, reply }) => self.ask(ask, command, reply).await,
-                    Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
-                    Some(Message::Checked(checked)) => self.checked(checked).await,
-                    Some(Message::Draft(of, draft)) => self.keep_draft(of, draft).await,
-                    Some(Message::Explain(question, reply)) => {
-                        // Whoever asked may have left; nothing else comes of it.
-                        let _ = reply.send(self.engine.account(&question, self.clock.now()));
-                    }
-                    Some(Message::Watch(watch)) => self.watch(watch),
-                    Some(Message::Shadow(load)) => self.shadow(load),
-                    Some(Message::Turn(asked)) => self.turn(*asked).await,
-                    Some(Message::ThreadAct(asked)) => self.thread_act(*asked).await,
-                    Some(Message::Load(load, reply)) => {
-                        let _ = reply.send(self.load(load).await);
-                    }
-                    Some(Message::Stop(done)) => {
-                        self.drain().await;
-                        let _ = done.send(());
+                message = inbox.recv() => {
+                    self.check_clock().await;
+                    if self.take_message(message).await.is_break() {
                         return;
                     }
-                    None => {
-                        self.drain().await;
-                        return;
-                    }
-                },
+                }
             }
         }
     }
@@ -209,9 +224,16 @@ impl Actor {
             let _ = reply.send(unavailable(&command, what));
             return;
         }
-        if matches!(command, Command::Decide(..)) {
+        if let Err(error) = self.look_up(command.named_session()).await {
+            let _ = reply.send(unavailable(&command, &error.to_string()));
+            return;
+        }
+        if matches!(command, Command::Decide(..) | Command::Answer(..)) {
             // Who is still there decides between a release and a permit.
             self.notice_who_left().await;
+        }
+        if let Command::RequestAction(_, request) = &command {
+            self.notice_twins_left(request).await;
         }
         self.waiting.insert(ask, reply);
         let now = self.clock.now();
@@ -220,6 +242,18 @@ impl Actor {
         let effects = self.engine.handle(command, now);
         self.watching.after(seen, ask, &effects);
         self.carry_out(effects).await;
+    }
+
+    /// Looks for a session that is not live in the record: there it is over, whether it ended or was recorded
+    /// elsewhere. The engine then refuses its name.
+    pub(super) async fn look_up(&mut self, session: Option<&SessionId>) -> Result<(), StoreError> {
+        let Some(session) = session.filter(|session| !self.engine.knows(session)) else {
+            return Ok(());
+        };
+        if self.store.head(session.clone()).await?.is_some() {
+            self.engine.note_ended(session.clone());
+        }
+        Ok(())
     }
 
     fn watch(&mut self, watch: Watch) {
@@ -236,30 +270,6 @@ impl Actor {
             let command = Command::Returned(id, returned);
             let effects = self.engine.handle(command, self.clock.now());
             self.carry_out(effects).await;
-        }
-    }
-
-    async fn notice_who_left(&mut self) {
-        let gone = self.waiting.extract_if(|_, reply| reply.is_closed());
-        for ask in gone.map(|(ask, _)| ask).collect::<Vec<_>>() {
-            let effects = self
-                .engine
-                .handle(Command::AskerLeft(ask), self.clock.now());
-            self.carry_out(effects).await;
-        }
-    }
-
-    async fn wake(&mut self) {
-        let now = self.clock.now();
-        while let Some((at, gate)) = self.deadlines.first().cloned() {
-            if at > now {
-                return;
-            }
-            self.deadlines.pop_first();
-            if self.poison.is_none() {
-                let effects = self.engine.handle(Command::DeadlineReached(gate), now);
-                self.carry_out(effects).await;
-            }
         }
     }
 
@@ -295,6 +305,7 @@ impl Actor {
                 }
                 Effect::Seat(operator) => self.seat.operator = operator,
                 Effect::Persist(change) => {
+                    self.live.note_change(&change);
                     durability = durability.max(durability_of(change.kind));
                     batch.state.push(row(change));
                 }
@@ -303,7 +314,10 @@ impl Actor {
                 Effect::CallOut(call) => self.outside.ask(call),
                 Effect::Held(_) => {}
                 Effect::Notify(notice) => self.notify(&notice, &mut batch),
-                Effect::Settled(decided) => batch.state.extend(self.drop_draft(&decided.gate)),
+                Effect::Settled(decided) => {
+                    self.live.note_decided();
+                    batch.state.extend(self.drop_draft(&decided.gate));
+                }
             }
         }
         self.changed = true;
@@ -326,7 +340,9 @@ impl Actor {
         } else {
             Vec::new()
         };
+        let events = batch.records.len() as u64;
         let entered = self.enter_if_full(&mut batch);
+        self.state_seal.stamp(&mut batch, &self.ledger);
         let notices = self.outbox.take_drafted();
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
@@ -335,12 +351,16 @@ impl Actor {
                 return;
             }
         };
-        let replies = match durability {
-            Durability::Sync => replies,
-            Durability::Async => {
-                self.tell(replies);
-                Vec::new()
-            }
+        let early = match durability {
+            Durability::Sync => 0,
+            Durability::Async => self.early_room(events),
+        };
+        let replies = if early > 0 {
+            self.early_events += early;
+            self.tell(replies);
+            Vec::new()
+        } else {
+            replies
         };
         let picture = (!self.picture_pending).then(|| self.picture());
         self.picture_pending |= picture.is_some();
@@ -348,6 +368,7 @@ impl Actor {
             Written {
                 outcome: ack.await,
                 replies,
+                early,
                 picture,
                 records,
                 entered,
@@ -356,7 +377,15 @@ impl Actor {
         }));
     }
 
+    /// The number of events that may be acknowledged before they are durable: all of a batch, or none.
+    fn early_room(&self, events: u64) -> u64 {
+        let wanted = self.acknowledge == Acknowledge::Early;
+        let fits = self.early_events.saturating_add(events) <= MAX_EARLY_EVENTS;
+        if wanted && fits { events } else { 0 }
+    }
+
     fn written(&mut self, written: Written) {
+        self.early_events = self.early_events.saturating_sub(written.early);
         if written.picture.is_some() {
             self.picture_pending = false;
         }
@@ -433,52 +462,6 @@ impl Actor {
             self.carry_out(effects).await;
         }
         self.show();
-    }
-
-    /// Shows what changed, unless something in it is not durable yet: then a later write does.
-    fn show(&mut self) {
-        if self.changed && self.writes.is_empty() {
-            let picture = self.picture();
-            self.snapshots.send_replace(picture);
-        }
-    }
-
-    fn picture(&mut self) -> Arc<Snapshot> {
-        self.changed = false;
-        let last = Arc::clone(&self.snapshots.borrow());
-        let revision = last.revision + 1;
-        let mut chain = ChainState {
-            sessions: self.ledger.chains().sessions(),
-            events: self.ledger.chains().events(),
-            verdict: self.verdict.clone(),
-            head: self.head(),
-        };
-        let Some(what) = &self.poison else {
-            let drafts = Arc::clone(&self.drafts);
-            let picture = Snapshot::of(&self.engine, &self.seat, revision, chain, drafts);
-            let watched = self.watching.picture(&self.engine, self.clock.now());
-            let (in_force, threads) = (self.in_force.clone(), self.threads.all());
-            let thread_drafts = self.threads.drafts();
-            return Arc::new(Snapshot {
-                in_force,
-                watched,
-                threads,
-                dropped: self.dropped,
-                notices: self.outbox.state(),
-                thread_drafts,
-                ..picture
-            });
-        };
-        // The engine is ahead of what is on disk and stays so. What is shown is what was durable.
-        chain.sessions = last.chain.sessions;
-        chain.events = last.chain.events;
-        Arc::new(Snapshot {
-            revision,
-            chain,
-            store: StoreState::Poisoned { what: what.clone() },
-            dropped: self.dropped,
-            ..(*last).clone()
-        })
     }
 }
 

@@ -2,8 +2,9 @@
 
 use tokio::sync::{mpsc, oneshot};
 
-use super::message::{AskIds, Message, TurnAsked};
-use super::threads::TakeTurn;
+use super::Snapshots;
+use super::message::{AskIds, HandOverAsked, Message, TurnAsked};
+use super::threads::{HandOver, TakeTurn};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::engine::command::{
@@ -23,11 +24,34 @@ use crate::memento::Outcome;
 pub struct Agents {
     messages: mpsc::Sender<Message>,
     ids: AskIds,
+    snapshots: Snapshots,
 }
 
 impl Agents {
-    pub(super) fn new(messages: mpsc::Sender<Message>, ids: AskIds) -> Self {
-        Self { messages, ids }
+    pub(super) fn new(messages: mpsc::Sender<Message>, ids: AskIds, snapshots: Snapshots) -> Self {
+        Self {
+            messages,
+            ids,
+            snapshots,
+        }
+    }
+
+    /// The reason why nothing is recorded, if there is one.
+    #[must_use]
+    pub fn store_problem(&self) -> Option<String> {
+        self.snapshots.borrow().store.problem().map(str::to_owned)
+    }
+
+    /// The denial while the store does not answer: a call would wait for as long as that takes.
+    fn stalled(&self) -> Option<Denied> {
+        let picture = self.snapshots.borrow();
+        let what = picture.store.stall()?;
+        Some(Denied {
+            code: DenyCode::Unavailable,
+            reason: format!("nothing can be recorded now, so nothing is allowed: {what}"),
+            help: Some("the operator sees this too; ask again when that has changed".to_owned()),
+            gate: None,
+        })
     }
 
     /// Begins a session, or takes it up again.
@@ -171,8 +195,11 @@ impl Agents {
     /// Takes a turn of a conversation. Answers when its record and the memento behind it are durable.
     ///
     /// # Errors
-    /// When there is no such session, or the memento has changed since it was read.
+    /// When there is no such session, the thread belongs to another one, or the memento has changed since it was read.
     pub async fn turn(&self, take: TakeTurn) -> Result<Outcome, Denied> {
+        if let Some(denied) = self.stalled() {
+            return Err(denied);
+        }
         let (outcome, told) = oneshot::channel();
         let (reply, answer) = oneshot::channel();
         let asked = TurnAsked {
@@ -187,6 +214,28 @@ impl Agents {
         }
         match answer.await.unwrap_or_else(|_| stopped()) {
             Reply::Noted(_) => told.await.map_err(|_| denied_by(stopped())),
+            other => Err(denied_by(other)),
+        }
+    }
+
+    /// Hands a thread over to another session, which owns it from its first turn on. Answers when the record of it is
+    /// durable.
+    ///
+    /// # Errors
+    /// When the thread is not the session's, or there is no session to hand it over to.
+    pub async fn hand_over(&self, hand_over: HandOver) -> Result<(), Denied> {
+        let (reply, answer) = oneshot::channel();
+        let asked = HandOverAsked {
+            ask: self.ids.next(),
+            hand_over,
+            reply,
+        };
+        let sent = self.messages.send(Message::HandOver(Box::new(asked))).await;
+        if sent.is_err() {
+            return Err(denied_by(stopped()));
+        }
+        match answer.await.unwrap_or_else(|_| stopped()) {
+            Reply::Noted(_) => Ok(()),
             other => Err(denied_by(other)),
         }
     }
@@ -224,6 +273,9 @@ impl Agents {
     }
 
     async fn ask(&self, command: impl FnOnce(AskId) -> Command) -> Reply {
+        if let Some(denied) = self.stalled() {
+            return Reply::Denied(denied);
+        }
         let ask = self.ids.next();
         let (reply, answer) = oneshot::channel();
         let message = Message::Ask {

@@ -1,4 +1,6 @@
-//! The ends of all chains: where the next event of each session goes.
+//! The ends of chains: where the next event of each session goes.
+//!
+//! Chains of sessions that are over are forgotten: nothing follows in them.
 
 use std::collections::HashMap;
 
@@ -14,6 +16,7 @@ pub(super) struct Chains {
     ends: HashMap<SessionId, Chain>,
     /// The log itself, which people do not count among the sessions.
     log: SessionId,
+    sessions: u64,
     events: u64,
 }
 
@@ -22,6 +25,7 @@ impl Chains {
     pub(super) fn resume(heads: Vec<Head>, log: SessionId) -> Self {
         let mut ends = HashMap::new();
         let mut events = 0;
+        let sessions = heads.iter().filter(|head| head.session != log).count() as u64;
         for head in heads {
             if head.session != log {
                 // What a list claims is not believed to be a number of events that can be.
@@ -30,7 +34,12 @@ impl Chains {
             let chain = Chain::resume(head.session.clone(), head.count, head.hash, head.last_at);
             ends.insert(head.session, chain);
         }
-        Self { ends, log, events }
+        Self {
+            ends,
+            log,
+            sessions,
+            events,
+        }
     }
 
     /// Gives a draft its place.
@@ -40,6 +49,7 @@ impl Chains {
         }
         if !self.ends.contains_key(&draft.session_id) {
             let session = draft.session_id.clone();
+            self.sessions += u64::from(session != self.log);
             self.ends.insert(session.clone(), Chain::new(session));
         }
         let end = self.ends.get_mut(&draft.session_id);
@@ -55,6 +65,7 @@ impl Chains {
         let session = record.session.clone();
         let count = record.sequence + 1;
         self.events += 1;
+        self.sessions += u64::from(record.sequence == 0);
         let chain = Chain::resume(session.clone(), count, record.hash, record.timestamp);
         self.ends.insert(session, chain);
     }
@@ -64,10 +75,22 @@ impl Chains {
         self.ends.get(session)
     }
 
+    /// Forgets the chain of a session that is over.
+    pub(super) fn forget(&mut self, session: &SessionId) {
+        self.ends.remove(session);
+    }
+
+    /// Forgets the chains of all sessions but the log and those that are live.
+    pub(super) fn keep(&mut self, is_live: impl Fn(&SessionId) -> bool) {
+        let log = &self.log;
+        self.ends
+            .retain(|session, _| session == log || is_live(session));
+        self.ends.shrink_to_fit();
+    }
+
     /// Sessions on record.
     pub(super) fn sessions(&self) -> u64 {
-        let log = self.ends.contains_key(&self.log);
-        self.ends.len() as u64 - u64::from(log)
+        self.sessions
     }
 
     /// Events on record, without those of the log itself.

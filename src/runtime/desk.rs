@@ -1,13 +1,13 @@
 //! The operator's way in.
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
 use super::load::{Load, LoadRefused};
-use super::message::{AskIds, DraftOf, Message, ThreadActAsked};
+use super::message::{AskIds, DraftOf, EntryAsked, Message, ThreadActAsked};
 use super::snapshot::Access;
 use super::threads::ThreadAct;
 use super::watched::Watch;
@@ -17,7 +17,7 @@ use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::memento::Name;
 use crate::store::{Store, StoreError};
-use crate::trace::event::Event;
+use crate::trace::event::{AnswerRejected, Event};
 use crate::trace::note::Verifier;
 use crate::trace::verify::{Progress, Report, Trust};
 
@@ -54,6 +54,11 @@ impl Desk {
         self.snapshots.clone()
     }
 
+    /// The store, which this does not keep open.
+    pub(super) fn store(&self) -> Weak<dyn Store> {
+        Arc::downgrade(&self.store)
+    }
+
     /// The record, for those who only listen.
     pub(super) fn records(&self) -> Records {
         Records::new(Arc::clone(&self.store), self.snapshots.clone())
@@ -81,15 +86,41 @@ impl Desk {
         .await
     }
 
+    /// Records that another process answered in the console's place. A console that only looks records it too: that
+    /// is not an operator's act.
+    ///
+    /// # Errors
+    /// When it cannot be recorded.
+    pub async fn record_rejected_answer(&self, rejected: AnswerRejected) -> Result<(), Refused> {
+        let ask = self.ids.next();
+        let message = |reply| {
+            Message::Enter(Box::new(EntryAsked {
+                ask,
+                payload: rejected.into(),
+                reply,
+            }))
+        };
+        acted(self.deliver(message).await)
+    }
+
     async fn send(&self, message: impl FnOnce(AskId, oneshot::Sender<Reply>) -> Message) -> Reply {
+        if self.snapshots.borrow().access == Access::ReadOnly {
+            let what = "this console is read-only".to_owned();
+            return Reply::Refused(Refused::Unavailable(what));
+        }
+        let ask = self.ids.next();
+        self.deliver(|reply| message(ask, reply)).await
+    }
+
+    /// Hands a message to the actor, and waits for its reply.
+    async fn deliver(&self, message: impl FnOnce(oneshot::Sender<Reply>) -> Message) -> Reply {
         let unavailable = |what: String| Reply::Refused(Refused::Unavailable(what));
         let refused = || unavailable("the console is stopping".to_owned());
-        if self.snapshots.borrow().access == Access::ReadOnly {
-            return unavailable("this console is read-only".to_owned());
+        if let Some(what) = self.snapshots.borrow().store.stall() {
+            return unavailable(what.to_owned());
         }
         let (reply, answer) = oneshot::channel();
-        let message = message(self.ids.next(), reply);
-        if self.messages.send(message).await.is_err() {
+        if self.messages.send(message(reply)).await.is_err() {
             return refused();
         }
         match answer.await {

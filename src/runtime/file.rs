@@ -77,6 +77,7 @@ pub fn write_whole_as<E>(
         (Ok(known), There::Goes) if !known.is_file() => return Err(failed(no_file())),
         (Ok(_), There::Goes) | (Err(_), _) => {}
     }
+    remove_leftovers(path);
     let partial = Partial::beside(path).map_err(&failed)?;
     let file = partial.create().map_err(&failed)?;
     let mut out = BufWriter::new(file);
@@ -171,7 +172,10 @@ impl Partial {
     fn create(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.write(true).create_new(true);
-        options.open(&self.0)
+        let file = options.open(&self.0)?;
+        // Shows that it is being written. Where files cannot be locked, the process number does.
+        let _ = file.try_lock();
+        Ok(file)
     }
 
     /// Gives the file its name, unless another one has it by now.
@@ -189,9 +193,76 @@ impl Partial {
     }
 }
 
+/// Removes what exports to the same file left behind when they were killed.
+fn remove_leftovers(path: &Path) {
+    let folder = path.parent().filter(|above| !above.as_os_str().is_empty());
+    let (Some(name), Ok(entries)) = (
+        path.file_name().and_then(|name| name.to_str()),
+        fs::read_dir(folder.unwrap_or(Path::new("."))),
+    ) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let found = entry.file_name();
+        let found = found.to_str().and_then(|found| found.strip_prefix('.'));
+        let process = found
+            .and_then(|found| found.strip_prefix(name)?.strip_prefix('.'))
+            .and_then(|found| found.strip_suffix(".partial")?.parse::<u32>().ok());
+        let Some(process) = process else { continue };
+        let is_at_work = Path::new("/proc").join(process.to_string()).exists();
+        let is_free = File::open(entry.path()).is_ok_and(|file| file.try_lock().is_ok());
+        if is_free && !is_at_work {
+            // Best effort: it is in nobody's way.
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
 impl Drop for Partial {
     fn drop(&mut self) {
         // Finished, it has its own name; otherwise nobody wants half of it.
         let _ = fs::remove_file(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leftovers_of_killed_exports_to_the_same_file_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("record.jsonl");
+        let at = |name: &str| folder.path().join(name);
+        // No process has that number: it is larger than any system's limit.
+        let left = at(".record.jsonl.4194999.partial");
+        let (other, written) = (
+            at(".other.jsonl.4194999.partial"),
+            at(".record.jsonl.4194998.partial"),
+        );
+        let ours = at(&format!(".record.jsonl.{}.partial", std::process::id()));
+        for file in [&left, &other, &written] {
+            fs::write(file, "half").unwrap();
+        }
+        let lock = File::open(&written).unwrap();
+        lock.try_lock().unwrap();
+        write_whole(
+            &path,
+            |error| error,
+            |out| {
+                assert!(ours.exists());
+                // While it is written, an export to the same file leaves it alone.
+                remove_leftovers(&path);
+                assert!(ours.exists());
+                out.write_all(b"whole")
+            },
+        )
+        .unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "whole");
+        assert!(!left.exists() && !ours.exists());
+        assert!(
+            other.exists() && written.exists(),
+            "it is not ours to remove"
+        );
     }
 }

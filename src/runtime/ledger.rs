@@ -9,8 +9,10 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
+use super::acknowledgement::{Acknowledgement, loss_after};
 use super::chains::Chains;
 use crate::base::clock::Timestamp;
+use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_UNSEALED, MAX_UNSEALED_ENTRIES, SEAL_EVENTS, SEAL_TIME};
@@ -34,6 +36,8 @@ pub(super) struct Ledger {
     tree: Tree,
     /// Sessions with records behind the last entry that said where they stand.
     changed: BTreeSet<SessionId>,
+    /// Sessions among them that are over.
+    ended: BTreeSet<SessionId>,
     unsealed: u64,
     due: Option<Timestamp>,
 }
@@ -69,6 +73,7 @@ impl Ledger {
             log,
             seal,
             sealed_records,
+            kept_head,
             ..
         } = store.log().await?;
         let chains = Chains::resume(store.heads().await?, log.clone());
@@ -78,6 +83,9 @@ impl Ledger {
             let newest = KnownHead::read(&seal.note);
             let newest = newest.map_err(|error| diverged(error.to_string()))?;
             heads.push(newest.head);
+        }
+        if let Some(kept) = &kept_head {
+            heads.push(head_beside(kept, hashes.len() as u64)?);
         }
         let tree = grow(&log, &hashes, &heads)?;
         let (read_back, unsealed) = ReadBack::resume(store, &log, sealed_records).await?;
@@ -97,6 +105,7 @@ impl Ledger {
         let ledger = Self {
             unsealed: records,
             changed,
+            ended: BTreeSet::new(),
             chains,
             log,
             signer,
@@ -104,6 +113,13 @@ impl Ledger {
             due: None,
         };
         Ok((ledger, read_back))
+    }
+
+    /// Forgets the chains of sessions that are over.
+    pub(super) fn keep_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
+        let unsealed = &self.changed;
+        self.chains
+            .keep(|session| is_live(session) || unsealed.contains(session));
     }
 
     pub(super) fn chains(&self) -> &Chains {
@@ -114,18 +130,29 @@ impl Ledger {
         &self.log
     }
 
+    /// Entries of the log, and events of all sessions.
+    pub(super) fn ends(&self) -> (u64, u64) {
+        (self.tree.size(), self.chains.events())
+    }
+
     /// Whether the log has no entry yet.
     pub(super) fn is_new(&self) -> bool {
         self.tree.size() == 0
     }
 
     /// What has to be noted about how the store was found.
-    pub(super) fn found(&self, state: &LogState) -> Option<StoreRecovered> {
+    pub(super) fn found(
+        &self,
+        state: &LogState,
+        promised: Option<Acknowledgement>,
+    ) -> Option<StoreRecovered> {
         let before = self.chains.events();
         let unlogged = (self.is_new() && before > 0).then(|| {
             format!("the log begins behind {before} events that were there before it, and unsigned")
         });
-        let what: Vec<_> = state.mended.clone().into_iter().chain(unlogged).collect();
+        let lost = loss_after(promised, state.dropped_a_write());
+        let mended = state.mended.clone().into_iter();
+        let what: Vec<_> = mended.chain(lost).chain(unlogged).collect();
         (!what.is_empty()).then(|| StoreRecovered {
             what: what.join("; "),
         })
@@ -146,6 +173,9 @@ impl Ledger {
         self.fall_due(now);
         if !self.changed.contains(&record.session) {
             self.changed.insert(record.session.clone());
+        }
+        if record.ends {
+            self.ended.insert(record.session.clone());
         }
     }
 
@@ -186,6 +216,11 @@ impl Ledger {
         self.due = Some(self.due.map_or(soon, |due| due.min(soon)));
     }
 
+    /// The wall clock was set: sealing is due after as much time as before.
+    pub(super) fn clock_moved(&mut self, step: ClockStep) {
+        self.due = self.due.map(|due| step.apply(due));
+    }
+
     /// When the next sealing is due, if there is anything to seal.
     pub(super) fn due(&self) -> Option<Timestamp> {
         self.due
@@ -213,7 +248,14 @@ impl Ledger {
             })
         });
         let sessions = sessions.collect();
-        let record = self.entry(LogSealed { sessions }, now);
+        for session in std::mem::take(&mut self.ended) {
+            self.chains.forget(&session);
+        }
+        let sealed = LogSealed {
+            sessions,
+            state_sealed: Some(true),
+        };
+        let record = self.entry(sealed, now);
         self.unsealed = 0;
         self.due = None;
         let head = LogHead {
@@ -299,6 +341,12 @@ impl ReadBack {
         }
     }
 
+    /// Forgets the chains of sessions that are over.
+    pub(super) fn keep_chains(&mut self, is_live: impl Fn(&SessionId) -> bool) {
+        self.heads.retain(|session, _| is_live(session));
+        self.heads.shrink_to_fit();
+    }
+
     /// Reads back everything up to and with the entry that has this hash.
     pub(super) async fn up_to(
         mut self,
@@ -336,8 +384,30 @@ impl ReadBack {
         *count += 1;
         *hash = record.hash;
         self.records += 1;
+        if record.ends {
+            // Nothing follows in its chain.
+            self.heads.remove(session);
+        }
         Ok(())
     }
+}
+
+/// The head that is kept beside a store whose log has so many entries.
+fn head_beside(note: &str, entries: u64) -> Result<LogHead, LogError> {
+    let kept = KnownHead::read(note).map_err(|error| {
+        diverged(format!(
+            "`cra.head` beside the store cannot be read ({error}); restore it, or move it away"
+        ))
+    })?;
+    if kept.head.size > entries {
+        return Err(diverged(format!(
+            "it has {entries} of the {} entries that `cra.head` beside the store was signed over, so its \
+             newest records are lost; restore `cra.db` and `cra.db-wal` together, or move `cra.head` \
+             away to go on without them",
+            kept.head.size
+        )));
+    }
+    Ok(kept.head)
 }
 
 /// The tree over the entries so far. Heads that are known must be its heads.

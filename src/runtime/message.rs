@@ -7,13 +7,15 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::load::{Load, LoadRefused};
-use super::threads::{TakeTurn, ThreadAct};
+use super::threads::{HandOver, TakeTurn, ThreadAct};
 use super::watched::Watch;
 use crate::base::id::GateId;
 use crate::engine::command::{AskId, Command, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::engine::extension::{CallId, Returned};
 use crate::memento::{Name, Outcome};
+use crate::store::StoreError;
+use crate::trace::event::Payload;
 use crate::trace::verify::Report;
 
 /// A message to the actor.
@@ -39,10 +41,16 @@ pub(super) enum Message {
     Shadow(Option<Load>),
     /// A turn of a conversation.
     Turn(Box<TurnAsked>),
+    /// A session hands a thread over.
+    HandOver(Box<HandOverAsked>),
     /// An operator does something to a conversation.
     ThreadAct(Box<ThreadActAsked>),
+    /// The log gets an entry that is not about a command.
+    Enter(Box<EntryAsked>),
     /// Other Atlases are wanted, instead of those of that hash.
     Load(Load, oneshot::Sender<Result<(), LoadRefused>>),
+    /// The store failed while nothing was written.
+    StoreFailed(StoreError),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
 }
@@ -74,6 +82,22 @@ pub(super) struct TurnAsked {
     pub(super) ask: AskId,
     pub(super) take: TakeTurn,
     pub(super) outcome: oneshot::Sender<Outcome>,
+    pub(super) reply: oneshot::Sender<Reply>,
+}
+
+/// An entry for the log, and the way back for the answer that it is durable.
+#[derive(Debug)]
+pub(super) struct EntryAsked {
+    pub(super) ask: AskId,
+    pub(super) payload: Payload,
+    pub(super) reply: oneshot::Sender<Reply>,
+}
+
+/// Hand-over of a thread, and where the answer goes.
+#[derive(Debug)]
+pub(super) struct HandOverAsked {
+    pub(super) ask: AskId,
+    pub(super) hand_over: HandOver,
     pub(super) reply: oneshot::Sender<Reply>,
 }
 

@@ -182,6 +182,7 @@ impl Rehearsal {
             params,
             deadline: None,
             resolution: None,
+            call: None,
         };
         let agents = self.runtime().agents();
         tokio::spawn(async move { agents.request_action(request).await })
@@ -212,7 +213,7 @@ impl Rehearsal {
         let held = held.map(|row| StateChange {
             kind: StateKind::Held,
             key: row.key,
-            body: row.body.map(|body| serde_json::from_str(&body).unwrap()),
+            body: row.body,
         });
         held_in(held).unwrap()
     }

@@ -9,15 +9,16 @@ use serde_json::Value;
 
 use super::notices::NoticesState;
 pub use super::shadow::{Difference, Shadowed};
+pub use super::store_state::StoreState;
 use super::threads::ThreadDrafts;
 use super::watched::Watch;
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Capability;
 use crate::base::clock::Timestamp;
+use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
 use crate::base::id::{GateId, SessionId};
 use crate::base::pattern::Patterns;
-use crate::engine::Engine;
 use crate::engine::command::{Decided, Overruled, RecordFault};
 use crate::engine::explain::Account;
 use crate::engine::held::Held;
@@ -25,6 +26,10 @@ use crate::engine::session::{Entry, Session};
 pub use crate::engine::usage::LimitUse;
 use crate::memento::Thread;
 use crate::trace::verify::{Report, Verdict};
+
+mod sessions;
+
+pub use sessions::SessionList;
 
 /// The picture.
 #[derive(Clone, Debug)]
@@ -46,7 +51,7 @@ pub struct Snapshot {
     /// Conversations, the one with the newest turn first.
     pub threads: Arc<[Arc<Thread>]>,
     /// Sessions that have not ended, in the order they started.
-    pub sessions: Vec<SessionSummary>,
+    pub sessions: SessionList,
     /// Held requests, in the order they were asked.
     pub held: Vec<Arc<Held>>,
     /// Decisions, newest first.
@@ -65,6 +70,19 @@ pub struct Snapshot {
     pub dropped: Dropped,
     /// What stewards are told, and have not heard yet.
     pub notices: Arc<NoticesState>,
+    /// The last step of the wall clock while this console ran.
+    pub clock_moved: Option<ClockMovedAt>,
+    /// The reason why the state of the store was not believed at the start, for people.
+    pub distrusted: Option<Arc<str>>,
+}
+
+/// A step of the wall clock, with the time after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ClockMovedAt {
+    /// Its direction and size.
+    pub step: ClockStep,
+    /// Time on the wall clock when it was noticed.
+    pub at: Timestamp,
 }
 
 impl Snapshot {
@@ -80,7 +98,7 @@ impl Snapshot {
             in_force: InForce::default(),
             watched: Watched::default(),
             threads: Arc::default(),
-            sessions: Vec::new(),
+            sessions: SessionList::default(),
             held: Vec::new(),
             decided: Vec::new(),
             drafts: Arc::default(),
@@ -90,43 +108,8 @@ impl Snapshot {
             store: StoreState::Ready,
             dropped: Dropped::default(),
             notices: Arc::default(),
-        }
-    }
-
-    /// The picture of an engine and what is around it.
-    pub(super) fn of(
-        engine: &Engine,
-        seat: &Seat,
-        revision: u64,
-        chain: ChainState,
-        drafts: Arc<Drafts>,
-    ) -> Self {
-        Self {
-            revision,
-            operator: seat.operator.clone(),
-            access: seat.access,
-            atlases: engine.atlases().iter().map(AtlasSummary::of).collect(),
-            loaded: engine.shared_atlases(),
-            in_force: InForce::default(),
-            watched: Watched::default(),
-            threads: Arc::default(),
-            sessions: engine
-                .sessions()
-                .into_iter()
-                .map(|session| SessionSummary::of(session, engine.atlases()))
-                .collect(),
-            held: engine.held(),
-            decided: engine.settled().cloned().collect(),
-            drafts,
-            thread_drafts: Arc::default(),
-            acts: Acts {
-                overruled: engine.overruled(),
-                known: engine.known_fault().cloned(),
-            },
-            chain,
-            store: StoreState::Ready,
-            dropped: Dropped::default(),
-            notices: Arc::default(),
+            clock_moved: None,
+            distrusted: None,
         }
     }
 }
@@ -241,7 +224,7 @@ pub struct AtlasSummary {
 }
 
 impl AtlasSummary {
-    fn of(atlas: &Atlas) -> Self {
+    pub(super) fn of(atlas: &Atlas) -> Self {
         Self {
             id: atlas.id.clone(),
             version: atlas.version.clone(),
@@ -297,7 +280,7 @@ pub struct SessionSummary {
 }
 
 impl SessionSummary {
-    fn of(session: &Session, atlases: &[Atlas]) -> Self {
+    pub(super) fn of(session: &Session, atlases: &[Atlas]) -> Self {
         let capabilities = atlases
             .iter()
             .flat_map(|atlas| atlas.capabilities.iter().map(move |one| (atlas, one)));
@@ -470,16 +453,4 @@ fn unsealed(verdict: &Verdict) -> u64 {
         Verdict::Holds(proven) => proven.tail(),
         Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => 0,
     }
-}
-
-/// Whether the store still takes records.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StoreState {
-    /// It does.
-    Ready,
-    /// A write failed: nothing more is recorded, and nothing is allowed.
-    Poisoned {
-        /// What failed, for people.
-        what: String,
-    },
 }

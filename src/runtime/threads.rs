@@ -2,22 +2,31 @@
 //!
 //! A turn is classified here and recorded by the engine in its session's chain; the thread behind it is kept
 //! in the same batch. So what is shown of a thread is what its records say.
+//!
+//! Contract: only the owner of a thread, or the session it was handed over to, takes turns in it. A new thread never
+//! takes the room of another owner's thread that is still in use.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use crate::base::canon::canonical;
 use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
 use crate::base::id::{EventId, IdSource, RandomIds, SessionId};
-use crate::base::limits::MAX_THREADS;
-use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, Turn};
+use crate::base::json;
+use crate::base::limits::{MAX_SESSION_THREADS, MAX_THREADS};
+use crate::engine::Engine;
+use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner, Turn};
 use crate::store::StateRow;
 use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread, DriftFlagged};
-use crate::trace::event::{MementoEdited, Payload};
+use crate::trace::event::{MementoEdited, Payload, ThreadHandedOver};
 
 mod read;
+mod room;
+
+use room::Victim;
 
 /// The kind of state under which threads are kept.
 pub(super) const THREAD: &str = "thread";
@@ -48,6 +57,50 @@ impl TakeTurn {
     }
 }
 
+/// Hand-over of a thread by the session that owns it.
+#[derive(Clone, Debug)]
+pub struct HandOver {
+    /// Session that owns the thread.
+    pub session: SessionId,
+    /// The thread; the session's own if there is none.
+    pub thread: Option<Name>,
+    /// Session that may take it up.
+    pub to: SessionId,
+}
+
+impl HandOver {
+    pub(super) fn thread(&self) -> Option<Name> {
+        let own = || self.session.as_str().parse().ok();
+        self.thread.clone().or_else(own)
+    }
+}
+
+/// Sessions that have not ended, as owners of threads.
+#[derive(Clone, Copy)]
+pub(super) struct LiveSessions<'e>(pub(super) &'e Engine);
+
+impl LiveSessions<'_> {
+    /// The session as an owner. A session that is not live has only its name.
+    pub(super) fn owner(self, session: &SessionId) -> ThreadOwner {
+        let known = self.0.session(session);
+        ThreadOwner {
+            session: session.clone(),
+            secret: known.and_then(|known| known.owner),
+        }
+    }
+
+    fn contains(self, session: &SessionId) -> bool {
+        self.0.session(session).is_some()
+    }
+
+    /// Digests of the secrets of all sessions that have not ended.
+    fn secrets(self) -> BTreeSet<Digest> {
+        let sessions = self.0.session_ids();
+        let secret = |session| self.0.session(session)?.owner;
+        sessions.filter_map(secret).collect()
+    }
+}
+
 /// What an operator does to a conversation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ThreadAct {
@@ -60,14 +113,23 @@ pub enum ThreadAct {
     },
     /// Says that it drifts.
     FlagDrift,
+    /// Hands it over to another session.
+    HandOver {
+        /// Session that may take it up.
+        to: SessionId,
+    },
 }
 
 /// Threads by their names, and how they go on.
 #[derive(Debug)]
 pub(super) struct Threads {
     all: BTreeMap<Name, Arc<Thread>>,
+    /// Names of stored threads that cannot be read. A new one does not take their place.
+    unreadable: BTreeSet<String>,
     ids: RandomIds,
     drafts: Arc<ThreadDrafts>,
+    /// The list for the screen, until a thread changes.
+    listed: Option<Arc<[Arc<Thread>]>>,
 }
 
 /// What operators typed for summaries that was not taken, by conversation; what it means is the console's.
@@ -88,9 +150,9 @@ pub fn kept_threads(rows: impl IntoIterator<Item = StateRow>) -> KeptThreads {
     let mut kept = KeptThreads::default();
     for row in rows.into_iter().filter(|row| row.kind == THREAD) {
         let Some(body) = row.body else { continue };
-        match serde_json::from_str::<Thread>(&body) {
-            Ok(thread) => kept.threads.push(Arc::new(thread)),
-            Err(error) => kept.unreadable.push((row.key, error.to_string())),
+        match json::read::<Thread>(body.as_bytes()) {
+            Ok(thread) => kept.threads.push(Arc::new(thread.with_inferred_owner())),
+            Err(error) => kept.unreadable.push((row.key, error.detail())),
         }
     }
     newest_first(&mut kept.threads);
@@ -98,14 +160,15 @@ pub fn kept_threads(rows: impl IntoIterator<Item = StateRow>) -> KeptThreads {
 }
 
 fn newest_first(threads: &mut [Arc<Thread>]) {
-    let newest = |thread: &Thread| thread.turns.first().map(|turned| turned.at);
-    threads.sort_by_key(|thread| std::cmp::Reverse(newest(thread)));
+    threads.sort_by_key(|thread| std::cmp::Reverse(thread.last_turn()));
 }
 
 /// A turn that was classified and is not recorded yet.
 #[derive(Debug)]
 pub(super) struct Taken {
     thread: Thread,
+    /// Thread that is dropped for it.
+    victim: Option<Victim>,
     pub(super) outcome: Outcome,
     pub(super) payload: Payload,
 }
@@ -121,34 +184,54 @@ impl Threads {
         }
         // What cannot be read was only typed: it is typed again.
         let drafts = drafts.into_iter().filter_map(|row| {
-            let draft = serde_json::from_str(&row.body?).ok()?;
+            let draft = json::read(row.body?.as_bytes()).ok()?;
             Some((row.key.parse().ok()?, draft))
         });
         let drafts = drafts.collect();
         let all = kept.threads.into_iter();
+        let unreadable = kept.unreadable.into_iter();
         Self {
+            unreadable: unreadable.map(|(name, _)| name).collect(),
             all: all.map(|thread| (thread.id.clone(), thread)).collect(),
             ids: RandomIds,
+            listed: None,
             drafts: Arc::new(drafts),
         }
     }
 
     /// All of them, the one with the newest turn first.
-    pub(super) fn all(&self) -> Arc<[Arc<Thread>]> {
-        let mut all: Vec<_> = self.all.values().cloned().collect();
-        newest_first(&mut all);
-        all.into()
+    pub(super) fn all(&mut self) -> Arc<[Arc<Thread>]> {
+        let threads = &self.all;
+        let listed = self.listed.get_or_insert_with(|| {
+            let mut all: Vec<_> = threads.values().cloned().collect();
+            newest_first(&mut all);
+            all.into()
+        });
+        Arc::clone(listed)
     }
 
     /// Classifies a turn. Nothing is kept yet.
-    pub(super) fn take(&mut self, take: &TakeTurn, now: Timestamp) -> Result<Taken, Refused> {
+    pub(super) fn take(
+        &mut self,
+        take: &TakeTurn,
+        live: LiveSessions<'_>,
+        now: Timestamp,
+    ) -> Result<Taken, Refused> {
         let id = take.thread().ok_or(Refused::NoThread)?;
-        let thread = match self.all.get(&id) {
-            Some(thread) => Arc::clone(thread),
-            None => Arc::new(Thread::new(id, take.session.clone())),
+        let by = live.owner(&take.session);
+        let (thread, victim) = match self.all.get(&id) {
+            Some(thread) if !thread.admits(&by) => return Err(Refused::Foreign),
+            Some(thread) if thread.is_owned_by(&by) => (Arc::clone(thread), None),
+            Some(thread) => (Arc::clone(thread), self.room_of_owner(&by)?),
+            None if self.unreadable.contains(id.as_str()) => return Err(Refused::Unreadable),
+            None => {
+                refuse_name_of_another(&id, &by, live)?;
+                let victim = self.room_for(&by, live, now)?;
+                (Arc::new(Thread::new(id, take.session.clone())), victim)
+            }
         };
         let named = Named {
-            session: take.session.clone(),
+            by: by.clone(),
             memento: self.name()?,
         };
         let taken = thread.take(&take.turn, named, now);
@@ -156,20 +239,62 @@ impl Threads {
         let payload = recorded_turn(&thread, take, &outcome).into();
         Ok(Taken {
             thread,
+            victim,
             outcome,
             payload,
         })
     }
 
-    /// Keeps what came of a turn that is recorded: the rows to be written.
-    pub(super) fn keep(&mut self, taken: Taken, event: Option<(EventId, u64)>) -> Vec<StateRow> {
+    /// Keeps what came of a turn that is recorded: the rows to be written, and the log entry about the thread that
+    /// was dropped for it.
+    pub(super) fn keep(
+        &mut self,
+        taken: Taken,
+        event: Option<(EventId, u64)>,
+    ) -> (Vec<StateRow>, Option<Payload>) {
         let mut thread = taken.thread;
         if let Some((event, sequence)) = event {
             thread.recorded(event, sequence);
         }
+        let session = thread.session.clone();
         let mut rows = vec![self.put(thread)];
-        rows.extend(self.forget());
-        rows
+        let Some(victim) = taken.victim else {
+            return (rows, None);
+        };
+        let (dropped, entry) = self.drop_thread(&victim, &session);
+        rows.extend(dropped);
+        (rows, entry)
+    }
+
+    /// Hands a thread over for the session that owns it: the event to be recorded, and the thread to be kept.
+    pub(super) fn hand_over(
+        &self,
+        hand_over: &HandOver,
+        live: LiveSessions<'_>,
+    ) -> Result<(Payload, Thread), Refused> {
+        let id = hand_over.thread().ok_or(Refused::NoThread)?;
+        let thread = self.all.get(&id).ok_or(Refused::NoThread)?;
+        if !thread.is_owned_by(&live.owner(&hand_over.session)) {
+            return Err(Refused::Foreign);
+        }
+        offer(thread, &hand_over.to, hand_over.session.as_str(), live)
+    }
+
+    /// Keeps a thread after an event about it is recorded: the row to be written.
+    pub(super) fn keep_changed(&mut self, thread: Thread) -> StateRow {
+        self.put(thread)
+    }
+
+    /// Counts a refused write of a session: the row to be written.
+    pub(super) fn count_refused(
+        &mut self,
+        id: &Name,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> Option<StateRow> {
+        let thread = self.all.get(id)?;
+        let counted = thread.with_refused_write(session.clone(), now);
+        Some(self.put(counted))
     }
 
     /// Does what an operator wants: what is to be recorded, and the row to be written.
@@ -177,7 +302,7 @@ impl Threads {
         &mut self,
         id: &Name,
         act: &ThreadAct,
-        by: &str,
+        (by, live): (&str, LiveSessions<'_>),
         now: Timestamp,
     ) -> Result<(Payload, StateRow), Refused> {
         let thread = self.all.get(id).ok_or(Refused::NoThread)?;
@@ -200,6 +325,10 @@ impl Threads {
                 let flagged = thread.flag_drift(&by);
                 Ok((DriftFlagged { thread_id, by }.into(), self.put(flagged)))
             }
+            ThreadAct::HandOver { to } => {
+                let (payload, offered) = offer(&thread, to, by, live)?;
+                Ok((payload, self.put(offered)))
+            }
         }
     }
 
@@ -214,27 +343,9 @@ impl Threads {
             key: thread.id.to_string(),
             body: Some(canonical(&thread)),
         };
+        self.listed = None;
         self.all.insert(thread.id.clone(), Arc::new(thread));
         row
-    }
-
-    /// Drops the oldest where there are too many.
-    fn forget(&mut self) -> Vec<StateRow> {
-        if self.all.len() <= MAX_THREADS {
-            return Vec::new();
-        }
-        let Some(oldest) = self.all().last().map(|thread| thread.id.clone()) else {
-            return Vec::new();
-        };
-        self.all.remove(&oldest);
-        let draft = self.drafts.contains_key(&oldest);
-        let draft = draft.then(|| self.keep_draft(oldest.clone(), None));
-        let gone = StateRow {
-            kind: THREAD.to_owned(),
-            key: oldest.to_string(),
-            body: None,
-        };
-        [gone].into_iter().chain(draft.flatten()).collect()
     }
 
     /// What operators typed that was not taken.
@@ -268,9 +379,57 @@ pub(super) enum Refused {
     /// There is no conversation of that name.
     #[error("there is no such thread")]
     NoThread,
+    /// It belongs to another session.
+    #[error("the thread belongs to another session")]
+    Foreign,
+    /// It is stored and cannot be read, so its owner is not known.
+    #[error("the stored thread of that name cannot be read")]
+    Unreadable,
+    /// The session that it is handed over to is not there.
+    #[error("there is no session `{0}` to hand the thread over to")]
+    NoSession(SessionId),
+    /// The owner has as many threads as it may have, and all of them are in use.
+    #[error("this session has {MAX_SESSION_THREADS} threads, and none of them can make room")]
+    OwnLimit,
+    /// There are as many threads as there may be, and all of them are in use.
+    #[error("there are {MAX_THREADS} threads, and none of them can make room")]
+    Full,
     /// It was refused.
     #[error(transparent)]
     Turn(Refusal),
+}
+
+/// Refuses a new thread that has the name of another live session: that is the name of the session's own thread.
+fn refuse_name_of_another(
+    id: &Name,
+    by: &ThreadOwner,
+    live: LiveSessions<'_>,
+) -> Result<(), Refused> {
+    let Ok(session) = id.as_str().parse::<SessionId>() else {
+        return Ok(());
+    };
+    let taken = live.contains(&session) && !live.owner(&session).is_same(by);
+    if taken { Err(Refused::Foreign) } else { Ok(()) }
+}
+
+/// Offers a thread to a live session: the event to be recorded, and the thread to be kept.
+fn offer(
+    thread: &Thread,
+    to: &SessionId,
+    by: &str,
+    live: LiveSessions<'_>,
+) -> Result<(Payload, Thread), Refused> {
+    if !live.contains(to) {
+        return Err(Refused::NoSession(to.clone()));
+    }
+    let owner = thread.owner.as_ref();
+    let payload = ThreadHandedOver {
+        thread_id: thread.id.to_string(),
+        from: owner.map(|owner| owner.session.to_string()),
+        to: to.to_string(),
+        by: by.to_owned(),
+    };
+    Ok((payload.into(), thread.offer(to.clone())))
 }
 
 /// What is recorded of a turn.
@@ -278,7 +437,8 @@ pub(super) enum Refused {
 pub fn recorded_turn(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> BreakpointDecided {
     let decision = outcome.decided.decision.as_str();
     let rollup = &outcome.memento.affect.rollup;
-    let signals = take.turn.signal_kinds();
+    let counted = thread.turns.first();
+    let signals = counted.map_or(&[][..], |turned| &turned.signals);
     BreakpointDecided {
         actor: ACTOR.to_owned(),
         phase: "breakpoint".to_owned(),

@@ -6,8 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::acknowledgement::Acknowledgement;
 use super::actor::begin;
 use super::ledger::{Ledger, LogError, ReadBack};
+use super::state_seal::{Backing, StateSeal, written_by};
 use crate::base::clock::{Clock, Timestamp};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -26,7 +28,10 @@ pub struct Upkeep {
     store: Arc<dyn Store>,
     ledger: Ledger,
     read_back: ReadBack,
+    state_seal: StateSeal,
     clock: Arc<dyn Clock>,
+    /// Sessions that are about to be taken in, and have no entry in the log yet.
+    announced: BTreeMap<String, TraceImported>,
 }
 
 /// Why something cannot be done to a record.
@@ -73,18 +78,30 @@ impl Upkeep {
         known: &[KnownHead],
     ) -> Result<Self, UpkeepError> {
         let key = signer.verifier();
+        let rows = store.state().await?;
+        let by = written_by(store.as_ref(), &store.log().await?).await?;
+        let mut state_seal = StateSeal::new(&signer, &rows);
         let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
+        // State that does not fit its seal stays as it is found: the next console says so.
+        if state_seal.backing(&rows, &ledger, by) != Backing::Backed {
+            state_seal.distrust();
+        }
         let mut entries: Vec<Payload> = Vec::new();
         if ledger.is_new() {
             entries.push(LogStarted::now(&key).into());
         }
-        let found = ledger.found(&store.log().await?);
+        let before = Acknowledgement::find(&store.state().await?);
+        let found = ledger.found(&store.log().await?, before);
         entries.extend(found.map(Payload::from));
         let now = clock.now();
         let read_back = if !entries.is_empty() || !ledger.is_sealed() {
-            let batch = Batch::default();
-            let begun = begin(&store, &mut ledger, read_back, entries, batch, now).await?;
-            begun.0
+            let batch = Batch {
+                state: before.iter().map(|before| before.stopped().row()).collect(),
+                ..Batch::default()
+            };
+            let seal = &mut state_seal;
+            let begun = begin(&store, &mut ledger, seal, read_back, entries, batch, now);
+            begun.await?.0
         } else {
             read_back
         };
@@ -92,7 +109,9 @@ impl Upkeep {
             store,
             ledger,
             read_back,
+            state_seal,
             clock,
+            announced: BTreeMap::new(),
         })
     }
 
@@ -124,13 +143,11 @@ impl Upkeep {
         Ok(known)
     }
 
-    /// Announces a session that is taken in.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn announce(&mut self, imported: TraceImported) -> Result<(), UpkeepError> {
-        let entry = self.ledger.entry(imported, self.clock.now());
-        self.write(Batch::of(vec![entry])).await
+    /// Announces a session that is taken in. The log says so together with its first record here: how
+    /// many there are, so that an import that is interrupted shows.
+    pub fn announce(&mut self, imported: TraceImported) {
+        let session = imported.imported_session.clone();
+        self.announced.insert(session, imported);
     }
 
     /// Takes in records of announced sessions that follow what is there. They were verified.
@@ -140,16 +157,20 @@ impl Upkeep {
     pub async fn take_in(&mut self, records: Vec<Record>) -> Result<(), UpkeepError> {
         let now = self.clock.now();
         let mut pruned: BTreeMap<SessionId, Old> = BTreeMap::new();
-        for record in &records {
-            self.ledger.adopt(record, now);
+        let mut batch = Batch::default();
+        for record in records {
+            if let Some(imported) = self.announced.remove(record.session.as_str()) {
+                batch.records.push(self.ledger.entry(imported, now));
+            }
+            self.ledger.adopt(&record, now);
             if record.envelope().is_ok_and(|envelope| envelope.is_pruned()) {
                 pruned
                     .entry(record.session.clone())
                     .or_default()
-                    .note(record);
+                    .note(&record);
             }
+            batch.records.push(record);
         }
-        let mut batch = Batch::of(records);
         for (session, old) in pruned {
             // Where it was recorded, this was explained in another log.
             let entry = old.entry(&session, "pruned before it was taken in");
@@ -238,14 +259,30 @@ impl Upkeep {
         let hash = record.hash;
         let mut seal = self.ledger.sign(&head);
         seal.note.push_str(&next.signature(&head.to_string()));
-        let batch = Batch {
+        let mut batch = Batch {
             seals: vec![seal.clone()],
             ..Batch::of(vec![entry, record])
         };
+        self.state_seal
+            .change_key(&next, &self.store.state().await?);
+        self.state_seal.stamp(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
         self.read_up_to(hash).await?;
         self.ledger.sign_with(next);
         Ok(seal)
+    }
+
+    /// Rewrites the store, so that nothing that was pruned or deleted can be read in its files.
+    ///
+    /// # Errors
+    /// When the store fails. What was pruned is pruned all the same.
+    pub async fn compact(&mut self) -> Result<(), UpkeepError> {
+        let batch = Batch {
+            compact: true,
+            ..Batch::default()
+        };
+        self.store.append(batch).await?.await?;
+        Ok(())
     }
 
     /// Signs what there is and not signed yet. The newest signed head, if there is one.
@@ -262,7 +299,9 @@ impl Upkeep {
     async fn seal_all(&mut self) -> Result<Seal, LogError> {
         let (record, head) = self.ledger.seal_all(self.clock.now());
         let hash = record.hash;
-        self.store.append(Batch::of(vec![record])).await?.await?;
+        let mut batch = Batch::of(vec![record]);
+        self.state_seal.stamp(&mut batch, &self.ledger);
+        self.store.append(batch).await?.await?;
         self.read_up_to(hash).await?;
         let seal = self.ledger.sign(&head);
         let batch = Batch {
@@ -282,7 +321,8 @@ impl Upkeep {
     }
 
     /// Writes, and signs as often as a console would.
-    async fn write(&mut self, batch: Batch) -> Result<(), UpkeepError> {
+    async fn write(&mut self, mut batch: Batch) -> Result<(), UpkeepError> {
+        self.state_seal.stamp(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
         if self.ledger.is_full() {
             self.seal().await?;

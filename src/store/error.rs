@@ -29,6 +29,24 @@ pub enum StoreError {
         /// Ours.
         known: i64,
     },
+    /// The database is not there, and other files say that it was.
+    #[error(
+        "the database `{path}` {what}, and {relics} beside it belong to a record that was begun"
+    )]
+    Missing {
+        /// The file.
+        path: String,
+        /// What is wrong with it.
+        what: &'static str,
+        /// The files that are there.
+        relics: String,
+    },
+    /// There is no room on the disk.
+    #[error("{what}")]
+    Full {
+        /// Where, how much is free, and how much is needed.
+        what: String,
+    },
     /// Another console has it.
     #[error("the store `{path}` is in use by another console{holder}")]
     InUse {
@@ -62,6 +80,11 @@ impl StoreError {
             Self::Open { .. } => {
                 "check the folder and its permissions, or name another with --data-dir"
             }
+            Self::Missing { .. } => {
+                "nothing was changed; restore the database with its -wal from a backup; to begin a new record \
+                 instead, move those files to another folder, or name another folder with --data-dir"
+            }
+            Self::Full { .. } => "free some space, then try again: what is on record is kept",
             Self::Foreign { .. } => "nothing was changed; name another folder with --data-dir",
             Self::Version { found, known, .. } if found < known => {
                 "open it once with cra, which brings it up to date"

@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::head::LogHead;
 use crate::trace::note::{NoteError, Signer, Verifier};
@@ -13,6 +14,9 @@ pub const FILE_NAME: &str = "cra.key";
 
 /// A key that is to take the place of the one in use, and has not yet.
 const NEXT: &str = "cra.key.next";
+
+/// Characters of a key's digest in the name of the file that keeps it.
+const KEPT_ID_CHARS: usize = 12;
 
 /// Why there is no key to sign with.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +51,14 @@ pub enum KeyError {
         /// The log.
         log: SessionId,
     },
+    /// The log names a key that was in use before, and is kept beside.
+    #[error("`{}` is not the key that the log names; that one is kept as `{}`", path.display(), kept.display())]
+    Kept {
+        /// The file.
+        path: PathBuf,
+        /// The file that keeps the key of the log.
+        kept: PathBuf,
+    },
     /// The log was signed, and the key is gone.
     #[error("the key `{}` is gone, and the log was signed with it", path.display())]
     Gone {
@@ -61,6 +73,9 @@ impl KeyError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Io { .. } => "check the folder and its permissions",
+            Self::Kept { .. } => {
+                "nothing was changed; if an older record was restored, rename the kept key to cra.key"
+            }
             Self::Form { .. } | Self::Other { .. } => {
                 "nothing was changed; put the key back from a backup, or begin a new one with \
                  cra trace key --new"
@@ -112,6 +127,9 @@ pub fn load(
     let signer = read(&path)?;
     let ours = signer.verifier().name() == LogHead::origin(log);
     if !ours || current.is_some_and(|current| *current != signer.verifier()) {
+        if let Some(kept) = current.and_then(|current| kept_path(folder, current)) {
+            return Err(KeyError::Kept { path, kept });
+        }
         let log = log.clone();
         return Err(KeyError::Other { path, log });
     }
@@ -143,9 +161,52 @@ pub fn finish_rotation(folder: &Path, current: Option<&Verifier>) -> Result<(), 
     if !read(&next).is_ok_and(|next| next.verifier() == *current) {
         return Ok(());
     }
-    fs::rename(&next, &path)
+    keep_old(&path)
+        .and_then(|()| fs::rename(&next, &path))
         .and_then(|()| File::open(folder)?.sync_all())
         .map_err(|source| io_error(&path, source))
+}
+
+/// Reads the key in `folder`, where there is one.
+///
+/// # Errors
+/// When it is there and cannot be used.
+pub fn existing(folder: &Path) -> Result<Option<Signer>, KeyError> {
+    let path = folder.join(FILE_NAME);
+    if !path.exists() {
+        return Ok(None);
+    }
+    read(&path).map(Some)
+}
+
+/// Keeps the key in use under a name of its own, before another takes its place. A record that is
+/// restored from a backup may need it.
+fn keep_old(path: &Path) -> io::Result<()> {
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    // What is no key is kept too, under the digest of what it is.
+    let id = match Signer::from_secret(&text) {
+        Ok(signer) => Digest::of(signer.verifier().to_string()).to_string(),
+        Err(_) => Digest::of(&text).to_string(),
+    };
+    let id = id.get(..KEPT_ID_CHARS).unwrap_or(&id);
+    let kept = path.with_file_name(format!("{FILE_NAME}.{id}"));
+    match fs::hard_link(path, &kept) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        // Some file systems have no second names.
+        Err(_) => fs::copy(path, &kept).map(drop),
+        Ok(()) => Ok(()),
+    }
+}
+
+/// The file that keeps a key which was in use before, if it is there.
+fn kept_path(folder: &Path, key: &Verifier) -> Option<PathBuf> {
+    let id = Digest::of(key.to_string()).to_string();
+    let kept = folder.join(format!("{FILE_NAME}.{}", id.get(..KEPT_ID_CHARS)?));
+    kept.exists().then_some(kept)
 }
 
 /// The public half of the key in `folder`, where there is one that can be read.

@@ -140,6 +140,13 @@ impl Store for MemoryStore {
         self.read(|tables| Ok(tables.heads()))
     }
 
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+        self.read(|tables| {
+            let mut heads = tables.heads().into_iter();
+            Ok(heads.find(|head| head.session == session))
+        })
+    }
+
     fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
         let mended = self.shared().mended.clone();
         self.read(|tables| {

@@ -1,14 +1,16 @@
 //! SQLite: one file, written by one thread, readable with any SQLite tool.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::fs::{self, File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
-use rusqlite::Connection;
+use rusqlite::{Connection, ErrorCode};
 
-use super::writer::{Queue, Writer, closed};
+use super::space;
+use super::writer::{Activity, Queue, Writer, closed};
 use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
 use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
@@ -16,6 +18,9 @@ use crate::base::id::SessionId;
 use crate::trace::record::Record;
 use crate::trace::verify::{Head, Progress, Report, Trust};
 
+mod files;
+mod head;
+mod lock;
 mod medium;
 mod migrate;
 mod reader;
@@ -24,12 +29,19 @@ mod schema;
 mod verify;
 mod wal;
 
+pub use head::HEAD_FILE_NAME;
 pub use reader::Reader;
 
+use files::{FileId, StoreFiles};
+use head::HeadKeeper;
+use lock::StoreLock;
 use medium::SqliteMedium;
 
 /// The file's name in its folder.
 pub const FILE_NAME: &str = "cra.db";
+
+/// The name of its write-ahead log.
+const WAL_FILE_NAME: &str = "cra.db-wal";
 
 /// A store in a SQLite file.
 #[derive(Debug)]
@@ -41,39 +53,93 @@ pub struct SqliteStore {
     /// For what takes long: it must not keep others from reading.
     path: PathBuf,
     mended: Option<String>,
-    /// Held for as long as the store is open: one console, one writer, one sequence.
-    _lock: File,
+    activity: Activity,
+    /// Largest size of the database with its write-ahead log.
+    quota_bytes: Option<u64>,
+    /// Held for as long as the store is open: one console, one writer, one sequence. A store that is
+    /// only read has none.
+    _lock: Option<StoreLock>,
 }
 
 impl SqliteStore {
     /// Opens the store in `folder`, or makes a new one there.
     ///
     /// # Errors
-    /// When the file cannot be opened, belongs to another program or version, is damaged, or is in
-    /// use. Nothing is changed then.
+    /// When the file cannot be opened, belongs to another program or version, is damaged, is missing
+    /// beside its key, or is in use; and when the disk is full. Nothing is changed then.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let path = folder.join(FILE_NAME);
-        make_private_folder(folder).map_err(|error| open_error(&path, &error))?;
-        let lock = take_lock(&path)?;
-        make_private_file(&path).map_err(|error| open_error(&path, &error))?;
-        let torn = wal::look(&path)?;
-        let mut connection = connect(&path)?;
-        let moved = schema::prepare(&mut connection, &path)?;
-        let reader = Reader::open(&path)?;
-        let medium = SqliteMedium::new(connection).map_err(|error| damaged(&error))?;
+        Self::open_file(folder, &path).map_err(|error| name_full_disk(error, &path))
+    }
+
+    /// Sets the largest size of the database with its write-ahead log.
+    #[must_use]
+    pub fn with_quota(mut self, quota_bytes: Option<u64>) -> Self {
+        self.quota_bytes = quota_bytes;
+        self
+    }
+
+    fn open_file(folder: &Path, path: &Path) -> Result<Self, StoreError> {
+        make_private_folder(folder).map_err(|error| io_error(path, &error))?;
+        let lock = StoreLock::take(path)?;
+        check_not_missing(path)?;
+        make_private_file(path).map_err(|error| io_error(path, &error))?;
+        let torn = wal::look(path)?;
+        let opened = FileId::of(path).map_err(|error| io_error(path, &error))?;
+        let mut connection = connect(path)?;
+        let moved = schema::prepare(&mut connection, path)?;
+        let reader = Reader::open(path)?;
+        let log = reader.log()?;
+        let parts = medium::Parts {
+            files: StoreFiles::watch(path, opened, log.log)?,
+            head: HeadKeeper::start(path).map_err(|error| io_error(path, &error))?,
+            lock: lock.share().map_err(|error| io_error(path, &error))?,
+        };
+        let medium = SqliteMedium::new(connection, Some(parts)).map_err(|error| damaged(&error))?;
         let (queue, jobs) = Queue::new();
+        let writer = Writer::new(medium);
+        let activity = writer.activity();
         let writer = std::thread::Builder::new()
             .name("cra-store".to_owned())
-            .spawn(move || Writer::new(medium).run(jobs))
-            .map_err(|error| open_error(&path, &error))?;
-        let mended: Vec<_> = torn.into_iter().chain(moved).collect();
+            .spawn(move || writer.run(jobs))
+            .map_err(|error| io_error(path, &error))?;
+        let headless = (log.seal.is_some() && log.kept_head.is_none()).then(|| {
+            format!(
+                "`{HEAD_FILE_NAME}` was not there: an earlier version left the store, or the file was removed"
+            )
+        });
+        let mended = lock.outage().into_iter().chain(torn).chain(moved);
+        let mended: Vec<_> = mended.chain(headless).collect();
         Ok(Self {
             queue: Some(queue),
             writer: Some(writer),
             reader: Some(Arc::new(Mutex::new(reader))),
-            path,
+            path: path.to_owned(),
             mended: (!mended.is_empty()).then(|| mended.join("; ")),
-            _lock: lock,
+            activity,
+            quota_bytes: None,
+            _lock: Some(lock),
+        })
+    }
+
+    /// Opens the store in `folder` to read it alone. Another process may write to it, and its disk need
+    /// not be writable.
+    ///
+    /// # Errors
+    /// When it is not there, or cannot be read.
+    pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
+        let path = folder.join(FILE_NAME);
+        check_not_missing(&path)?;
+        let reader = Reader::open(&path)?;
+        Ok(Self {
+            queue: None,
+            writer: None,
+            reader: Some(Arc::new(Mutex::new(reader))),
+            path,
+            mended: None,
+            activity: Activity::default(),
+            quota_bytes: None,
+            _lock: None,
         })
     }
 
@@ -115,12 +181,25 @@ impl Store for SqliteStore {
         })
     }
 
+    fn shortage(&self) -> Option<String> {
+        let used = space::used_bytes(&[&self.path, &self.path.with_file_name(WAL_FILE_NAME)]);
+        space::shortage(&self.path, used, self.quota_bytes)
+    }
+
+    fn writing_since(&self) -> Option<Instant> {
+        self.activity.since()
+    }
+
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>> {
         self.read(Reader::state)
     }
 
     fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
         self.read(Reader::heads)
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+        self.read(move |reader| reader.head(&session))
     }
 
     fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
@@ -194,9 +273,42 @@ fn open_error(path: &Path, error: &dyn std::fmt::Display) -> StoreError {
     }
 }
 
+/// An error of the file system, for people.
+fn io_error(path: &Path, error: &io::Error) -> StoreError {
+    if space::is_full(error) {
+        return StoreError::Full {
+            what: space::full_disk(path, space::ROOM_BYTES),
+        };
+    }
+    open_error(path, error)
+}
+
 fn damaged(error: &rusqlite::Error) -> StoreError {
-    StoreError::Damaged {
-        what: error.to_string(),
+    let what = error.to_string();
+    if error.sqlite_error_code() == Some(ErrorCode::DiskFull) {
+        return StoreError::Full { what };
+    }
+    StoreError::Damaged { what }
+}
+
+/// Says how much room there is where an error comes of a full disk.
+fn name_full_disk(error: StoreError, path: &Path) -> StoreError {
+    let full = match &error {
+        StoreError::Full { .. } => true,
+        // Without room for its index SQLite says only that something cannot be opened or read.
+        StoreError::Open { .. } | StoreError::Damaged { .. } => space::is_scarce(path),
+        StoreError::Foreign { .. }
+        | StoreError::Version { .. }
+        | StoreError::Missing { .. }
+        | StoreError::InUse { .. }
+        | StoreError::Stopped
+        | StoreError::Poisoned { .. } => false,
+    };
+    if !full {
+        return error;
+    }
+    StoreError::Full {
+        what: space::full_disk(path, space::ROOM_BYTES),
     }
 }
 
@@ -229,44 +341,78 @@ fn make_private_file(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Takes the store for this process. The lock goes with the process, however it ends.
-fn take_lock(path: &Path) -> Result<File, StoreError> {
-    use std::os::unix::fs::OpenOptionsExt;
-    let lock_path = lock_path(path);
-    let mut options = OpenOptions::new();
-    options
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600);
-    let mut lock = options
-        .open(&lock_path)
-        .map_err(|error| open_error(&lock_path, &error))?;
-    if let Err(failed) = lock.try_lock() {
-        if let TryLockError::Error(error) = failed {
-            return Err(open_error(&lock_path, &error));
-        }
-        let mut holder = String::new();
-        // Best effort: the number is for the message only.
-        let _ = lock.read_to_string(&mut holder);
-        let holder = match holder.trim().parse::<u32>() {
-            Ok(pid) => format!(" (process {pid})"),
-            Err(_) => String::new(),
-        };
-        return Err(StoreError::InUse {
-            path: path.display().to_string(),
-            holder,
-        });
+/// Refuses to begin a new record where an old one was: its database is gone, and the files beside it are
+/// there.
+///
+/// # Errors
+/// When the database is missing or empty, and its key, its head or its write-ahead log is there.
+pub fn check_not_missing(database: &Path) -> Result<(), StoreError> {
+    let what = match fs::metadata(database) {
+        Ok(found) if found.len() > 0 => return Ok(()),
+        Ok(_) => "is empty",
+        Err(error) if error.kind() == io::ErrorKind::NotFound => "is missing",
+        Err(error) => return Err(io_error(database, &error)),
+    };
+    let names = [super::key::FILE_NAME, HEAD_FILE_NAME, WAL_FILE_NAME];
+    refuse_relics(database, what, &names)
+}
+
+/// Refuses to go on where one of these files is beside a database that has nothing in it.
+fn refuse_relics(database: &Path, what: &'static str, names: &[&str]) -> Result<(), StoreError> {
+    let has_content = |name: &&&str| {
+        let found = fs::metadata(database.with_file_name(name));
+        found.is_ok_and(|found| found.len() > 0)
+    };
+    let relics: Vec<_> = names.iter().filter(has_content).collect();
+    if relics.is_empty() {
+        return Ok(());
     }
-    let noted = lock
-        .set_len(0)
-        .and_then(|()| lock.rewind())
-        .and_then(|()| write!(lock, "{}", std::process::id()));
-    noted.map_err(|error| open_error(&lock_path, &error))?;
-    Ok(lock)
+    let relics: Vec<_> = relics.iter().map(|name| format!("`{name}`")).collect();
+    Err(StoreError::Missing {
+        path: database.display().to_string(),
+        what,
+        relics: relics.join(", "),
+    })
+}
+
+/// A path with something behind its name.
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    PathBuf::from(name)
 }
 
 fn lock_path(path: &Path) -> PathBuf {
     path.with_extension("lock")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_is_not_called_a_damaged_store() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE_NAME);
+        let full = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_FULL);
+        let full = rusqlite::Error::SqliteFailure(full, None);
+        let no_room = io::Error::from_raw_os_error(28);
+        for error in [damaged(&full), io_error(&path, &no_room)] {
+            let told = name_full_disk(error, &path);
+            assert!(matches!(told, StoreError::Full { .. }), "{told}");
+            let text = told.to_string();
+            assert!(
+                text.contains("is full: ") && text.contains("at least 1 MiB needed"),
+                "{text}"
+            );
+            assert!(
+                told.help().starts_with("free some space"),
+                "{}",
+                told.help()
+            );
+        }
+        let corrupt = rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT);
+        let corrupt = damaged(&rusqlite::Error::SqliteFailure(corrupt, None));
+        assert_eq!(name_full_disk(corrupt.clone(), &path), corrupt);
+    }
 }

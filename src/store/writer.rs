@@ -1,5 +1,8 @@
 //! The one who writes. What waits is committed together, and whoever waits is told only then.
 
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
 use tokio::sync::{mpsc, oneshot};
 
 use super::{Ack, Batch, StoreError};
@@ -17,12 +20,36 @@ pub(super) trait Medium: Send {
 pub(super) struct Writer<M> {
     medium: M,
     poison: Option<StoreError>,
+    activity: Activity,
+}
+
+/// The time since when a writer writes, for other threads to see.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Activity(Arc<Mutex<Option<Instant>>>);
+
+impl Activity {
+    /// Start of the write that is under way, if one is.
+    pub(super) fn since(&self) -> Option<Instant> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, since: Option<Instant>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = since;
+    }
 }
 
 impl<M: Medium> Writer<M> {
     pub(super) fn new(medium: M) -> Self {
-        let poison = None;
-        Self { medium, poison }
+        Self {
+            medium,
+            poison: None,
+            activity: Activity::default(),
+        }
+    }
+
+    /// The time since when it writes, for other threads.
+    pub(super) fn activity(&self) -> Activity {
+        self.activity.clone()
     }
 
     /// Writes batches together.
@@ -30,7 +57,10 @@ impl<M: Medium> Writer<M> {
         if let Some(error) = &self.poison {
             return Err(error.clone());
         }
-        self.medium.commit(batches).map_err(|what| {
+        self.activity.set(Some(Instant::now()));
+        let committed = self.medium.commit(batches);
+        self.activity.set(None);
+        committed.map_err(|what| {
             let error = StoreError::Poisoned { what };
             self.poison = Some(error.clone());
             error
@@ -44,7 +74,7 @@ impl<M: Medium> Writer<M> {
     /// Writes what comes until nobody can hand over batches any more.
     pub(super) fn run(mut self, mut queue: mpsc::Receiver<Job>) {
         let mut jobs = Vec::new();
-        while queue.blocking_recv_many(&mut jobs, GROUP) > 0 {
+        while queue.blocking_recv_many(&mut jobs, WRITE_QUEUE) > 0 {
             let batches: Vec<_> = jobs.iter().map(|job| &job.batch).collect();
             let outcome = self.write(&batches);
             for job in jobs.drain(..) {
@@ -61,9 +91,6 @@ pub(super) struct Job {
     batch: Batch,
     done: oneshot::Sender<Result<(), StoreError>>,
 }
-
-/// Most batches in one commit: enough to make the disk's wait cheap, few enough to answer soon.
-const GROUP: usize = 256;
 
 /// The way to a writer on a thread of its own. When it is full, whoever hands over waits: nothing is
 /// ever dropped.

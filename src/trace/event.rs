@@ -10,6 +10,7 @@ use crate::trace::note::Verifier;
 
 mod declare;
 mod durability;
+mod numbers;
 mod operators;
 mod parts;
 mod payload;
@@ -18,6 +19,7 @@ mod registered;
 mod threads;
 mod words;
 
+pub use numbers::NUMBERS_AS_TEXT;
 pub use operators::*;
 pub use parts::*;
 pub use payload::*;

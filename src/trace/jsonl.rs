@@ -6,6 +6,7 @@ use crate::base::canon::{canonical, object_length};
 use crate::base::clock::TimestampText;
 use crate::base::digest::{Digest, Hashing};
 use crate::base::id::SessionId;
+use crate::base::json::{self, JsonError};
 
 use super::event::{Event, TRACE_VERSION};
 use super::hash::{Envelope, read_number};
@@ -161,13 +162,13 @@ fn check_line<'l>(line: &'l str, text: &mut String) -> Result<(Envelope<'l>, Lin
 ///
 /// # Errors
 /// When it is not an event at all.
-pub fn read_event(line: &[u8]) -> Result<Event, serde_json::Error> {
+pub fn read_event(line: &[u8]) -> Result<Event, JsonError> {
     #[derive(serde::Deserialize)]
     struct Content {
         payload: Option<serde::de::IgnoredAny>,
     }
-    let mut event: Event = serde_json::from_slice(line)?;
-    let content: Content = serde_json::from_slice(line)?;
+    let mut event: Event = json::read(line)?;
+    let content: Content = json::read(line)?;
     event.pruned = content.payload.is_none();
     Ok(event)
 }
@@ -256,9 +257,9 @@ const FIELDS: [&str; 10] = [
 
 /// Why a line is not one: slowly, and in words.
 fn explain(text: &str) -> String {
-    let value: Value = match serde_json::from_str(text) {
+    let value: Value = match json::read(text.as_bytes()) {
         Ok(value) => value,
-        Err(error) => return format!("is not JSON: {error}"),
+        Err(error) => return format!("is {error}"),
     };
     let Value::Object(fields) = &value else {
         return "is not a JSON object".to_owned();

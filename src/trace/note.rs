@@ -17,6 +17,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use sha2::{Digest as _, Sha256};
 
 /// What a signature line begins with: a dash as wide as an M.
@@ -96,6 +97,19 @@ impl Signer {
         } else {
             Err(NoteError::Secret)
         }
+    }
+
+    /// Derives the seed of another key from this one, as HKDF-Expand does (RFC 5869). Each purpose has its own.
+    #[must_use]
+    pub fn derive_seed(&self, purpose: &str) -> [u8; 32] {
+        // The seed is random, so nothing has to be extracted first. HMAC pads its key with zeros.
+        let mut block = [0; 64];
+        for (padded, byte) in block.iter_mut().zip(self.key.as_bytes()) {
+            *padded = *byte;
+        }
+        let mac = Hmac::<Sha256>::new((&block).into());
+        let mac = mac.chain_update(purpose).chain_update([1]);
+        mac.finalize().into_bytes().into()
     }
 
     /// The note of a text: the text, which ends with a line feed, and a signature.
@@ -337,6 +351,18 @@ mod tests {
             let cut: String = signer.secret().chars().take(cut).collect();
             assert!(Signer::from_secret(&cut).is_err());
         }
+    }
+
+    /// The expected bytes are `HMAC-SHA256(seed, purpose || 0x01)` by another implementation.
+    #[test]
+    fn a_derived_seed_is_the_first_block_of_hkdf_expand() {
+        let signer = Signer::new("cra/log-1", &[7; 32]).unwrap();
+        let hex = |seed: [u8; 32]| seed.map(|byte| format!("{byte:02x}")).concat();
+        assert_eq!(
+            hex(signer.derive_seed("console answers v1")),
+            "f34c8f806e3c29fd110f6c15970ed78a27b248e497c0ad4c40b10c9bb16f4947"
+        );
+        assert_ne!(signer.derive_seed("a"), signer.derive_seed("b"));
     }
 
     #[test]

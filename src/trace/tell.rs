@@ -46,7 +46,9 @@ pub fn tone(event: &Event) -> Tone {
         | "retention_applied"
         | "operator_acknowledged"
         | "memento_edited"
-        | "drift_flagged" => Tone::Care,
+        | "drift_flagged"
+        | "thread_handed_over"
+        | "thread_dropped" => Tone::Care,
         "breakpoint_decided" if is_frozen(details) => Tone::Care,
         "checkpoint_triggered" if details.text("mode") == Some("blocking") => Tone::Care,
         "checkpoint_response" if details.text("validation_result") == Some("invalid") => Tone::Care,
@@ -129,8 +131,10 @@ pub fn sentence(event: &Event) -> String {
         | "checkpoint_approved"
         | "checkpoint_blocked" => told.checkpoint(event),
         "request_claimed" | "operator_acknowledged" | "operator_changed" => told.operator(event),
+        "answer_rejected" => told.rejected_answer(),
         "error_occurred" | "error_recovered" => told.error(event),
-        "breakpoint_decided" | "memento_edited" | "drift_flagged" => told.thread(event),
+        "breakpoint_decided" | "memento_edited" | "drift_flagged" | "thread_handed_over"
+        | "thread_dropped" => told.thread(event),
         _ => json(&Value::Object(event.payload.clone())),
     }
 }
@@ -370,6 +374,15 @@ impl Told<'_> {
         }
     }
 
+    fn rejected_answer(self) -> String {
+        format!(
+            "ANOTHER PROCESS answered `{}` at {}: {}",
+            self.text("by"),
+            self.text("socket"),
+            self.text("reason")
+        )
+    }
+
     fn thread(self, event: &Event) -> String {
         match canonical_type(&event.event_type) {
             "memento_edited" => format!(
@@ -381,6 +394,18 @@ impl Told<'_> {
                 "{} says that {} drifts",
                 self.text("by"),
                 self.text("thread_id")
+            ),
+            "thread_handed_over" => format!(
+                "{} hands {} over to session {}",
+                self.text("by"),
+                self.text("thread_id"),
+                self.text("to")
+            ),
+            "thread_dropped" => format!(
+                "thread {} was dropped to make room for session {}: {}",
+                self.text("thread_id"),
+                self.text("dropped_for"),
+                self.text("reason")
             ),
             _ => self.turn(),
         }
@@ -396,6 +421,7 @@ impl Told<'_> {
             }
             Some("kept_at_peak") => "what it proposes is held back".to_owned(),
             Some("kept_only_acknowledged") => "it only acknowledges".to_owned(),
+            Some("kept_before_edit") => "it has not read the operator's edit".to_owned(),
             Some("kept_invalid_proposal") => "what it proposes is none".to_owned(),
             Some(_) | None => "its summary stays".to_owned(),
         };

@@ -1,7 +1,7 @@
 //! Agents that are connected, and somebody who meddles with it while the console runs.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 
 use serde_json::{Value, json};
@@ -70,6 +70,97 @@ fn somebody_who_listens_in_the_consoles_place_raises_an_alarm() {
 }
 
 #[test]
+fn an_answer_of_another_process_denies_the_agent_raises_an_alarm_and_is_recorded() {
+    let place = Place::new("gates.yaml").written(
+        "atlas_version: '1.0'\natlas_id: test\nversion: '1'\nname: Test\ndefault_decision: allow\n\
+         actions: [{action_id: file.read, name: Read, risk_tier: low}]\n",
+    );
+    let connected = place.cra(&["connect", "cursor", "--scope", "user", "--yes"]);
+    assert!(connected.status.success(), "{connected:?}");
+    let mut terminal = place.console(WIDE);
+    terminal.wait_for("1 Queue");
+    let socket = place.path("data/run/console.sock");
+    // For a moment only: the console's own socket is back before anyone looks.
+    let away = place.path("data/run/away.sock");
+    fs::rename(&socket, &away).unwrap();
+    let impostor = allow_everything(UnixListener::bind(&socket).unwrap());
+    let denied = ask_as_agent(&place);
+    fs::rename(&away, &socket).unwrap();
+    assert_eq!(denied["permission"], "deny", "{denied}");
+    assert!(impostor.join().unwrap() > 0, "it was asked");
+    terminal.wait_for("ALARM ANOTHER PROCESS gave an answer at");
+    terminal.wait_for("see cra doctor");
+    // The same entry, with the console behind its socket again.
+    let allowed = ask_as_agent(&place);
+    assert_eq!(allowed["permission"], "allow", "{allowed}");
+    let recorded = place.path("data/rejected-answers/recorded");
+    while fs::read_dir(&recorded).map_or(0, Iterator::count) == 0 {
+        std::thread::yield_now();
+    }
+    let doctor = place.cra(&["doctor", "cursor"]);
+    let said = String::from_utf8(doctor.stdout).unwrap();
+    assert!(
+        said.contains("PROBLEM  ANOTHER PROCESS gave an answer"),
+        "{said}"
+    );
+    terminal.keys("q");
+    assert_eq!(terminal.wait_exit(), 0);
+    let exported = fs::read_to_string(place.export()).unwrap();
+    let events = exported
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap());
+    let recorded: Vec<Value> = events
+        .filter(|event: &Value| event["event_type"] == "answer_rejected")
+        .collect();
+    assert_eq!(recorded.len(), 1, "{recorded:?}");
+    let payload = &recorded[0]["payload"];
+    assert_eq!(payload["by"], "cra hook cursor");
+    assert_eq!(payload["asking_session"], "cursor.c-1");
+    assert_eq!(payload["reason"], "it has no proof");
+    place.assert_sound();
+}
+
+/// Answers one connection as a console would that allows everything; returns the number of requests.
+fn allow_everything(listener: UnixListener) -> std::thread::JoinHandle<usize> {
+    std::thread::spawn(move || {
+        let (stream, _) = listener.accept().unwrap();
+        let mut out = stream.try_clone().unwrap();
+        let mut requests = 0;
+        for line in BufReader::new(stream).lines() {
+            let Ok(line) = line else { break };
+            requests += 1;
+            let request: Value = serde_json::from_str(&line).unwrap();
+            let answer = json!({"jsonrpc": "2.0", "id": request["id"], "result":
+                {"session": "cursor.c-1", "key": "k", "held": [], "execution": "x-1"}});
+            if writeln!(out, "{answer}").is_err() {
+                break;
+            }
+        }
+        requests
+    })
+}
+
+/// Runs the hook of the connected agent, as its settings say.
+fn ask_as_agent(place: &Place) -> Value {
+    let settings = fs::read_to_string(place.path("home/.cursor/hooks.json")).unwrap();
+    let settings: Value = serde_json::from_str(&settings).unwrap();
+    let line = settings["hooks"]["preToolUse"][0]["command"]
+        .as_str()
+        .unwrap();
+    let payload = place.path("payload.json");
+    let told = json!({"conversation_id": "c-1", "generation_id": "g", "hook_event_name": "preToolUse",
+        "tool_name": "Read", "tool_input": {"file_path": "/src/a.rs"}, "tool_use_id": "u-1", "cwd": "/src"});
+    fs::write(&payload, told.to_string()).unwrap();
+    let output = std::process::Command::new("/bin/sh")
+        .args(["-c", line])
+        .stdin(fs::File::open(payload).unwrap())
+        .output()
+        .unwrap();
+    let answer = serde_json::from_slice(&output.stdout);
+    answer.unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+#[test]
 fn an_agent_that_leaves_while_it_is_held_raises_an_alarm_until_it_asks_again() {
     let place = Place::new("gates.yaml");
     let terminal = place.console(WIDE);
@@ -104,9 +195,16 @@ impl Agent {
         }
     }
 
-    fn say(&mut self, method: &str, params: &Value) {
+    pub(crate) fn say(&mut self, method: &str, params: &Value) {
         let line = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
         writeln!(self.stream.get_mut(), "{line}").unwrap();
+    }
+
+    /// Everything that is said until the connection is closed.
+    pub(crate) fn rest(&mut self) -> String {
+        let mut rest = String::new();
+        self.stream.read_to_string(&mut rest).unwrap();
+        rest
     }
 
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {

@@ -2,8 +2,10 @@
 
 use serde_json::json;
 
+use super::alarms::Agent;
 use super::operator::{challenge, leave, open};
-use super::place::{Place, WIDE};
+use super::place::{Place, WIDE, delete_script};
+use super::terminal::Terminal;
 
 #[test]
 fn a_killed_console_leaves_a_sound_record_the_same_gate_and_what_was_typed() {
@@ -149,6 +151,73 @@ fn ctrl_c_twice_leaves_and_what_is_held_stays_held() {
     terminal.keys("\x03\x03");
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
+    place.assert_undecided();
+    assert_eq!(place.held_on_disk().len(), 1);
+    place.assert_sound();
+}
+
+/// An agent whose request is held at this console.
+fn held_agent(place: &Place, terminal: &Terminal, shown: &str) -> Agent {
+    let mut agent = Agent::new(place);
+    let start = json!({"agent": "bot", "session": "s-1"});
+    let key = agent.call("session.start", &start)["key"].clone();
+    let delete =
+        json!({"session": "s-1", "key": key, "action": "ticket.delete", "params": {"id": 1}});
+    agent.say("action.request", &delete);
+    terminal.wait_for(shown);
+    agent
+}
+
+/// A console whose terminal was closed left everything as one that was left with `q`.
+fn assert_left_in_order(place: &Place, agent: &mut Agent) {
+    assert_eq!(agent.rest(), "", "nothing that allows anything");
+    assert!(!place.path("data/run/console.sock").exists());
+    place.assert_undecided();
+    assert_eq!(place.held_on_disk().len(), 1);
+    place.assert_sound();
+}
+
+#[test]
+fn closing_the_terminal_ends_the_screen_console_in_order() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.console(WIDE);
+    terminal.wait_for("1 Queue");
+    let mut agent = held_agent(&place, &terminal, "1 Queue 1");
+    let code = terminal.close(|terminal| terminal.resize((100, 30)));
+    assert_eq!(code, 0);
+    assert_left_in_order(&place, &mut agent);
+    let terminal = place.console(WIDE);
+    terminal.wait_for("> [ ]  c-1 ");
+}
+
+#[test]
+fn closing_the_terminal_ends_the_linear_console_in_order() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.linear_console(WIDE);
+    terminal.wait_for("> ");
+    let mut agent = held_agent(&place, &terminal, "New: c-1: ");
+    let code = terminal.close(Terminal::enter);
+    assert_eq!(code, 0);
+    assert_left_in_order(&place, &mut agent);
+}
+
+#[test]
+fn closing_the_terminal_ends_a_demo_in_order() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.held_delete();
+    let code = terminal.close(|terminal| terminal.resize((100, 30)));
+    assert_eq!(code, 0);
+    place.assert_undecided();
+    assert_eq!(place.held_on_disk().len(), 1);
+    place.assert_sound();
+}
+
+#[test]
+fn closing_the_terminal_ends_a_linear_demo_in_order() {
+    let place = Place::new("gates.yaml");
+    let mut terminal = place.linear_demo(&delete_script(), WIDE);
+    terminal.wait_for("c-1: ");
+    assert_eq!(terminal.close(Terminal::enter), 0);
     place.assert_undecided();
     assert_eq!(place.held_on_disk().len(), 1);
     place.assert_sound();

@@ -1,6 +1,6 @@
 //! The console line by line, in a real terminal and on a real store.
 
-use super::place::{OPERATOR, Place, WIDE, delete_script, types};
+use super::place::{OPERATOR, Place, WIDE, delete_script};
 use super::terminal::Terminal;
 
 fn say(terminal: &mut Terminal, line: &str, wanted: &str) {
@@ -39,11 +39,12 @@ fn a_request_is_passed_line_by_line() {
     say(&mut terminal, &hash, "Type pass to let c-1 pass.");
     place.assert_undecided();
     say(&mut terminal, "pass", "Recorded. c-1");
+    // The agent reports its run after the decision; a console that quits first never gets the report.
+    place.wait_for_event("action_completed");
     say(&mut terminal, "quit", "The demo's record is in");
     assert_eq!(terminal.wait_exit(), 0);
     let verified = place.payloads("risk_verified");
     assert_eq!(verified[0]["verified_by"], OPERATOR);
-    assert!(types(&place.events()).contains(&"action_completed".to_owned()));
     place.assert_sound();
 }
 

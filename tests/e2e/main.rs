@@ -15,6 +15,7 @@ mod alarms;
 mod decisions;
 mod dialog;
 mod endings;
+mod faults;
 mod hostile;
 mod keys;
 mod kills;

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::time::Instant;
 
 use portable_pty::CommandBuilder;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::terminal::{Size, Terminal};
+use super::terminal::{DEADLINE, Size, Terminal};
 
 /// The size that most tests work in.
 pub(crate) const WIDE: Size = (120, 36);
@@ -111,6 +112,27 @@ impl Place {
         self.start(self.builder(), size)
     }
 
+    /// The console without agents, line by line.
+    pub(crate) fn linear_console(&self, size: Size) -> Terminal {
+        let mut command = self.builder();
+        command.arg("--linear");
+        self.start(command, size)
+    }
+
+    /// The same, read-only.
+    pub(crate) fn linear_viewer(&self, size: Size) -> Terminal {
+        let mut command = self.builder();
+        command.args(["--linear", "--read-only"]);
+        self.start(command, size)
+    }
+
+    /// Asserts that no process holds the store.
+    #[track_caller]
+    pub(crate) fn assert_lock_is_free(&self) {
+        let lock = fs::File::open(self.path("data/cra.lock")).unwrap();
+        lock.try_lock().unwrap();
+    }
+
     /// The same, with somebody else in front of it.
     pub(crate) fn console_of(&self, operator: &str, size: Size) -> Terminal {
         self.start_as(operator, self.builder(), size)
@@ -179,6 +201,19 @@ impl Place {
             .into_iter()
             .map(|mut event| event["payload"].take())
             .collect()
+    }
+
+    /// Waits until an event of this type is on disk, while the program runs.
+    #[track_caller]
+    pub(crate) fn wait_for_event(&self, event_type: &str) {
+        let deadline = Instant::now() + DEADLINE;
+        while self.payloads(event_type).is_empty() {
+            let found = types(&self.events());
+            assert!(
+                Instant::now() < deadline,
+                "never `{event_type}`, only {found:?}"
+            );
+        }
     }
 
     /// Asserts that nobody has decided anything: the request is held as it came.

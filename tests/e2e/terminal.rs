@@ -9,12 +9,13 @@ use std::num::NonZeroU16;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 
 /// How long anything may take on the slowest machine. A test that passes never waits for it.
-const DEADLINE: Duration = Duration::from_secs(30);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
 /// Around each frame that the program paints.
 const FRAME_BEGINS: &[u8] = b"\x1b[?2026h";
@@ -26,8 +27,10 @@ pub(crate) type Size = (u16, u16);
 /// A terminal with the program in it. Dropping it ends the program, and no other.
 pub(crate) struct Terminal {
     child: Box<dyn Child + Send + Sync>,
-    master: Box<dyn MasterPty + Send>,
-    writer: Box<dyn Write + Send>,
+    /// None of these is there any more once the terminal was closed.
+    master: Option<Box<dyn MasterPty + Send>>,
+    writer: Option<Box<dyn Write + Send>>,
+    feeder: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
     /// The settings of the line before the program started.
     line: String,
@@ -45,6 +48,8 @@ struct State {
     raw: Vec<u8>,
     /// The program has let go of the terminal.
     over: bool,
+    /// The terminal is to be closed: nothing more is read.
+    closing: bool,
     /// The emulator could not make sense of what was written.
     gave_up: bool,
 }
@@ -97,16 +102,18 @@ impl Terminal {
                 parser: vt100::Parser::new(rows, columns, 0),
                 raw: Vec::new(),
                 over: false,
+                closing: false,
                 gave_up: false,
             }),
             changed: Condvar::new(),
         });
         let feeding = Arc::clone(&shared);
-        std::thread::spawn(move || feed(&mut reader, &feeding));
+        let feeder = std::thread::spawn(move || feed(&mut reader, &feeding));
         Self {
             child,
-            master: pair.master,
-            writer,
+            master: Some(pair.master),
+            writer: Some(writer),
+            feeder: Some(feeder),
             shared,
             line,
             reaped: false,
@@ -115,8 +122,9 @@ impl Terminal {
 
     /// Sends bytes as a keyboard would, all at once.
     pub(crate) fn keys(&mut self, bytes: &str) {
-        self.writer.write_all(bytes.as_bytes()).unwrap();
-        self.writer.flush().unwrap();
+        let writer = self.writer.as_mut().unwrap();
+        writer.write_all(bytes.as_bytes()).unwrap();
+        writer.flush().unwrap();
     }
 
     pub(crate) fn enter(&mut self) {
@@ -158,7 +166,8 @@ impl Terminal {
     pub(crate) fn resize(&mut self, size: Size) {
         let (rows, columns) = cells(size);
         self.lock().parser.set_size(rows, columns);
-        self.master.resize(pty_size(size)).unwrap();
+        let master = self.master.as_ref().unwrap();
+        master.resize(pty_size(size)).unwrap();
     }
 
     /// Waits until the screen gives what is wanted.
@@ -232,6 +241,26 @@ impl Terminal {
         assert!(sent.unwrap().success());
     }
 
+    /// Closes the terminal under the program, as a window that is closed, and tells the exit code. `stir` makes the
+    /// program write something: only then the reader lets go of its handle, which would keep the terminal open.
+    #[track_caller]
+    pub(crate) fn close(&mut self, stir: impl FnOnce(&mut Self)) -> u32 {
+        self.lock().closing = true;
+        stir(self);
+        self.feeder.take().unwrap().join().unwrap();
+        self.writer = None;
+        self.master = None;
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                self.reaped = true;
+                return status.exit_code();
+            }
+            assert!(Instant::now() < deadline, "it never ended");
+            std::thread::yield_now();
+        }
+    }
+
     /// Ends the program without letting it do anything about it.
     pub(crate) fn kill9(&mut self) {
         self.signal("KILL");
@@ -268,7 +297,7 @@ impl Terminal {
         assert!(!screen.alternate_screen(), "alternate:\n{}", view.text());
         assert!(!screen.hide_cursor(), "the cursor is hidden");
         assert!(!screen.bracketed_paste(), "pastes are still marked");
-        assert_eq!(line_settings(self.master.as_ref()), self.line);
+        assert_eq!(line_settings(self.master.as_deref().unwrap()), self.line);
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -309,7 +338,7 @@ fn feed(reader: &mut dyn Read, shared: &Shared) {
         state.gave_up |= fed.is_err();
         state.over = count == 0;
         shared.changed.notify_all();
-        if count == 0 {
+        if count == 0 || state.closing {
             return;
         }
     }

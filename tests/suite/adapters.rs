@@ -10,7 +10,10 @@ use tokio::process::Command;
 use super::socket::House;
 
 mod dialects;
+mod gates;
 mod hostile;
+mod impostor;
+mod numbers;
 
 /// The Atlas for coding agents, in force.
 const CODING: &str = include_str!("../../assets/atlas/coding-agents.yaml");
@@ -42,6 +45,12 @@ impl Desk {
     }
 
     fn command(&self, agent: &str, more: &[&str]) -> Command {
+        let mut command = self.command_without_key(agent, more);
+        command.arg("--key").arg(self.house.key());
+        command
+    }
+
+    fn command_without_key(&self, agent: &str, more: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
         command
             .env_clear()
@@ -60,7 +69,11 @@ impl Desk {
     }
 
     async fn hook(&self, agent: &str, more: &[&str], payload: &[u8]) -> Told {
-        let mut child = self.command(agent, more).spawn().unwrap();
+        Self::answered(self.command(agent, more), payload).await
+    }
+
+    async fn answered(mut command: Command, payload: &[u8]) -> Told {
+        let mut child = command.spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
         // A hook that has made up its mind may not read all of it.
         let _ = stdin.write_all(payload).await;

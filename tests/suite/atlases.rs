@@ -451,7 +451,7 @@ fn a_session_that_makes_no_sense_is_refused() {
         (vec!["--session", r#"{"actions": -1}"#], "invalid value"),
         (
             vec!["--session", r#"{"agent": "x", "agent": "y"}"#],
-            "duplicate field",
+            "twice",
         ),
         (
             vec!["--session", r#"{"agent": "x"}"#, "--agent", "y"],

@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::cli::{Said, command, said};
+use super::impostor::{Impostor, Trick, another_key};
+use super::socket::House;
 
 /// A home, and a project in it.
 struct Home(TempDir);
@@ -53,6 +55,20 @@ impl Home {
 
     fn cra(&self, words: &[&str]) -> Said {
         said(self.command(words).output().unwrap())
+    }
+
+    /// The key of the console on this home's store, as hooks pin it.
+    fn key(&self) -> String {
+        let said = self.cra(&["trace", "key", "--answers"]);
+        said.succeeds();
+        said.out.trim().to_owned()
+    }
+
+    /// Gives this home's store the key of a console that runs elsewhere, so that its answers are believed.
+    fn adopt_key(&self, house: &House) {
+        let folder = self.path().join(".local/share/cra");
+        fs::create_dir_all(&folder).unwrap();
+        fs::copy(house.folder().join("cra.key"), folder.join("cra.key")).unwrap();
     }
 
     /// Writes settings, and the folder they are in.
@@ -172,7 +188,8 @@ fn what_is_written_for_each_agent() {
         let written = read(&home.file(host, Scope::Project));
         let written = written
             .replace(env!("CARGO_BIN_EXE_cra"), "/usr/bin/cra")
-            .replace(home.path().to_str().unwrap(), "/home/me");
+            .replace(home.path().to_str().unwrap(), "/home/me")
+            .replace(&home.key(), "ed25519:KEY");
         insta::assert_snapshot!(format!("connect_{}", host.as_str()), written);
     }
 }
@@ -479,8 +496,9 @@ fn problems(said: &Said) -> Vec<String> {
 // A console that answers is needed for a good report, so this one has a socket of its own.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
-    let house = super::socket::House::new().await;
+    let house = House::new().await;
     let home = Home::new();
+    home.adopt_key(&house);
     let socket = house.path();
     let socket = socket.to_str().unwrap();
     let doctor = |more: &[&str]| {
@@ -557,8 +575,9 @@ async fn the_doctor_says_what_is_wrong_and_is_content_with_the_rest() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts() {
-    let house = super::socket::House::new().await;
+    let house = House::new().await;
     let home = Home::new();
+    home.adopt_key(&house);
     let socket = house.path();
     let socket = socket.to_str().unwrap();
     home.cra(&["connect", "codex", "--yes", "--socket", socket])
@@ -589,8 +608,9 @@ async fn the_doctor_knows_programs_that_are_gone_or_others_and_what_codex_trusts
 /// What switches hooks off counts wherever the agent reads it.
 #[tokio::test(flavor = "multi_thread")]
 async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
-    let house = super::socket::House::new().await;
+    let house = House::new().await;
     let home = Home::new();
+    home.adopt_key(&house);
     let socket = house.path();
     let socket = socket.to_str().unwrap();
     for agent in ["claude-code", "gemini"] {
@@ -644,6 +664,137 @@ async fn the_doctor_looks_at_every_file_that_can_switch_hooks_off() {
     assert!(found[0].contains("each step is asked twice"), "{found:?}");
 }
 
+/// Puts another key into an entry of a home's only connection, as if it had been written under that one.
+fn pin(file: &Path, list: &Path, from: &str, to: Option<&str>) {
+    for file in [file, list] {
+        let text = match to {
+            Some(to) => read(file).replace(from, to),
+            None => read(file).replace(&format!(" --key {from}"), ""),
+        };
+        fs::write(file, text).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_says_which_hooks_pin_no_key_or_another_one() {
+    let house = House::new().await;
+    let home = Home::new();
+    home.adopt_key(&house);
+    let socket = house.path();
+    let socket = socket.to_str().unwrap();
+    let words = ["connect", "cursor", "--yes", "--socket", socket];
+    home.cra(&words).succeeds();
+    let doctor = || home.cra(&["doctor", "cursor", "--json", "--socket", socket]);
+    assert_eq!((doctor().code, problems(&doctor())), (0, Vec::new()));
+    assert_eq!(doctor().json()["console"]["key"], house.key());
+    let file = home.file(Host::Cursor, Scope::Project);
+    let list = home.path().join(".local/share/cra/connections.json");
+    let other = another_key();
+    pin(&file, &list, &house.key(), Some(&other));
+    let told = "its hooks pin another key than this console's, so every step is denied; run cra connect cursor";
+    assert_eq!(
+        (doctor().code, problems(&doctor())),
+        (1, vec![told.to_owned()])
+    );
+    let text = home.cra(&["doctor", "cursor", "--socket", socket]);
+    assert!(
+        text.out.contains("put it right: cra connect cursor"),
+        "{}",
+        text.out
+    );
+    home.cra(&words).succeeds();
+    assert_eq!(doctor().code, 0);
+    // As an earlier version wrote it, and as its list has it.
+    let mut known = home.list();
+    known["connections"][0]["wiring"]
+        .as_object_mut()
+        .unwrap()
+        .remove("key");
+    fs::write(&list, known.to_string()).unwrap();
+    pin(&file, &list, &house.key(), None);
+    let told =
+        "its hooks pin no key of the console, so every step is denied; run cra connect cursor";
+    assert_eq!(problems(&doctor()), [told]);
+    home.cra(&words).succeeds();
+    assert_eq!(doctor().code, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_believes_no_other_process_and_tells_of_rejected_answers() {
+    let house = House::new().await;
+    let home = Home::new();
+    home.adopt_key(&house);
+    let socket = house.path();
+    let socket = socket.to_str().unwrap();
+    home.cra(&["connect", "claude-code", "--yes", "--socket", socket])
+        .succeeds();
+    let doctor = || home.cra(&["doctor", "claude-code", "--json", "--socket", socket]);
+    assert_eq!(doctor().code, 0);
+    let _impostor = Impostor::at(&house.path(), Trick::Allow);
+    let said = doctor();
+    assert_eq!(
+        (said.code, &said.json()["console"]["answers"]),
+        (1, &json!(false))
+    );
+    let told = said.json()["console"]["problem"].to_string();
+    assert!(told.contains("not given by the console"), "{told}");
+    assert_eq!(said.json()["rejected_answers"], Value::Null);
+    // The entry itself, as the agent runs it.
+    let settings = parse(&home.file(Host::ClaudeCode, Scope::Project));
+    let line = handler(&settings, "PreToolUse")["command"].clone();
+    let payload = json!({"session_id": "s", "cwd": "/src", "hook_event_name": "PreToolUse",
+        "tool_name": "Bash", "tool_input": {"command": "git push --force"}, "tool_use_id": "t"});
+    let shell = Command::new("/bin/sh")
+        .args(["-c", line.as_str().unwrap()])
+        .stdin(file_with(&home.path().join("payload"), &payload))
+        .output()
+        .unwrap();
+    let answer: Value = serde_json::from_slice(&shell.stdout).unwrap();
+    assert_eq!(answer["hookSpecificOutput"]["permissionDecision"], "deny");
+    let said = doctor();
+    let told = said.json()["rejected_answers"]["problem"].to_string();
+    assert!(told.contains("ANOTHER PROCESS gave an answer"), "{told}");
+    assert!(told.contains("cra hook claude-code"), "{told}");
+    let text = home.cra(&["doctor", "claude-code", "--socket", socket]);
+    assert!(
+        text.out.contains("PROBLEM  ANOTHER PROCESS gave an answer"),
+        "{}",
+        text.out
+    );
+}
+
+fn file_with(path: &Path, value: &Value) -> fs::File {
+    fs::write(path, value.to_string()).unwrap();
+    fs::File::open(path).unwrap()
+}
+
+#[test]
+fn a_new_key_is_followed_by_a_word_on_every_agent_that_pins_the_old_one() {
+    let home = Home::new();
+    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    let old = home.key();
+    let file = home.file(Host::Gemini, Scope::Project);
+    assert!(
+        read(&file).contains(&format!("--key {old}")),
+        "{}",
+        read(&file)
+    );
+    for change in ["--rotate", "--new"] {
+        let said = home.cra(&["trace", "key", change]);
+        assert_eq!(said.code, 0, "{}", said.err);
+        let way = "pin the old key: run cra connect gemini --scope project";
+        assert!(said.err.contains(way), "{}", said.err);
+        let new = home.key();
+        assert_ne!(new, old, "{change}");
+        let found = problems(&home.cra(&["doctor", "gemini", "--json"]));
+        assert!(found[0].contains("pin another key"), "{found:?}");
+    }
+    home.cra(&["connect", "gemini", "--yes"]).succeeds();
+    assert!(read(&file).contains(&home.key()));
+    home.cra(&["disconnect", "gemini", "--yes"]).succeeds();
+    assert!(!file.exists());
+}
+
 /// Any JSON, with names among it that mean something to agents.
 fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
@@ -688,6 +839,7 @@ proptest! {
             timeout,
             offline: Offline::Deny,
             place: Vec::new(),
+            key: Some("ed25519:a/b+c=".to_owned()),
         };
         let Ok(first) = connect::connect(&text, host, &wiring(60)) else {
             return Ok(());
@@ -700,4 +852,26 @@ proptest! {
         let without = connect::disconnect(&other.text, host, Some(&first.made)).unwrap();
         prop_assert_eq!(without, text);
     }
+}
+
+#[test]
+fn settings_with_a_key_twice_anywhere_are_not_changed() {
+    let home = Home::new();
+    let text = "{\n  \"env\": {\n    \"A\": \"1\",\n    \"\\u0041\": \"2\"\n  }\n}\n";
+    let file = home.settings(CLAUDE.0, CLAUDE.1, text);
+    let told = home.cra(&["connect", "claude-code", "--yes"]);
+    assert_ne!(told.code, 0, "{}", told.out);
+    assert!(told.err.contains("line 4"), "{}", told.err);
+    assert!(told.err.contains("`env.A`"), "{}", told.err);
+    assert_eq!(read(&file), text);
+    // Numbers are the owner's own: they stay as they are written.
+    let odd = "{\n  \"n\": 123456789012345678901234567890,\n  \"m\": 1.0e2\n}\n";
+    fs::write(&file, odd).unwrap();
+    home.cra(&["connect", "claude-code", "--yes"]).succeeds();
+    let changed = read(&file);
+    assert!(
+        changed.contains("\"n\": 123456789012345678901234567890"),
+        "{changed}"
+    );
+    assert!(changed.contains("\"m\": 1.0e2"), "{changed}");
 }

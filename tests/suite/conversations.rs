@@ -6,18 +6,19 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use cra_core::atlas::load_str;
-use cra_core::engine::command::Ruling;
-use cra_core::gateway::hall::Hall;
+use cra_core::base::digest::Digest;
+use cra_core::engine::command::{Owner, Ruling, StartSession};
 use cra_core::gateway::place::Place;
 use cra_core::gateway::simulated::Script;
 use cra_core::gateway::socket::Door;
 use cra_core::memento::{Kept, Summary};
+use cra_core::runtime::TakeTurn;
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use serde_json::{Value, json};
 
 use super::cli::{Desk, Said};
-use super::support::{Bench, clock, decide, open_again, request, root};
+use super::support::{Bench, clock, decide, hall, open_again, request, root};
 
 fn acme() -> String {
     let path = root().join("assets/atlas/acme-support.yaml");
@@ -185,6 +186,72 @@ fn the_turn_in_the_help_is_taken_and_an_agent_is_named() {
     assert_eq!(
         desk.run(&["thread", "show", "t-31", "--json"]).json()["session"],
         "s-12"
+    );
+}
+
+// covers D20
+#[test]
+fn a_thread_is_shown_with_its_owner_and_the_session_of_each_turn() {
+    let desk = Desk::of(|store| async move {
+        let bench = Bench::start(store, clock()).await;
+        let agents = bench.runtime.agents();
+        let secret = "5ec2e7".to_owned();
+        let start = StartSession {
+            session: "s-1".parse().unwrap(),
+            agent: "bot".to_owned(),
+            agent_version: None,
+            intent: None,
+            owner: Some(Owner {
+                secret: Digest::of(&secret),
+                api_key: Some("sk-acme-1".to_owned()),
+                from: None,
+            }),
+        };
+        agents.start_session(start).await.unwrap();
+        bench.begin("s-2").await;
+        let take = |session: &str| {
+            let mut turn = turn(1, 0.1);
+            turn["session"] = json!(session);
+            turn["thread"] = json!("t-1");
+            let turns = TakeTurn::read_all(turn.to_string().as_bytes()).unwrap();
+            turns.into_iter().next().unwrap()
+        };
+        agents.turn(take("s-1")).await.unwrap();
+        agents.turn(take("s-2")).await.unwrap_err();
+        bench.runtime.stop().await;
+    });
+    let shown = desk.run(&["thread", "show", "t-1"]).out;
+    for words in [
+        "owner       s-1\n",
+        "refused     1 writes of other sessions, the last by s-2 at ",
+        "  m-1  by s-1",
+    ] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let whole = desk.run(&["thread", "show", "t-1", "--json"]);
+    assert_eq!(whole.json()["owner"], "s-1");
+    assert_eq!(whole.json()["turns"][0]["session"], "s-1");
+    let secret = Digest::of("5ec2e7").to_string();
+    assert!(!whole.out.contains(&secret), "{}", whole.out);
+    assert_eq!(
+        desk.run(&["thread", "list", "--json"]).json()[0]["owner"],
+        "s-1"
+    );
+}
+
+#[test]
+fn a_stored_thread_that_cannot_be_read_is_not_written_over() {
+    let desk = Desk::recorded();
+    desk.sql("INSERT INTO state (kind, key, body) VALUES ('thread', 's-7', '{}')");
+    let mut first = turn(1, 0.1);
+    first["session"] = json!("s-7");
+    let told = take(&desk, &first, &["--atlas", &acme()]);
+    told.fails(1, &["the stored thread of that name cannot be read"]);
+    let listed = desk.run(&["thread", "list"]);
+    assert!(
+        listed.err.contains("the thread `s-7` cannot be read"),
+        "{}",
+        listed.err
     );
 }
 
@@ -432,10 +499,10 @@ async fn the_conversation_of_the_demo_freezes_at_its_peak_and_thaws() {
         agent.sessions = Some(1);
     }
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
-    let bench = Bench::start(store, clock()).await;
+    let bench = Bench::start(Arc::clone(&store), clock()).await;
     let folder = tempfile::tempdir().unwrap();
     let place = Place::take(&folder.path().join("run/demo.sock")).unwrap();
-    let door = Door::open(place, Hall::new(bench.runtime.agents())).unwrap();
+    let door = Door::open(place, hall(&bench, store.as_ref()).await).unwrap();
     script.start(door.path());
     // Its next step is an action: a gate holds that, and never the turns.
     let seven = |turns: usize| turns == 7;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use cra_core::base::limits::MAX_THREADS;
+use cra_core::base::limits::MAX_SESSION_THREADS;
 use cra_core::engine::command::Reply;
 use cra_core::memento::Name;
-use cra_core::runtime::snapshot::{Access, ChainVerdict};
+use cra_core::runtime::snapshot::{Access, ChainVerdict, Snapshot};
 use cra_core::runtime::{Parts, Runtime, TakeTurn};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
@@ -102,13 +102,13 @@ async fn what_is_typed_for_a_conversation_is_kept_while_there_is_one() {
 }
 
 #[tokio::test]
-async fn what_was_typed_for_a_conversation_goes_with_it() {
+async fn a_conversation_that_an_operator_typed_for_makes_no_room_for_another() {
     let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
     let clock = clock();
     let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
     bench.begin("s-1").await;
-    let first: Name = "t-0".parse().unwrap();
-    for number in 0..=MAX_THREADS {
+    let [first, second]: [Name; 2] = ["t-0", "t-1"].map(|name| name.parse().unwrap());
+    for number in 0..=MAX_SESSION_THREADS {
         clock.advance(std::time::Duration::from_secs(1));
         let turn = json!({
             "session": "s-1", "thread": format!("t-{number}"), "message_id": "m-1", "message": "go",
@@ -122,11 +122,13 @@ async fn what_was_typed_for_a_conversation_goes_with_it() {
             bench.until(|s| s.thread_drafts.contains_key(&first)).await;
         }
     }
-    let picture = bench.until(|s| s.thread_drafts.is_empty()).await;
-    assert_eq!(picture.threads.len(), MAX_THREADS);
-    assert!(picture.threads.iter().all(|thread| thread.id != first));
+    let gone = |s: &Snapshot| s.threads.iter().all(|thread| thread.id != second);
+    let picture = bench.until(gone).await;
+    assert_eq!(picture.threads.len(), MAX_SESSION_THREADS);
+    assert!(picture.thread_drafts.contains_key(&first));
     bench.runtime.stop().await;
-    assert_eq!(on_disk(&store).await, []);
+    let kept = [("t-0".to_owned(), Some(json!("mine")))];
+    assert_eq!(on_disk(&store).await, kept);
 }
 
 #[tokio::test]

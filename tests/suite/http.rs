@@ -5,7 +5,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use cra_core::gateway::call::{Spoken, names};
-use cra_core::gateway::hall::Hall;
 use cra_core::gateway::http::{Behind, Door, HttpError, TOKEN_FILE, document};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
@@ -15,6 +14,7 @@ use tokio::time::timeout;
 use super::socket::House;
 
 mod doors;
+mod numbers;
 mod told;
 
 const WAIT: Duration = Duration::from_secs(20);
@@ -105,7 +105,7 @@ impl Web {
 async fn open(house: &House, address: &str) -> Result<Door, HttpError> {
     let runtime = &house.bench.runtime;
     let behind = Behind {
-        hall: Hall::new(runtime.agents()),
+        hall: house.hall.clone(),
         records: runtime.records(),
         folder: house.folder().to_owned(),
         socket: house.path(),
@@ -380,6 +380,10 @@ fn examples() -> Vec<(&'static str, Value)> {
         (
             "turn",
             json!({"session": session, "thread": "t", "turn": {"message_id": "m", "message": "hi"}}),
+        ),
+        (
+            "thread.hand_over",
+            json!({"session": session, "thread": "t", "to": session}),
         ),
         (
             "checkpoint.answer",

@@ -63,7 +63,10 @@ impl Hand {
     }
 
     fn sealed(&mut self, sessions: Vec<SealedHead>) -> &mut Self {
-        self.entry(LogSealed { sessions });
+        self.entry(LogSealed {
+            sessions,
+            state_sealed: None,
+        });
         self
     }
 
@@ -496,7 +499,7 @@ async fn a_session_from_elsewhere_is_sealed_here_whatever_its_times_are() {
         head_hash: chain.last_hash().to_string(),
         source: "export.jsonl".to_owned(),
     };
-    upkeep.announce(imported).await.unwrap();
+    upkeep.announce(imported);
     upkeep.take_in(records.clone()).await.unwrap();
     let report = verified(&store, 7).await;
     assert!(
@@ -571,7 +574,10 @@ async fn more_than_a_crash_can_leave_is_not_signed_at_the_next_start() {
         drop(upkeep);
         let (log, mut chain) = log_of(&store).await;
         let sessions = Vec::new();
-        let empty = Payload::from(LogSealed { sessions });
+        let empty = Payload::from(LogSealed {
+            sessions,
+            state_sealed: None,
+        });
         let entries = (0..entries).map(|_| chain.seal(&draft(log.as_str(), empty.clone())));
         let mut other = Chain::new(id("s-2"));
         let events = (0..events).map(|_| other.seal(&draft("s-2", recovered())));
@@ -635,7 +641,14 @@ async fn what_an_entry_without_a_signature_said_is_not_said_again() {
         count: 1,
         hash: record.hash,
     }];
-    let entry = chain.seal(&draft(log.as_str(), LogSealed { sessions }.into()));
+    let entry = chain.seal(&draft(
+        log.as_str(),
+        LogSealed {
+            sessions,
+            state_sealed: None,
+        }
+        .into(),
+    ));
     let written = store.append(Batch::of(vec![record, entry])).await.unwrap();
     written.await.unwrap();
     let bench = Bench::start(Arc::new(store.clone()), clock()).await;

@@ -8,13 +8,17 @@
     reason = "a test that is surprised should stop"
 )]
 
+mod acknowledgements;
 mod adapters;
+mod answers;
 mod atlases;
 mod attacks;
 mod cli;
+mod clocks;
 mod coding_agents;
 mod conformance;
 mod connect;
+mod connections;
 mod conversations;
 mod crowds;
 mod drafts;
@@ -22,14 +26,17 @@ mod events;
 mod examples;
 mod explaining;
 mod extensions;
+mod faults;
 mod headless;
 mod hooks;
 mod house;
 mod http;
+mod impostor;
 mod keeping;
 mod logs;
 mod mcp;
 mod notices;
+mod numbers;
 mod powercuts;
 mod reading;
 mod readme;

@@ -21,6 +21,8 @@ use tokio::time::timeout;
 
 use super::socket::House;
 
+mod impostor;
+mod numbers;
 mod raw;
 mod server;
 mod tools;
@@ -107,6 +109,12 @@ impl Desk {
 
 /// The program in front of a server.
 fn proxy(house: &House, more: &[&str]) -> Command {
+    let mut command = proxy_without_key(house, more);
+    command.arg("--key").arg(house.key());
+    command
+}
+
+fn proxy_without_key(house: &House, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
     command
         .env_clear()

@@ -111,7 +111,13 @@ impl House {
     }
 
     fn ask(&mut self) {
-        let sessions = self.bench.snapshot().sessions.clone();
+        let sessions = self
+            .bench
+            .snapshot()
+            .sessions
+            .iter()
+            .cloned()
+            .collect::<Vec<_>>();
         let Some(session) = self.dice.pick(&sessions) else {
             return;
         };

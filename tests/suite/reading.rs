@@ -492,7 +492,9 @@ fn every_format_is_written_whole_or_not_at_all_and_never_over_another_file() {
     }
     assert_eq!(
         left(&desk),
-        ["cra.db", "cra.key", "csv", "html", "jsonl", "otlp"]
+        [
+            "cra.db", "cra.head", "cra.key", "csv", "html", "jsonl", "otlp"
+        ]
     );
     // Where the record cannot be read to its end, there is no file.
     desk.sql("UPDATE events SET records = 'nothing' WHERE sequence = 40");
@@ -503,7 +505,9 @@ fn every_format_is_written_whole_or_not_at_all_and_never_over_another_file() {
             .fails(1, &["damaged"]);
         assert_eq!(
             left(&desk),
-            ["cra.db", "cra.key", "csv", "html", "jsonl", "otlp"]
+            [
+                "cra.db", "cra.head", "cra.key", "csv", "html", "jsonl", "otlp"
+            ]
         );
     }
     desk.run(&["trace", "export", "-o", "/nowhere/at.all"])

@@ -12,7 +12,6 @@ use cra_core::runtime::snapshot::{ChainVerdict, StoreState};
 use cra_core::runtime::{Parts, RecordedSession, Runtime, StartError};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::{Ack, AtlasText, Batch, LogState, StateRow, Store, StoreError};
-use cra_core::trace::event::Event;
 use cra_core::trace::record::Record;
 use cra_core::trace::verify::{Head, Report, Trust};
 use serde_json::json;
@@ -55,6 +54,10 @@ impl Store for SlowStore {
 
     fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
         self.inner.heads()
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+        self.inner.head(session)
     }
 
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
@@ -118,44 +121,6 @@ async fn a_held_action_is_released_by_its_decision_and_not_before() {
     let written = |name: &str| events.iter().any(|event| event.event_type == name);
     assert!(written("policy_override") && written("risk_verified"));
     assert!(memory.verify(Trust::nothing()).await.unwrap().is_sound());
-}
-
-// covers T25
-#[tokio::test]
-async fn an_agent_goes_on_while_its_records_are_on_their_way_and_a_decision_waits_for_all_of_them()
-{
-    let store = SlowStore::new();
-    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
-    bench.begin("s-1").await;
-    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
-    bench.pass(&held).await;
-    let shown = bench.snapshot().chain.events;
-    store.durable.send_replace(false);
-    let agents = bench.runtime.agents();
-    for n in 0..5 {
-        // Nothing of it is on disk, and the agent is answered.
-        let get = request("s-1", "ticket.get", json!({"ticket_id": n.to_string()}));
-        agents.request_action(get).await.unwrap();
-    }
-    let ban = request("s-1", "user.ban", json!({"user": "x"}));
-    let asking = tokio::spawn(async move { agents.request_action(ban).await });
-    settle().await;
-    let snapshot = bench.snapshot();
-    assert_eq!((snapshot.held.len(), snapshot.chain.events), (0, shown));
-    store.durable.send_replace(true);
-    bench.until(|s| s.held.len() == 1).await;
-    assert!(!asking.is_finished());
-    let events = store.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
-    let sequences: Vec<_> = events.iter().map(|event| event.sequence).collect();
-    assert_eq!(sequences, (0..events.len() as u64).collect::<Vec<_>>());
-    let place = |action: &str, nth: usize| {
-        let of = |event: &Event| {
-            event.event_type == "action_attempted" && event.payload["action_type"] == action
-        };
-        let mut found = events.iter().filter(|event| of(event));
-        found.nth(nth).unwrap().sequence
-    };
-    assert!(place("ticket.get", 4) < place("user.ban", 0));
 }
 
 #[tokio::test]

@@ -1,5 +1,6 @@
 //! Agents at the socket: a real one, with a real store behind it.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -13,20 +14,24 @@ use cra_core::gateway::hall::Hall;
 use cra_core::gateway::place::{Place, PlaceError};
 use cra_core::gateway::socket::Door;
 use cra_core::store::Store;
+use cra_core::trace::note::Signer;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use super::support::{Bench, acme, clock, decide, try_again};
+use super::support::{Bench, acme, clock, decide, hall, signer, try_again};
 
 mod documented;
 mod hostile;
+pub(crate) mod numbers;
+mod threads;
 
 /// A console with a socket, and nobody at it yet.
 pub(crate) struct House {
     pub(crate) bench: Bench,
     pub(crate) door: Option<Door>,
+    pub(crate) hall: Hall,
     folder: TempDir,
 }
 
@@ -49,10 +54,13 @@ impl House {
 
     async fn with(folder: TempDir, atlases: Vec<Atlas>, clock: Arc<ManualClock>) -> Self {
         let store: Arc<dyn Store> = Arc::new(try_again(folder.path()).unwrap());
-        let bench = Bench::under(atlases, store, clock).await;
+        let bench = Bench::under(atlases, Arc::clone(&store), clock).await;
+        keep_key(folder.path(), &signer(store.as_ref()).await);
         let place = Place::take(&folder.path().join("run/console.sock")).unwrap();
-        let door = Door::open(place, Hall::new(bench.runtime.agents())).unwrap();
+        let hall = hall(&bench, store.as_ref()).await;
+        let door = Door::open(place, hall.clone()).unwrap();
         Self {
+            hall,
             bench,
             door: Some(door),
             folder,
@@ -64,6 +72,11 @@ impl House {
         drop(self.door);
         self.bench.runtime.stop().await;
         Self::at(self.folder).await
+    }
+
+    /// The public key that proves its answers.
+    pub(crate) fn key(&self) -> String {
+        self.hall.verifier().to_string()
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -104,6 +117,13 @@ impl House {
         let reply = self.bench.runtime.desk().decide(decided).await;
         assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
     }
+}
+
+/// Keeps a key where the console keeps it.
+fn keep_key(folder: &Path, signer: &Signer) {
+    let file = folder.join("cra.key");
+    fs::write(&file, format!("{}\n", signer.secret())).unwrap();
+    fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
 }
 
 /// An agent at the socket.
@@ -549,30 +569,62 @@ async fn one_use_that_is_asked_about_twice_is_one_run() {
     assert!(both[0]["result"]["execution"].is_string(), "{both:?}");
     assert_eq!(both[0]["result"], both[1]["result"]);
     let picture = house.bench.until(|it| it.held.is_empty()).await;
-    assert_eq!(picture.sessions[0].actions, 1);
+    assert_eq!(picture.sessions.first().unwrap().actions, 1);
 }
 
 #[tokio::test]
-async fn who_is_one_too_many_is_told_so_and_gets_in_when_another_has_left() {
-    let mut house = House::new().await;
-    let path = house.path();
-    drop(house.door.take());
-    let place = Place::take(&path).unwrap();
-    let door = Door::open_for(2, place, Hall::new(house.bench.runtime.agents())).unwrap();
-    let mut visitors = door.visitors();
-    house.door = Some(door);
-    let first = house.raw().await;
-    let _second = house.raw().await;
-    visitors.wait_for(|there| *there == 2).await.unwrap();
-    let mut third = house.raw().await;
-    assert!(
-        rest(&mut third)
-            .await
-            .contains("there are 2 connections already")
+async fn two_identical_calls_without_a_reference_are_two_decisions() {
+    let house = House::new().await;
+    let mut first = house.agent().await;
+    let key = first.begin("s-1").await["key"].clone();
+    house.pass().await;
+    let mut second = house.agent().await;
+    let mut request = delete("s-1");
+    request["key"] = key;
+    let decided = async {
+        let picture = house.bench.until(|it| it.held.len() == 2).await;
+        house.bench.pass(&picture.held[0]).await;
+        house.deny("once is enough").await;
+    };
+    let (one, two, ()) = tokio::join!(
+        first.call("action.request", request.clone()),
+        second.call("action.request", request.clone()),
+        decided
     );
+    assert_eq!(
+        [one.is_ok(), two.is_ok()].iter().filter(|it| **it).count(),
+        1
+    );
+    let picture = house.bench.until(|it| it.held.is_empty()).await;
+    assert_eq!(picture.sessions.first().unwrap().actions, 1);
+}
+
+#[tokio::test]
+async fn a_call_of_a_new_connection_joins_the_one_whose_connection_is_gone() {
+    let house = House::new().await;
+    let mut first = house.agent().await;
+    let key = first.begin("s-1").await["key"].clone();
+    house.pass().await;
+    let mut request = delete("s-1");
+    request["key"] = key;
+    {
+        let leaving = first.call("action.request", request.clone());
+        tokio::select! {
+            told = leaving => panic!("{told:?}"),
+            _ = house.bench.until(|it| it.held.len() == 1) => {}
+        }
+    }
     drop(first);
-    visitors.wait_for(|there| *there == 1).await.unwrap();
-    let mut agent = house.agent().await;
-    let told = agent.refused("no.such", json!({})).await;
-    assert!(told.contains("no.such"), "{told}");
+    let mut visitors = house.door.as_ref().unwrap().visitors();
+    visitors.wait_for(|there| *there == 0).await.unwrap();
+    let mut second = house.agent().await;
+    let joined = async {
+        house
+            .bench
+            .until(|it| it.held.iter().any(|held| held.joined == 1))
+            .await;
+        house.pass().await;
+    };
+    let (told, ()) = tokio::join!(second.call("action.request", request), joined);
+    assert!(told.unwrap()["execution"].is_string());
 }

@@ -12,6 +12,8 @@ use cra_core::base::clock::{Clock, ManualClock, Timestamp};
 use cra_core::base::id::{CountedIds, SessionId};
 use cra_core::engine::command::{ActionRequest, Decide, Reply, Ruling, StartSession};
 use cra_core::engine::held::Held;
+use cra_core::gateway::hall::Hall;
+use cra_core::gateway::proof::AnswerSigner;
 use cra_core::runtime::extension::Registry;
 use cra_core::runtime::notices::{Off, Webhooks};
 use cra_core::runtime::snapshot::{Access, Snapshot};
@@ -198,6 +200,14 @@ pub(crate) async fn close(store: Arc<SqliteStore>, folder: &Path) {
     }
 }
 
+/// The hall before a runtime on that store.
+pub(crate) async fn hall(bench: &Bench, store: &dyn Store) -> Hall {
+    Hall::new(
+        bench.runtime.agents(),
+        AnswerSigner::derive(&signer(store).await),
+    )
+}
+
 /// The key that signs the logs of all tests.
 pub(crate) async fn signer(store: &dyn Store) -> Signer {
     key_of(&store.log().await.unwrap().log, 7)
@@ -220,6 +230,7 @@ pub(crate) fn request(session: &str, action: &str, params: Value) -> ActionReque
         params,
         deadline: None,
         resolution: None,
+        call: None,
     }
 }
 

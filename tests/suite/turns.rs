@@ -3,12 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use cra_core::base::clock::Clock;
 use cra_core::engine::command::{DenyCode, Refused};
-use cra_core::memento::{Decision, Kept, Outcome, Rule, Shape, Summary, Turn};
+use cra_core::memento::{
+    Decision, Kept, Named, Outcome, Rule, Shape, Summary, Thread, ThreadOwner, Turn,
+};
 use cra_core::runtime::{TakeTurn, ThreadAct};
-use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::sqlite::SqliteStore;
+use cra_core::store::{Batch, StateRow, Store};
 use cra_core::trace::verify::Trust;
 use serde_json::{Value, json};
 
@@ -110,9 +113,11 @@ async fn threads_are_on_disk_and_come_back() {
     again.runtime.stop().await;
 }
 
+// covers D20
 #[tokio::test]
-async fn a_thread_can_be_named_and_goes_on_in_another_session() {
-    let bench = begun(Arc::new(MemoryStore::default())).await;
+async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands_it_to() {
+    let store = Arc::new(MemoryStore::default());
+    let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
     let agents = bench.runtime.agents();
     let named = |session: &str, number| TakeTurn {
         thread: Some("t-31".parse().unwrap()),
@@ -120,11 +125,104 @@ async fn a_thread_can_be_named_and_goes_on_in_another_session() {
     };
     agents.turn(named("s-1", 1)).await.unwrap();
     bench.begin("s-2").await;
+    let refused = agents.turn(named("s-2", 2)).await.unwrap_err();
+    assert_eq!(refused.code, DenyCode::Thread);
+    let desk = bench.runtime.desk();
+    let hand_over = |to: &str| {
+        let to = to.parse().unwrap();
+        desk.act_on_thread("t-31".parse().unwrap(), ThreadAct::HandOver { to })
+    };
+    let Err(Refused::Unavailable(why)) = hand_over("s-9").await else {
+        panic!("handed over to a session that is not there");
+    };
+    assert_eq!(why, "there is no session `s-9` to hand the thread over to");
+    hand_over("s-2").await.unwrap();
     let second = agents.turn(named("s-2", 2)).await.unwrap();
     assert_eq!(second.source.as_str(), "stored_latest");
-    let snapshot = bench.until(|it| it.threads.len() == 1).await;
-    assert_eq!(snapshot.threads[0].session.as_str(), "s-2");
-    assert_eq!(snapshot.threads[0].turns.len(), 2);
+    let back = agents.turn(named("s-1", 3)).await.unwrap_err();
+    assert_eq!(back.code, DenyCode::Thread);
+    let taken_up = |thread: &Thread| thread.turns.len() == 2;
+    let snapshot = bench
+        .until(|it| it.threads.first().is_some_and(|it| taken_up(it)))
+        .await;
+    let thread = &snapshot.threads[0];
+    assert_eq!(thread.session.as_str(), "s-2");
+    assert_eq!(thread.owner.as_ref().unwrap().session.as_str(), "s-2");
+    let log = store.log().await.unwrap().log;
+    let entries = store.events(log, 0, 1000).await.unwrap();
+    let mut entries = entries.iter();
+    let handed = entries.find(|it| it.event_type == "thread_handed_over");
+    let wanted = json!({"thread_id": "t-31", "from": "s-1", "to": "s-2", "by": "op-1"});
+    assert_eq!(Value::Object(handed.unwrap().payload.clone()), wanted);
+    bench.runtime.stop().await;
+}
+
+/// A thread as it was stored before threads had owners, with turns of these sessions.
+async fn stored_without_owner(store: &Arc<MemoryStore>, id: &str, writers: &[&str]) {
+    let mut thread = Thread::new(id.parse().unwrap(), writers[0].parse().unwrap());
+    for (number, writer) in (1..).zip(writers) {
+        let by = ThreadOwner {
+            session: writer.parse().unwrap(),
+            secret: None,
+        };
+        thread.owner = Some(by.clone());
+        let named = Named {
+            by,
+            memento: format!("mm-{number}").parse().unwrap(),
+        };
+        let turn = take(writer, number, &heated(0.2)).turn;
+        thread = thread.take(&turn, named, clock().now()).unwrap().0;
+    }
+    let mut old = serde_json::to_value(&thread).unwrap();
+    for field in ["owner", "offered_to", "refused"] {
+        old.as_object_mut().unwrap().remove(field);
+    }
+    let row = StateRow {
+        kind: "thread".to_owned(),
+        key: id.to_owned(),
+        body: Some(old.to_string()),
+    };
+    let batch = Batch {
+        state: vec![row],
+        ..Batch::default()
+    };
+    store.append(batch).await.unwrap().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_thread_of_an_older_store_belongs_to_its_only_writer_and_otherwise_to_no_session() {
+    let store = Arc::new(MemoryStore::default());
+    stored_without_owner(&store, "t-1", &["s-1", "s-1"]).await;
+    stored_without_owner(&store, "t-2", &["s-1", "s-2"]).await;
+    let bench = begun(Arc::clone(&store) as Arc<dyn Store>).await;
+    bench.begin("s-2").await;
+    // A session does not get a thread by taking its name.
+    bench.begin("t-2").await;
+    let agents = bench.runtime.agents();
+    let turn = |session: &str, thread: &str| {
+        let thread = Some(thread.parse().unwrap());
+        let take = TakeTurn {
+            thread,
+            ..take(session, 9, &json!({}))
+        };
+        agents.turn(take)
+    };
+    for (session, thread) in [
+        ("s-2", "t-1"),
+        ("s-1", "t-2"),
+        ("s-2", "t-2"),
+        ("t-2", "t-2"),
+    ] {
+        let refused = turn(session, thread).await.unwrap_err();
+        assert_eq!(refused.code, DenyCode::Thread, "{session} in {thread}");
+    }
+    let own = turn("s-1", "t-1").await.unwrap();
+    assert_eq!(own.source.as_str(), "stored_latest");
+    let to = "s-2".parse().unwrap();
+    let desk = bench.runtime.desk();
+    let handed = desk.act_on_thread("t-2".parse().unwrap(), ThreadAct::HandOver { to });
+    handed.await.unwrap();
+    turn("s-2", "t-2").await.unwrap();
     bench.runtime.stop().await;
 }
 

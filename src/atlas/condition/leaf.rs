@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{Facts, Leaf, Operator, Truth, glob, regex};
+use crate::base::json::compare;
 use crate::base::pattern::Pattern;
 
 /// What a leaf wanted, what it found, and what came of it.
@@ -189,25 +190,38 @@ fn equal(actual: &Value, wanted: &Value) -> Truth {
             compare(actual, wanted).map_or(Truth::Unknown, |order| Truth::from(order.is_eq()))
         }
         (Value::Null, Value::Null) => Truth::True,
-        (Value::Null, _) | (_, Value::Null) => Truth::False,
-        (Value::Bool(_), Value::Bool(_))
-        | (Value::String(_), Value::String(_))
+        (Value::Bool(_), Value::Bool(_)) | (Value::String(_), Value::String(_)) => {
+            Truth::from(actual == wanted)
+        }
+        (Value::Array(actual), Value::Array(wanted)) if actual.len() == wanted.len() => {
+            let items = actual.iter().zip(wanted);
+            all(items.map(|(actual, wanted)| equal(actual, wanted)))
+        }
+        (Value::Object(actual), Value::Object(wanted)) if actual.len() == wanted.len() => {
+            all(wanted.iter().map(|(key, wanted)| {
+                let found = actual.get(key);
+                found.map_or(Truth::False, |found| equal(found, wanted))
+            }))
+        }
+        (Value::Null, _)
+        | (_, Value::Null)
         | (Value::Array(_), Value::Array(_))
-        | (Value::Object(_), Value::Object(_)) => Truth::from(actual == wanted),
+        | (Value::Object(_), Value::Object(_)) => Truth::False,
         _ => Truth::Unknown,
     }
 }
 
-/// Numbers by value, whole ones exactly.
-fn compare(actual: &serde_json::Number, wanted: &serde_json::Number) -> Option<Ordering> {
-    let whole = |number: &serde_json::Number| {
-        let positive = number.as_u64().map(i128::from);
-        positive.or_else(|| number.as_i64().map(i128::from))
-    };
-    match (whole(actual), whole(wanted)) {
-        (Some(actual), Some(wanted)) => Some(actual.cmp(&wanted)),
-        _ => actual.as_f64()?.partial_cmp(&wanted.as_f64()?),
+/// Tells whether all of them hold.
+fn all(parts: impl Iterator<Item = Truth>) -> Truth {
+    let mut sum = Truth::True;
+    for part in parts {
+        match part {
+            Truth::False => return Truth::False,
+            Truth::Unknown => sum = Truth::Unknown,
+            Truth::True => {}
+        }
     }
+    sum
 }
 
 impl Leaf {

@@ -1,9 +1,9 @@
 //! The words of the format, and what they mean.
 
 use super::super::document::{
-    AccessKind, CheckpointMode, CustomMoment, DefaultDecision, Expect, GuidanceFormat, InjectMode,
-    MatchMode, NoticeTrigger, OnInvalid, PolicyKind, Respondent, ResponseType, RiskMode, RiskTier,
-    Scope, TraceLevel, UnknownActions,
+    AccessKind, Acknowledge, CheckpointMode, CustomMoment, DefaultDecision, Expect, GuidanceFormat,
+    InjectMode, MatchMode, NoticeTrigger, OnInvalid, PolicyKind, Respondent, ResponseType,
+    RiskMode, RiskTier, Scope, TraceLevel, UnknownActions,
 };
 
 type Names<T> = &'static [(&'static str, T)];
@@ -94,6 +94,11 @@ pub(super) const RISK_TIERS: Names<RiskTier> = &[
     ("medium", RiskTier::Medium),
     ("high", RiskTier::High),
     ("critical", RiskTier::Critical),
+];
+
+pub(super) const ACKNOWLEDGE: Names<Acknowledge> = &[
+    ("durable", Acknowledge::Durable),
+    ("early", Acknowledge::Early),
 ];
 
 pub(super) const TRACE_LEVELS: Names<TraceLevel> = &[

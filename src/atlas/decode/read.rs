@@ -1,11 +1,14 @@
 //! Readers of single values: each returns what it read, or reports why it could not.
 
+use std::cmp::Ordering;
+
 use serde_json::{Map, Value as Json};
 
 use super::super::diagnostic::{Code, Problems, quoted};
 use super::super::nearest::nearest;
 use super::super::yaml::{NodeValue, json_map};
 use super::fields::{Value, listed};
+use crate::base::json::compare_with;
 
 /// Text.
 pub(super) fn text(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<String> {
@@ -40,7 +43,15 @@ pub(super) fn integer(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<
 /// A number, whole or not.
 pub(super) fn number(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<f64> {
     match &value.node.value {
-        NodeValue::Number(number) => number.as_f64(),
+        NodeValue::Number(number) => {
+            let double = number.as_f64();
+            let exact = double.filter(|it| compare_with(number, *it) == Some(Ordering::Equal));
+            if exact.is_none() {
+                let message = format!("number `{number}` cannot be kept exactly here");
+                problems.add(value.problem(Code::OutOfRange, message));
+            }
+            exact
+        }
         NodeValue::Null
         | NodeValue::Bool(_)
         | NodeValue::String(_)

@@ -3,7 +3,7 @@
 use super::super::diagnostic::Problems;
 use super::super::document::{RedactRule, RetentionConfig, TraceConfig};
 use super::fields::{Section, Value, map};
-use super::names::TRACE_LEVELS;
+use super::names::{ACKNOWLEDGE, TRACE_LEVELS};
 use super::read::{count, keyed, list, one_of, part, texts};
 
 const SECTION: Section = Section::TraceConfig;
@@ -13,6 +13,9 @@ pub(super) fn trace(value: &Value<'_>, problems: &mut Problems<'_>) -> TraceConf
     map(value, SECTION, problems, |fields| TraceConfig {
         level: fields
             .optional("level", one_of("level", TRACE_LEVELS))
+            .unwrap_or_default(),
+        acknowledge: fields
+            .optional("acknowledge", one_of("acknowledge", ACKNOWLEDGE))
             .unwrap_or_default(),
         sync_required_for: fields
             .optional("sync_required_for", texts)

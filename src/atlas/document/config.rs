@@ -194,17 +194,19 @@ impl Default for CountIntervalConfig {
     }
 }
 
-/// How much one input may cause. Gates are never left out for it.
+/// Bounds for what checkpoints give. A checkpoint that can deny, lock, hold or ask is never left out: gates,
+/// `deny_actions`, `lock_capabilities`, handlers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Most checkpoints that take effect.
+    /// Most checkpoints of one input that only give something; those of lowest priority are left out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_checkpoints_per_input: Option<u64>,
     /// Most bytes of contexts that are handed over.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_context_injection_size: Option<u64>,
-    /// Most milliseconds that checkpoints take.
+    /// Milliseconds of extensions after which checkpoints that only give something are left out. Every handler
+    /// is asked all the same; each has its own timeout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_checkpoint_time_ms: Option<u64>,
 }

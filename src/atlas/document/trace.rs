@@ -13,6 +13,8 @@ use super::config::ordered;
 pub struct TraceConfig {
     /// Which events are stored.
     pub level: TraceLevel,
+    /// Moment of the answer to an agent: after its events are on disk, or before.
+    pub acknowledge: Acknowledge,
     /// Events that are on disk before anyone is told, beyond those that always are: `event` or
     /// `event:tier`.
     pub sync_required_for: Vec<String>,
@@ -70,6 +72,31 @@ impl TraceLevel {
             Self::Complete => true,
         }
     }
+}
+
+/// Moment of the answer to an agent about what was recorded. Decisions about gates, denials and everything that
+/// `sync_required_for` names are on disk first in any case.
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Acknowledge {
+    /// Before the events are on disk: a crash can lose the last of them, and the record says how many.
+    Early,
+    /// After the events are on disk: a crash loses nothing that an agent was told.
+    #[default]
+    Durable,
 }
 
 /// How long events are kept.

@@ -54,6 +54,7 @@ impl Prover<'_, '_> {
         let known = self.event_types(config);
         Recording {
             level: config.level,
+            acknowledge: config.acknowledge,
             sync: self.sync_rules(&config.sync_required_for, &known),
             retention: config
                 .retention

@@ -243,6 +243,7 @@ impl Builder<'_, '_> {
             let what = match error {
                 ScalarError::TooLarge => "has more than 64 bits",
                 ScalarError::NotFinite => "is not finite",
+                ScalarError::Inexact => "has more digits than can be kept exactly",
             };
             self.problems.add(
                 Problem::new(Code::Number, format!("number {} {what}", quoted(text)))

@@ -3,6 +3,7 @@
 use serde_json::Number;
 
 use super::NodeValue;
+use crate::base::json::is_same_decimal;
 
 /// Why a plain scalar cannot be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,8 @@ pub(super) enum ScalarError {
     TooLarge,
     /// An infinity, or not a number.
     NotFinite,
+    /// A fraction with more digits than a double has.
+    Inexact,
 }
 
 /// What a plain scalar means.
@@ -33,12 +36,12 @@ pub(super) fn resolve(text: &str) -> Result<NodeValue, ScalarError> {
         return Err(ScalarError::NotFinite);
     }
     if is_fraction(unsigned) {
-        return text
-            .parse()
-            .ok()
-            .and_then(Number::from_f64)
-            .map(NodeValue::Number)
-            .ok_or(ScalarError::NotFinite);
+        let double: f64 = text.parse().map_err(|_| ScalarError::NotFinite)?;
+        let number = Number::from_f64(double).ok_or(ScalarError::NotFinite)?;
+        if !is_same_decimal(text, double) {
+            return Err(ScalarError::Inexact);
+        }
+        return Ok(NodeValue::Number(number));
     }
     Ok(NodeValue::String(text.to_owned()))
 }
@@ -155,6 +158,9 @@ mod tests {
             "0xfffffffffffffffff",
         ] {
             assert_eq!(resolve(text), Err(ScalarError::TooLarge), "{text}");
+        }
+        for text in ["1e-400", "9007199254740993.0", "0.12345678901234567890123"] {
+            assert_eq!(resolve(text), Err(ScalarError::Inexact), "{text}");
         }
         for text in [".inf", "-.INF", "+.Inf", ".nan", "1e999"] {
             assert_eq!(resolve(text), Err(ScalarError::NotFinite), "{text}");

@@ -209,16 +209,16 @@ impl<'t, F: FnMut()> Scanner<'t, F> {
 }
 
 /// Bytes that stand for themselves in a string, before one that does not: a control, `"` or `\`.
-pub(super) struct Run {
-    pub(super) length: usize,
+pub(in crate::base) struct Run {
+    pub(in crate::base) length: usize,
     /// Whether all of them are ASCII. They may be said not to be because of what follows them.
-    pub(super) ascii: bool,
+    pub(in crate::base) ascii: bool,
 }
 
 /// The first run, if something ends it. Sixteen bytes at a time, which few keys are longer than: so
 /// processors rarely guess wrong where one ends.
 #[inline]
-pub(super) fn ordinary(bytes: &[u8]) -> Option<Run> {
+pub(in crate::base) fn ordinary(bytes: &[u8]) -> Option<Run> {
     let mut length = 0;
     let mut all = 0;
     let (steps, rest) = bytes.as_chunks::<16>();

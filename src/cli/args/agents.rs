@@ -7,6 +7,7 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 use crate::gateway::connect::Scope;
 use crate::gateway::hook::{Host, Offline};
+use crate::gateway::proof::AnswerVerifier;
 
 /// An agent that runs hooks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -86,6 +87,11 @@ pub(in crate::cli) struct Hook {
     #[arg(long, value_enum, default_value_t = OfflineArg::Deny)]
     pub(in crate::cli) offline: OfflineArg,
 
+    /// Public key that the console's answers are verified with; without it nothing is allowed. `cra connect`
+    /// writes it, and `cra trace key --answers` prints it
+    #[arg(long, value_name = "KEY")]
+    pub(in crate::cli) key: Option<String>,
+
     /// What is shown to be let in, where an Atlas wants to see a key
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
     pub(in crate::cli) api_key: Option<String>,
@@ -134,7 +140,10 @@ CLAUDE_CONFIG_DIR, CODEX_HOME and COPILOT_HOME move the user's files, as they do
 Only entries that run `cra hook AGENT` are changed; everything else stays as it is written. What was there
 is kept beside the file as .cra-backup, and no backup is ever written over. A file with comments or trailing
 commas is refused: they could not be kept. Running it again changes nothing; with another --timeout only
-our entries. The console raises an alarm when an entry is edited or removed; `cra doctor` says more.";
+our entries. The console raises an alarm when an entry is edited or removed; `cra doctor` says more.
+
+Each entry has the console's public key: the hook believes no answer but one that this key proves. After the
+key was changed (`cra trace key --rotate` or `--new`) every step is denied until agents are connected again.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = CONNECT)]
@@ -160,9 +169,9 @@ pub(in crate::cli) struct Disconnect {
 
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Exit codes: 0 all is well; 1 something is wrong: no console answers, an entry is missing or \
-                  was edited, a program is gone or of another version, Codex does not trust a hook, an agent \
-                  that was named is not connected, or none is."
+    after_help = "Exit codes: 0 all is well; 1 something is wrong: no console answers, another process answered in \
+                  its place, an entry is missing, was edited or pins another key, a program is gone or of another \
+                  version, Codex does not trust a hook, an agent that was named is not connected, or none is."
 )]
 pub(in crate::cli) struct Doctor {
     /// Agents to look at (default: all)
@@ -189,6 +198,11 @@ pub(in crate::cli) struct McpProxy {
     #[arg(long, value_name = "SERVER", value_parser = server)]
     pub(in crate::cli) server: Option<String>,
 
+    /// Public key that the console's answers are verified with; without it no tool is used. `cra trace key
+    /// --answers` prints it
+    #[arg(long, value_name = "KEY")]
+    pub(in crate::cli) key: Option<AnswerVerifier>,
+
     /// What is shown to be let in, where an Atlas wants to see a key
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
     pub(in crate::cli) api_key: Option<String>,
@@ -203,6 +217,11 @@ pub(in crate::cli) struct Mcp {
     /// The agent that uses the tools, as the record names it
     #[arg(long, value_name = "NAME", default_value = "mcp-client")]
     pub(in crate::cli) agent: String,
+
+    /// Public key that the console's answers are verified with; without it nothing is allowed. `cra trace key
+    /// --answers` prints it
+    #[arg(long, value_name = "KEY")]
+    pub(in crate::cli) key: Option<AnswerVerifier>,
 
     /// What is shown to be let in, where an Atlas wants to see a key
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]

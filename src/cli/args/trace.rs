@@ -65,8 +65,12 @@ pub(in crate::cli) struct Head {
 }
 
 #[derive(Debug, ClapArgs)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(in crate::cli) struct Key {
-    /// Hand over to a new key: the old one signs that, and is gone afterwards
+    /// Hand over to a new key: the old one signs that, and is kept as cra.key.ID
     #[arg(long)]
     pub(in crate::cli) rotate: bool,
 
@@ -74,6 +78,11 @@ pub(in crate::cli) struct Key {
     /// the record by it any more
     #[arg(long, conflicts_with = "rotate")]
     pub(in crate::cli) new: bool,
+
+    /// Print the public key that proves the console's answers: the `--key` of `cra hook`, `cra mcp-proxy` and
+    /// `cra mcp`. It is derived from the other key and changes with it
+    #[arg(long)]
+    pub(in crate::cli) answers: bool,
 
     /// Print JSON
     #[arg(long)]

@@ -17,8 +17,9 @@ A turn is a JSON object, or a list of them, taken in their order:
                    \"source\": \"model\", \"summary\": \"confirm the export window\" } ],
     \"proposed\": { \"arc\": \"dedupe before Friday\", \"next\": [\"run the export dry-run\"] } }
 
-Only session, message_id and message are needed. Without a thread it is the session's own. Further
-fields: context (thread_memento, thread_memento_ref), pressure (used, limit), drift, skip_updates (one
+Only session, message_id and message are needed. Without a thread it is the session's own; a thread that
+another session began is refused. Further fields: context (thread_memento, thread_memento_ref: only the
+newest counts, once one is stored), pressure (used, limit), drift, skip_updates (one
 that only acknowledges takes its proposal too), and if_match, the etag of the memento that was read: a
 turn that follows another one is refused.
 

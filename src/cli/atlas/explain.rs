@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::atlas::condition::LeafReport;
 use crate::base::clock::{Clock, SystemClock};
+use crate::base::json;
 use crate::base::text::one_line;
 use crate::cli::args::Explain;
 use crate::cli::atlases::load_all;
@@ -32,7 +33,7 @@ struct Told<T> {
 pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<u8, Failure> {
     let listed = settings.extensions()?.table();
     let session = imagined(explain)?;
-    let params = serde_json::from_str(&explain.params).map_err(Failure::Params)?;
+    let params = json::read(explain.params.as_bytes()).map_err(Failure::Params)?;
     let atlases = load_all(&explain.files)?;
     let now = SystemClock.now();
     let input = explain.input.as_ref();
@@ -72,7 +73,7 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<
 
 /// The session that is described, by `--session` and by the flags that say a part of it.
 fn imagined(explain: &Explain) -> Result<Imagined, Failure> {
-    let mut session: Imagined = serde_json::from_str(&explain.session).map_err(Failure::Session)?;
+    let mut session: Imagined = json::read(explain.session.as_bytes()).map_err(Failure::Session)?;
     if let Some(agent) = &explain.agent {
         if session.agent.as_ref().is_some_and(|named| named != agent) {
             return Err(Failure::TwoSessions("agent"));

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::{Dice, feed, folder, mutated_json};
 use crate::base::clock::Timestamp;
-use crate::memento::{Named, Thread, ThreadMemento};
+use crate::memento::{Named, Thread, ThreadMemento, ThreadOwner};
 use crate::reconstruct::Reconstruction;
 use crate::runtime::TakeTurn;
 
@@ -31,7 +31,10 @@ fn taken(bytes: &[u8]) -> bool {
             let id = take.thread().unwrap_or_else(|| "t-1".parse().unwrap());
             let before = before.unwrap_or_else(|| Thread::new(id, take.session.clone()));
             let named = Named {
-                session: take.session.clone(),
+                by: ThreadOwner {
+                    session: take.session.clone(),
+                    secret: None,
+                },
                 memento: "mem-1".parse().unwrap(),
             };
             let mut turn = take.turn.clone();

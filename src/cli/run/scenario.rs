@@ -96,18 +96,20 @@ const OUTCOMES: [&str; 7] = [
 const ENDS: [&str; 5] = ["passed", "denied", "expired", "withdrawn", "voided"];
 
 /// What can become of a summary, as it is recorded.
-const SUMMARIES: [&str; 5] = [
+const SUMMARIES: [&str; 6] = [
     "updated",
     "kept_nothing_proposed",
     "kept_invalid_proposal",
     "kept_at_peak",
     "kept_only_acknowledged",
+    "kept_before_edit",
 ];
 
 /// Why something can be denied, as agents are told.
-pub(super) const DENIALS: [&str; 19] = [
+pub(super) const DENIALS: [&str; 20] = [
     "session",
     "ended",
+    "thread",
     "unauthorized",
     "bad_request",
     "unknown_action",
@@ -316,6 +318,7 @@ mod tests {
             Summary::Kept(Kept::Invalid(String::new())),
             Summary::Kept(Kept::AtPeak),
             Summary::Kept(Kept::OnlyAcknowledged),
+            Summary::Kept(Kept::BeforeEdit),
         ];
         assert_eq!(all.map(|it| it.as_str()), SUMMARIES);
     }

@@ -243,6 +243,7 @@ impl Stage {
             params: params.clone(),
             deadline: None,
             resolution,
+            call: None,
         };
         let wish = Wish {
             session: session.clone(),

@@ -1,6 +1,7 @@
 //! `cra trace export`: the record as a file for others.
 
 use std::fmt;
+use std::fs;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -14,8 +15,8 @@ use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::file::{TextOut, write_whole};
-use crate::store::StoreError;
-use crate::store::sqlite::Reader;
+use crate::store::sqlite::{FILE_NAME, Reader};
+use crate::store::{StoreError, space};
 use crate::trace::export::html::Report;
 use crate::trace::export::{self, ExportError};
 use crate::trace::jsonl;
@@ -44,7 +45,9 @@ pub(in crate::cli) fn export(settings: &Settings, wanted: &Export) -> Result<u8,
             out.flush()?;
         }
         Some(path) => {
-            write_file(path, written)?;
+            let store = fs::metadata(settings.data_dir()?.join(FILE_NAME));
+            let needed_bytes = store.map_or(0, |found| found.len());
+            write_file(path, needed_bytes, written)?;
             if wanted.json {
                 let mut out = io::stdout().lock();
                 let told = json!({ "file": path, "format": export::Format::from(wanted.format).name(), "sessions": part.sessions });
@@ -140,11 +143,14 @@ fn facts(record: &Record) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// Writes a file that is there as a whole, or not at all. One that exists is left alone.
+///
+/// An export of everything is about as large as its store.
 fn write_file(
     path: &Path,
+    needed_bytes: u64,
     write: impl FnOnce(&mut dyn Write) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let failed = |error| Failure::Write(path.to_owned(), error);
+    let failed = |error| Failure::Write(path.to_owned(), name_full_disk(path, needed_bytes, error));
     write_whole(path, failed, |out| {
         write(out).map_err(|failure| match failure {
             // Nobody closes a file but the disk.
@@ -153,4 +159,12 @@ fn write_file(
             other => other,
         })
     })
+}
+
+/// Says how much room there is where an error comes of a full disk.
+fn name_full_disk(path: &Path, needed_bytes: u64, error: io::Error) -> io::Error {
+    if !space::is_full(&error) {
+        return error;
+    }
+    io::Error::new(error.kind(), space::full_disk(path, needed_bytes))
 }

@@ -14,8 +14,10 @@ use crate::base::clock::SystemClock;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
+use crate::cli::answer_key;
 use crate::cli::args::{Head, Import, Key, Prune};
 use crate::cli::atlases::{files_in, load_all};
+use crate::cli::connect::load;
 use crate::cli::console::signer;
 use crate::cli::error::Failure;
 use crate::cli::exit;
@@ -64,13 +66,32 @@ pub(in crate::cli) fn key(settings: &Settings, args: &Key) -> Result<u8, Failure
         rotate(settings, &folder, args)?;
     }
     let public = key::verifier(&folder).ok_or(Failure::Unsigned)?;
-    let mut out = io::stdout().lock();
-    if args.json {
-        writeln!(out, "{}", json!({ "key": public.to_string() }))?;
+    let answers = || answer_key::read(settings)?.ok_or(Failure::Unsigned);
+    let told = if args.json {
+        json!({ "key": public.to_string(), "answers": answers()? }).to_string()
+    } else if args.answers {
+        answers()?.to_string()
     } else {
-        writeln!(out, "{public}")?;
+        public.to_string()
+    };
+    writeln!(io::stdout().lock(), "{told}")?;
+    if args.rotate || args.new {
+        tell_connected(&folder)?;
     }
     Ok(exit::OK)
+}
+
+/// Names the agents whose hooks pin the key that was changed: they are denied every step from now on.
+fn tell_connected(folder: &Path) -> Result<(), Failure> {
+    for connection in load(folder)?.connections {
+        let (agent, scope) = (connection.agent.as_str(), connection.scope.as_str());
+        let file = one_line(&connection.file.to_string_lossy());
+        writeln!(
+            io::stderr().lock(),
+            "cra: hooks in {file} pin the old key: run cra connect {agent} --scope {scope}"
+        )?;
+    }
+    Ok(())
 }
 
 fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure> {
@@ -108,9 +129,7 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
         for (session, hashes) in &sessions {
             let there = known.get(session).copied().unwrap_or(0);
             if there < hashes.len() as u64 {
-                upkeep
-                    .announce(announced(session, hashes, &import.file))
-                    .await?;
+                upkeep.announce(announced(session, hashes, &import.file));
             }
         }
         let mut page = Vec::new();
@@ -243,6 +262,9 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
         let days_for = |event_type: &str| retention.days_for(event_type);
         let pruned = upkeep.prune(&days_for, deed).await?;
         keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
+        if deed == Deed::Do {
+            upkeep.compact().await?;
+        }
         Ok(pruned)
     })?;
     let pruned: BTreeMap<_, _> = pruned.into_iter().collect();

@@ -232,7 +232,7 @@ impl Exported {
     }
 }
 
-fn not_an_event(path: &Path, line: u64, error: &serde_json::Error) -> Failure {
+fn not_an_event(path: &Path, line: u64, error: &impl std::fmt::Display) -> Failure {
     Failure::NotAnEvent {
         file: path.to_owned(),
         line,

@@ -20,7 +20,7 @@ use crate::store::key;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl::LinesVerifier;
 use crate::trace::note::Verifier;
-use crate::trace::verify::{Report, Trust};
+use crate::trace::verify::{Checked, Report, Trust, Verdict};
 
 /// Checks the record of the store, or an export of one.
 pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u8, Failure> {
@@ -175,6 +175,13 @@ fn write_verdicts(out: &mut impl Write, report: &Report) -> io::Result<()> {
         .chains
         .iter()
         .filter(|chain| !chain.verdict.is_sound());
+    let truncated = |chain: &&Checked| matches!(chain.verdict, Verdict::Truncated { .. });
+    if report.chains.iter().any(|chain| truncated(&chain)) {
+        writeln!(
+            out,
+            "A session that an interrupted import left TRUNCATED is completed by importing its file again."
+        )?;
+    }
     let events = report.events();
     match (bad.count(), log.is_none_or(|log| log.verdict.is_sound())) {
         (0, true) => writeln!(out, "{chains} chains, {events} events: all hold"),

@@ -31,6 +31,7 @@ impl App {
                     }
                 }
             }
+            Command::HandOver(session) => self.hand_over_thread(session),
             Command::Snapshot(path) => self.open_snapshot(&path),
             Command::Filter(text) => {
                 self.tab = Tab::Queue;

@@ -91,6 +91,11 @@ impl App {
         let mut banners = Vec::new();
         if let Some(trouble) = self.trouble() {
             let (text, way, brief) = match &trouble {
+                Trouble::Store(text) if self.snapshot.store.stall().is_some() => (
+                    text,
+                    ". Deciding is disabled until recording goes on",
+                    "; wait for the disk",
+                ),
                 Trouble::Store(text) => (
                     text,
                     ". Deciding is disabled: see to the disk, then restart cra",
@@ -136,10 +141,16 @@ pub(in crate::console) fn trouble_of(
     snapshot: &Snapshot,
     found: Option<&RecordFault>,
 ) -> Option<Trouble> {
-    if let StoreState::Poisoned { what } = &snapshot.store {
-        return Some(Trouble::Store(format!(
-            "NOTHING IS RECORDED ANY MORE: {what}"
-        )));
+    match &snapshot.store {
+        StoreState::Poisoned { what } => {
+            let text = format!("NOTHING IS RECORDED ANY MORE: {what}");
+            return Some(Trouble::Store(text));
+        }
+        StoreState::Stalled { what } => {
+            let text = format!("NOTHING IS RECORDED NOW: {what}");
+            return Some(Trouble::Store(text));
+        }
+        StoreState::Ready => {}
     }
     let fault = snapshot.chain.verdict.fault();
     fault.or_else(|| found.cloned()).map(Trouble::Chain)

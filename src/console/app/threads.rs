@@ -208,6 +208,26 @@ impl App {
         }
     }
 
+    /// Hands the chosen thread over to a session.
+    pub(super) fn hand_over_thread(&mut self, to: SessionId) -> Vec<Request> {
+        // Which thread is chosen is seen on its screen only.
+        if self.tab != Tab::Threads {
+            self.tab = Tab::Threads;
+            let text = "choose the thread here, then type `:hand-over` again";
+            self.say(Meaning::Hint, text.to_owned());
+            return Vec::new();
+        }
+        let thread = self.threads.chosen(&self.snapshot);
+        let Some(thread) = thread.map(|thread| thread.id.clone()) else {
+            self.say(Meaning::Hint, "there is no thread to hand over".to_owned());
+            return Vec::new();
+        };
+        if self.only_looks() {
+            return Vec::new();
+        }
+        vec![Request::ActOnThread(thread, ThreadAct::HandOver { to })]
+    }
+
     /// What became of what an operator did to a conversation.
     pub(super) fn on_thread_acted(
         &mut self,
@@ -234,7 +254,11 @@ impl App {
                     format!("not recorded. e opens your text beside what is kept now: {why}");
                 (Meaning::Error, text)
             }
-            (Err(refused), ThreadAct::FlagDrift) => {
+            (Ok(()), ThreadAct::HandOver { to }) => (
+                Meaning::Passed,
+                format!("{name} handed over to {to} and recorded: its next turn takes it up"),
+            ),
+            (Err(refused), ThreadAct::FlagDrift | ThreadAct::HandOver { .. }) => {
                 (Meaning::Error, format!("not recorded: {refused}"))
             }
         };

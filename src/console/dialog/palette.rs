@@ -16,7 +16,7 @@ use super::super::layer::{Change, Handled};
 use super::super::line::{LineEdit, Typed};
 use super::super::screen::queue::highlighted;
 use super::super::theme::{Focus, Look, Meaning};
-use crate::base::id::GateId;
+use crate::base::id::{GateId, SessionId};
 
 /// What the palette asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,6 +37,8 @@ pub(crate) enum Command {
     Filter(String),
     /// Open a snapshot file.
     Snapshot(String),
+    /// Hand the chosen thread over to a session.
+    HandOver(SessionId),
     /// Leave.
     Quit,
 }
@@ -50,7 +52,7 @@ struct Typable {
 }
 
 /// What is recorded comes last: the first one is what two presses of Enter do.
-const TYPABLE: [Typable; 8] = [
+const TYPABLE: [Typable; 9] = [
     Typable {
         name: "filter",
         wants: "TEXT",
@@ -70,6 +72,11 @@ const TYPABLE: [Typable; 8] = [
         name: "operator",
         wants: "NAME",
         help: "somebody else takes the chair: recorded; a name is claimed here, nothing proves it",
+    },
+    Typable {
+        name: "hand-over",
+        wants: "SESSION",
+        help: "hands the chosen thread over to another session: recorded",
     },
     Typable {
         name: "quit",
@@ -338,6 +345,11 @@ fn command(typable: &Typable, rest: &str) -> Result<Command, String> {
         }
         "operator" if rest.is_empty() => Err("who? `operator ann@ops`".to_owned()),
         "operator" => Ok(Command::Operator(rest.to_owned())),
+        "hand-over" => {
+            let session = rest.parse::<SessionId>();
+            let session = session.map_err(|_| "to which session? `hand-over s-2`".to_owned())?;
+            Ok(Command::HandOver(session))
+        }
         "filter" => Ok(Command::Filter(rest.to_owned())),
         "snapshot" => Ok(Command::Snapshot(rest.to_owned())),
         "ack-override" => none(Command::AckOverride),

@@ -18,8 +18,9 @@ use super::super::request::{Request, Ticket};
 use super::super::theme::{Look, Meaning};
 use super::gate::text::{edit, edit_line, editor, numbered, paste, paste_line, replace, text_of};
 use crate::base::id::SessionId;
+use crate::base::json;
 use crate::engine::explain::{Account, Asker, Imagined, Question};
-use crate::runtime::snapshot::SessionSummary;
+use crate::runtime::snapshot::SessionList;
 
 mod view;
 
@@ -70,7 +71,7 @@ impl WhatIfDialog {
     /// An empty form; `session` asks, if there is one.
     pub(crate) fn new(
         number: u64,
-        sessions: &[SessionSummary],
+        sessions: &SessionList,
         session: Option<&SessionId>,
         action: &str,
     ) -> Self {
@@ -148,10 +149,9 @@ impl WhatIfDialog {
         if text.trim().is_empty() {
             return Ok(json!({}));
         }
-        serde_json::from_str(&text).map_err(|error| {
-            let what = error.to_string();
-            let what = what.split(" at line ").next().unwrap_or_default();
-            format!("line {}, column {}: {what}", error.line(), error.column())
+        json::read(text.as_bytes()).map_err(|error| {
+            let (line, column) = error.place(text.as_bytes());
+            format!("line {line}, column {column}: {}", error.message())
         })
     }
 

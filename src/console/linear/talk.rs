@@ -21,6 +21,7 @@ mod acts;
 mod alarms;
 mod checks;
 mod commands;
+mod store;
 
 /// What is to be done outside of the conversation.
 #[derive(Debug, PartialEq)]
@@ -111,7 +112,7 @@ impl Talk {
                     self.say(&told);
                 }
                 self.tell_alarms();
-                self.out.push_str("> ");
+                self.out.push_str(self.prompt_text());
             }
             Doing::Passing(passing) => {
                 if passing.wanted() == Wanted::Listening {
@@ -297,6 +298,7 @@ impl Talk {
         if before.operator != self.snapshot.operator {
             self.rise(now);
         }
+        self.tell_store(&before, now);
         let held = self.snapshot.held.clone();
         let new: Vec<_> = held
             .iter()
@@ -324,7 +326,7 @@ impl Talk {
                 let told = format!("New: {}", words::line(held, now));
                 self.say(&told);
             }
-            self.out.push_str("> ");
+            self.out.push_str(self.prompt_text());
         }
         self.on_notices();
         Vec::new()
@@ -414,10 +416,17 @@ impl Talk {
             (None, Err(what)) => one_line(what),
             (None, Ok(report)) => {
                 let (chains, events) = (report.chains.len(), report.events());
-                format!("The record holds: {chains} chains, {events} events.")
+                let what = match self.snapshot.store.problem() {
+                    Some(_) => "What was recorded before holds",
+                    None => "The record holds",
+                };
+                format!("{what}: {chains} chains, {events} events.")
             }
         };
         self.out.push('\n');
+        if self.snapshot.store.problem().is_some() {
+            self.say("NOT RECORDING: this check says nothing about what was asked since.");
+        }
         self.say(&told);
         self.ask_again();
         Vec::new()
@@ -426,7 +435,7 @@ impl Talk {
     /// Something was told in between: the prompt stands below it again.
     fn ask_again(&mut self) {
         if matches!(self.doing, Doing::Nothing) {
-            self.out.push_str("> ");
+            self.out.push_str(self.prompt_text());
         }
     }
 

@@ -116,8 +116,15 @@ fn a_head_that_is_not_kept_elsewhere_is_a_warning_and_bars_nothing() {
     picture.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
-    stage.snapshot(picture);
+    stage.snapshot(picture.clone());
     stage.shows("! NOTHING IS RECORDED ANY MORE: disk full");
+    stage.hides("HEAD NOT KEPT");
+    picture.store = StoreState::Stalled {
+        what: "the disk hangs".to_owned(),
+    };
+    stage.snapshot(picture);
+    stage.shows("! NOTHING IS RECORDED NOW: the disk hangs");
+    stage.shows("NOT RECORDING");
     stage.hides("HEAD NOT KEPT");
     stage.snapshot(busy());
     stage.hides("HEAD NOT KEPT");

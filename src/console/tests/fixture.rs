@@ -258,14 +258,17 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
             checkpoints: 4,
         }],
         loaded: Arc::default(),
+        distrusted: None,
         in_force: crate::runtime::snapshot::InForce::default(),
         watched: Watched::default(),
         threads: Arc::default(),
-        sessions: vec![
+        sessions: [
             session("s-07", "billing-bot"),
             session("s-12", "triage-bot"),
             session("s-15", "docs-bot"),
-        ],
+        ]
+        .into_iter()
+        .collect(),
         held: held.into_iter().map(Arc::new).collect(),
         decided: vec![
             Arc::new(decided(
@@ -300,6 +303,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         store: StoreState::Ready,
         dropped: crate::runtime::snapshot::Dropped::default(),
         notices: Arc::default(),
+        clock_moved: None,
     }
 }
 

@@ -117,7 +117,11 @@ const FIELDS: &[Field] = &[
         }
     }),
     ("sessions", |it, text| {
-        it.sessions.iter_mut().for_each(|one| session(one, text));
+        let sessions = it.sessions.iter().cloned().map(|mut one| {
+            session(&mut one, text);
+            one
+        });
+        it.sessions = sessions.collect();
     }),
     ("broken chain", |it, text| {
         it.chain.verdict = ChainVerdict::Broken {

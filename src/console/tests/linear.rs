@@ -11,7 +11,7 @@ use crate::console::linear::talk::{Deed, Talk};
 use crate::engine::command::{Outcome, Refused, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
-use crate::trace::verify::Progress;
+use crate::trace::verify::{Progress, Report};
 
 /// A conversation in which a second passes before every line.
 pub(super) struct Listener {
@@ -347,4 +347,68 @@ fn hostile_and_long_requests_are_told_whole_and_escaped() {
     assert!(all.contains("line 99\\u{202e}"));
     assert!(!all.contains(['\u{1b}', '\u{202e}']));
     assert!(all.contains("hidden"), "{all}");
+}
+
+#[test]
+fn a_store_that_fails_or_hangs_is_announced_at_once_and_said_again_everywhere() {
+    let poisoned = StoreState::Poisoned {
+        what: "the disk is full".to_owned(),
+    };
+    let stalled = StoreState::Stalled {
+        what: "the disk hangs".to_owned(),
+    };
+    for (state, what) in [
+        (poisoned.clone(), "the disk is full"),
+        (stalled, "the disk hangs"),
+    ] {
+        let mut failed = busy();
+        failed.store = state.clone();
+        for lines in [&[][..], &["pass c-121"]] {
+            let mut listener = Listener::new(busy());
+            listener.types(lines);
+            listener
+                .talk
+                .on_snapshot(Arc::new(failed.clone()), listener.now);
+            let told = listener.talk.take();
+            assert!(
+                told.contains(&format!("\u{7}\nNOT RECORDING: {what}")),
+                "{told}"
+            );
+            // Only once.
+            listener
+                .talk
+                .on_snapshot(Arc::new(failed.clone()), listener.now);
+            let told = listener.talk.take();
+            assert!(!told.contains("NOT RECORDING: "), "{told}");
+        }
+        let mut listener = Listener::new(busy());
+        listener
+            .talk
+            .on_snapshot(Arc::new(failed.clone()), listener.now);
+        listener.hears(
+            &["list"],
+            &[&format!("NOT RECORDING: {what}"), "NOT RECORDING> "],
+        );
+        let gone = listener
+            .types(&["list"])
+            .0
+            .contains("their agents were denied");
+        assert_eq!(gone, state == poisoned);
+        listener.talk.on_verified(&Ok(Report {
+            log: None,
+            chains: Vec::new(),
+        }));
+        let told = listener.talk.take();
+        assert!(
+            told.contains("NOT RECORDING: this check says nothing"),
+            "{told}"
+        );
+        assert!(!told.contains("The record holds"), "{told}");
+        listener.talk.on_snapshot(Arc::new(busy()), listener.now);
+        let told = listener.talk.take();
+        assert!(
+            told.contains("Recording goes on") && told.ends_with("\n> "),
+            "{told}"
+        );
+    }
 }

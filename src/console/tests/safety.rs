@@ -129,7 +129,7 @@ const RULES: [(u8, &[&str]); 24] = [
     ),
     (
         17,
-        &["rule_17_nobody_is_asked_in_vain_and_identical_requests_are_one"],
+        &["rule_17_nobody_is_asked_in_vain_and_a_retry_is_the_same_request"],
     ),
     (
         18,

@@ -260,21 +260,25 @@ fn rule_16_nothing_is_allowed_always() {
 }
 
 #[test]
-fn rule_17_nobody_is_asked_in_vain_and_identical_requests_are_one() {
+fn rule_17_nobody_is_asked_in_vain_and_a_retry_is_the_same_request() {
     let mut live = Live::new();
     let denied = live.ask_told("unknown.action", json!({}));
     assert_eq!(denied.unwrap_err().code, DenyCode::UnknownAction);
     live.stage.shows("No gates held");
     assert_eq!(live.held_on_disk(), [] as [&str; 0]);
-    let mut first = live.ask("note.add", json!({"n": 1}), 1);
-    let mut second = live.ask("note.add", json!({"n": 1}), 1);
+    let gone = live.ask("note.add", json!({"n": 1}), 1);
+    gone.abort();
+    assert!(!live.waits(&gone));
+    let mut retry = live.ask("note.add", json!({"n": 1}), 1);
     live.catch_up(|snapshot| snapshot.held.iter().any(|held| held.joined == 1));
     live.stage.shows("open x2");
     assert_eq!(live.held_on_disk(), ["c-1"]);
+    // Another identical one, while the retry waits, is another request.
+    let other = live.ask("note.add", json!({"n": 1}), 2);
     live.pass("c-1", "understood");
     assert_eq!(live.on_disk("checkpoint_passed").len(), 1, "one decision");
-    assert!(live.told(&mut first).unwrap().is_err(), "one run");
-    assert!(live.told(&mut second).unwrap().is_ok());
+    assert!(live.told(&mut retry).unwrap().is_ok(), "one run");
+    assert!(live.waits(&other));
 }
 
 #[test]

@@ -79,6 +79,7 @@ pub(super) fn request(action: &str, params: serde_json::Value) -> Command {
         params,
         deadline: None,
         resolution: None,
+        call: None,
     };
     Command::RequestAction(ask(), request)
 }

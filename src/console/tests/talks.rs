@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::fixture;
 use crate::base::clock::Timestamp;
-use crate::memento::{Named, Thread, Turn};
+use crate::memento::{Named, Thread, ThreadOwner, Turn};
 use crate::runtime::snapshot::Snapshot;
 
 fn ago(seconds: u64) -> Timestamp {
@@ -24,7 +24,10 @@ pub(super) fn take(thread: &Thread, seconds: u64, number: u32, fields: Value) ->
     turn.as_object_mut().unwrap().extend(fields);
     let turn = Turn::read(turn.to_string().as_bytes()).unwrap();
     let named = Named {
-        session: thread.session.clone(),
+        by: ThreadOwner {
+            session: thread.session.clone(),
+            secret: None,
+        },
         memento: format!("mm-{number}").parse().unwrap(),
     };
     let taken = thread.take(&turn, named, ago(seconds));

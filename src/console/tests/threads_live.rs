@@ -4,10 +4,13 @@
 use ratatui::crossterm::event::KeyCode;
 use serde_json::{Value, json};
 
+use super::fixture;
 use super::live::Live;
+use super::stage::Stage;
+use super::talks::{calm, with};
 use crate::console::app::Tab;
 use crate::console::request::{Message, Request, ThreadEdit};
-use crate::runtime::snapshot::Access;
+use crate::runtime::snapshot::{Access, Snapshot};
 
 fn turn(number: u32, arc: &str) -> Value {
     json!({
@@ -156,4 +159,58 @@ fn the_history_names_the_place_of_each_turn_in_its_chain() {
         assert_eq!(turned.sequence, Some(event.sequence));
         live.stage.shows(&format!("s-1#{} ", event.sequence));
     }
+}
+
+// covers D20
+#[test]
+fn an_operator_hands_a_thread_over_to_another_session() {
+    let mut live = Live::new();
+    live.turn(&turn(1, "clean up"));
+    live.start_session("s-2");
+    live.command("hand-over s-2");
+    live.stage.shows("choose the thread here");
+    assert_eq!(live.on_disk("thread_handed_over"), Vec::<Value>::new());
+    live.stage.shows("s-1");
+    live.command("hand-over s-9");
+    live.stage.shows("not recorded: ");
+    assert_eq!(live.on_disk("thread_handed_over"), Vec::<Value>::new());
+    live.command("hand-over s-2");
+    live.stage.shows("s-1 handed over to s-2 and recorded");
+    let handed = live.on_disk("thread_handed_over");
+    let wanted = json!({"thread_id": "s-1", "from": "s-1", "to": "s-2", "by": "op-1"});
+    assert_eq!(handed, [wanted]);
+    live.press(KeyCode::Tab);
+    live.press(KeyCode::End);
+    live.stage
+        .shows("handed over to s-2: its next turn takes it up");
+
+    live.again(|it| it.access(Access::ReadOnly));
+    live.press(KeyCode::Char('3'));
+    live.command("hand-over s-2");
+    live.stage.shows("this console is read-only");
+    assert_eq!(live.on_disk("thread_handed_over").len(), 1);
+}
+
+/// The screen of the conversations of a picture.
+fn pictured(snapshot: Snapshot) -> Stage {
+    let mut stage = Stage::new(snapshot, (120, 36));
+    stage.press(KeyCode::Char('3'));
+    stage
+}
+
+// covers D20
+#[test]
+fn a_thread_names_its_owner_and_the_writes_that_were_refused() {
+    let other = || "s-66".parse().unwrap();
+    let thread = calm().with_refused_write(other(), fixture::now());
+    let thread = thread.with_refused_write(other(), fixture::now());
+    let mut stage = pictured(with(fixture::idle(), [thread.clone()]));
+    stage.shows("s-07");
+    stage.press(KeyCode::Tab);
+    stage.press(KeyCode::End);
+    stage.shows("REFUSED 2 writes of other sessions, the last by s-66 at ");
+    let mut unowned = thread;
+    unowned.owner = None;
+    let stage = pictured(with(fixture::idle(), [unowned]));
+    stage.shows("no owner: `:hand-over SESSION` gives it one");
 }

@@ -57,7 +57,12 @@ fn what_bars_both_decisions_is_not_said_of_one_and_nothing_looks_ready() {
     poisoned.store = StoreState::Poisoned {
         what: "disk full".to_owned(),
     };
+    let mut stalled = busy();
+    stalled.store = StoreState::Stalled {
+        what: "the disk hangs".to_owned(),
+    };
     for (picture, word, why) in [
+        (stalled, "DENIED  BARRED", "nothing can be recorded"),
         (read_only, "DENIED  READ-ONLY", "read-only"),
         (broken(busy()), "DENIED  BARRED", "chain broken: Esc, then"),
         (poisoned, "DENIED  BARRED", "nothing can be recorded"),
@@ -95,6 +100,31 @@ fn a_hint_about_the_files_goes_when_it_is_no_longer_so() {
     found(&mut stage, newer(&tighter()));
     stage.hides("errors block the load");
     stage.shows("next due in");
+}
+
+#[test]
+fn pass_now_decides_nothing_before_all_of_the_review_was_on_screen() {
+    for size in SIZES {
+        let mut stage = Stage::new(busy(), size);
+        stage.open_gate("c-121");
+        reviewing(&mut stage);
+        // Everything else that a pass needs is there.
+        stage.type_text(&ticket_delete().request_hash.short(4));
+        stage.presses(KeyCode::Tab, 2);
+        for _ in 0..3 {
+            assert_eq!(decisions(stage.press(KeyCode::Enter)), [], "{size:?}");
+        }
+        // Pages that were never painted were not seen.
+        for _ in 0..9 {
+            stage.key(KeyCode::PageDown);
+        }
+        if size == TINY {
+            assert_eq!(decisions(stage.press(KeyCode::Enter)), [], "{size:?}");
+        }
+        stage.presses(KeyCode::PageUp, 9);
+        stage.presses(KeyCode::PageDown, 9);
+        assert_eq!(decisions(stage.press(KeyCode::Enter)).len(), 1, "{size:?}");
+    }
 }
 
 #[test]

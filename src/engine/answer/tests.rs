@@ -227,3 +227,38 @@ fn every_violation_of_a_schema_is_listed_up_to_a_limit() {
         MAX_SCHEMA_FAULTS
     );
 }
+
+#[test]
+fn a_number_is_compared_with_its_bounds_exactly() {
+    let most = json!({"response_type": "number", "max": 9_007_199_254_740_992_u64});
+    let asked = question(&most);
+    assert!(passes(&asked, &json!(9_007_199_254_740_992_u64)));
+    assert!(!passes(&asked, &json!(9_007_199_254_740_993_u64)));
+    assert!(!passes(&asked, &json!("9007199254740993")));
+}
+
+#[test]
+fn a_typed_number_that_cannot_be_carried_exactly_is_no_answer() {
+    let asked = question(&json!({"response_type": "number"}));
+    for text in [
+        "123456789012345678901234567890",
+        "1e400",
+        "0.1000000000000000000001",
+    ] {
+        let judged = judge(&asked, &json!(text));
+        assert_eq!(judged.answer, None, "{text}");
+        assert!(!judged.is_valid(), "{text}");
+    }
+    assert!(passes(&asked, &json!("18446744073709551615")));
+}
+
+#[test]
+fn typed_json_with_a_key_twice_or_an_inexact_number_is_no_answer() {
+    let asked = question(&json!({"response_type": "json"}));
+    for text in [r#"{"a":1,"a":2}"#, r#"{"a":[18446744073709551616]}"#] {
+        let judged = judge(&asked, &json!(text));
+        assert_eq!(judged.answer, None, "{text}");
+        let told = judged.failures().join(" ");
+        assert!(told.contains("`a"), "{told}");
+    }
+}

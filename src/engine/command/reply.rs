@@ -93,6 +93,9 @@ pub struct Accepted {
     /// The event that recorded it, where it was an error: who recovers from it names that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<EventId>,
+    /// Gates that stand before the session: until they are passed it is handed nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<GateId>,
 }
 
 /// What an agent told was noted.
@@ -165,6 +168,8 @@ pub enum DenyCode {
     Session,
     /// The session has ended.
     Ended,
+    /// The thread belongs to another session.
+    Thread,
     /// An Atlas wants to see a key, and saw none that it knows.
     Unauthorized,
     /// The request itself cannot be read.

@@ -88,6 +88,7 @@ impl Engine {
             | Command::Operate(..)
             | Command::Note(..)
             | Command::RecordSound
+            | Command::ClockMoved(_)
             | Command::Answer(..)
             | Command::Resolve(..)
             | Command::Consult(..)

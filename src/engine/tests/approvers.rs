@@ -178,9 +178,9 @@ fn an_approval_of_another_request_counts_for_nothing() {
     let (mut bench, ask) = held();
     pass_as(&mut bench, "op-1", "as agreed");
     let id: GateId = "c-1".parse().unwrap();
-    let waiting = bench.engine.state.held.get_mut(&id).unwrap();
-    let held = Arc::make_mut(&mut waiting.held);
+    let mut held = (*bench.engine.state.held.get(&id).unwrap().held).clone();
     held.approval.as_mut().unwrap().request_hash = Digest::of("another");
+    bench.engine.state.held.replace(Arc::new(held));
     assert_eq!(bench.held("c-1").progress(), Some(("0 of 2", None)));
     let next = pass_as(&mut bench, "op-2", "seen it");
     assert!(matches!(bench.reply(next), Reply::Approved(_)), "the first");

@@ -124,8 +124,10 @@ fn a_handler_hands_over_contexts_wants_approvals_and_records_events() {
     assert_eq!(events[1]["custom_type"], json!("score"));
     assert_eq!(
         events[1]["data"],
-        json!({"value": 0.25, "id": "9007199254740993"})
+        json!({"value": 0.25, "id": 9_007_199_254_740_993_u64})
     );
+    // It is written as text, and the record says so.
+    assert_eq!(events[1]["numbers_as_text"], json!(["data.id"]));
     assert_eq!(
         bench.payloads("policy_override")[0]["policy_id"],
         json!("outside")
@@ -242,7 +244,7 @@ fn a_session_that_a_handler_refuses_may_not_act() {
 #[test]
 fn advice_is_left_out_when_extensions_took_too_long_and_gates_are_not() {
     let both = "{checkpoint_id: slow, trigger: {type: action_pre, patterns: [a]}, handler: outside, priority: 9}, \
-                {checkpoint_id: late, trigger: {type: action_pre, patterns: [a]}, handler: second, priority: 5}, \
+                {checkpoint_id: late, trigger: {type: action_pre, patterns: [a]}, inject_contexts: [tips], priority: 5}, \
                 {checkpoint_id: gate, trigger: {type: action_pre, patterns: [a]}, handler: second, mode: blocking, priority: 1}";
     let mut bench = bench(both, table(&["outside", "second"]));
     bench.start("s-1");

@@ -86,6 +86,7 @@ fn a_gate_for_want_of_an_extension_is_put_up_whatever_was_left_out() {
     bench.start("s-1");
     let ask = bench.error();
     bench.returned(Ok(json!({"continue": true})), Duration::from_secs(1));
+    bench.returned(Ok(json!({"continue": true})), Duration::from_secs(1));
     assert!(bench.waits(ask));
     assert_eq!(bench.held("c-1").gates[0].origin.id(), "lost");
 }

@@ -13,10 +13,10 @@ fn a_runaway_session_is_denied_not_queued_without_end() {
 }
 
 #[test]
-fn identical_requests_without_end_do_not_pile_up() {
+fn a_call_that_is_asked_again_without_end_does_not_pile_up() {
     let mut bench = Bench::in_acme("s-1");
     let asks: Vec<_> = (0..70)
-        .map(|_| bench.request("s-1", "ticket.delete", json!({})))
+        .map(|_| bench.call("call-1", "ticket.delete", json!({})))
         .collect();
     for early in &asks[..6] {
         assert_eq!(bench.denied(*early).code, DenyCode::Withdrawn);
@@ -48,18 +48,43 @@ fn runs_that_are_never_completed_do_not_pile_up() {
 }
 
 #[test]
+fn a_session_keeps_its_last_256_running_actions_and_forgets_the_257th_oldest() {
+    use crate::base::limits::MAX_RUNNING_PER_SESSION;
+    let mut bench = Bench::in_acme("s-1");
+    let mut asks = Vec::new();
+    let mut get = |bench: &mut Bench| {
+        let ask = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+        asks.push(bench.allowed(ask).execution.clone());
+        asks.clone()
+    };
+    let mut runs = Vec::new();
+    for _ in 0..MAX_RUNNING_PER_SESSION {
+        runs = get(&mut bench);
+    }
+    let running = |bench: &Bench| bench.engine.sessions()[0].running.clone();
+    assert_eq!(running(&bench).len(), MAX_RUNNING_PER_SESSION);
+    assert!(running(&bench).contains_key(&runs[0]));
+    runs = get(&mut bench);
+    assert_eq!(running(&bench).len(), MAX_RUNNING_PER_SESSION);
+    assert!(!running(&bench).contains_key(&runs[0]));
+    assert!(running(&bench).contains_key(&runs[1]));
+    assert!(running(&bench).contains_key(&runs[256]));
+}
+
+#[test]
 fn what_is_denied_because_too_much_is_held_is_on_record() {
     use crate::base::limits::MAX_HELD;
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.delete", json!({"n": 0}));
-    let mut waiting = bench.engine.state.held[&"c-2".parse().unwrap()].clone();
+    let gate = "c-2".parse().unwrap();
+    let mut waiting = bench.engine.state.held.get(&gate).unwrap().clone();
     let mut held = bench.held("c-2");
     held.session = "s-9".parse().unwrap();
     held.request_hash = Digest::ZERO;
-    waiting.held = Arc::new(held);
     for n in 0..MAX_HELD {
-        let id = GateId::numbered(1_000_000 + n as u64);
-        bench.engine.state.held.insert(id, waiting.clone());
+        held.id = GateId::numbered(1_000_000 + n as u64);
+        waiting.held = Arc::new(held.clone());
+        bench.engine.state.held.insert(waiting.clone());
     }
     let ask = bench.request("s-1", "ticket.delete", json!({"n": 1}));
     assert_eq!(bench.denied(ask).code, DenyCode::Overload);
@@ -70,13 +95,13 @@ fn what_is_denied_because_too_much_is_held_is_on_record() {
 fn what_is_held_takes_no_more_memory_than_it_may() {
     use crate::base::limits::MAX_HELD_BYTES;
     let mut bench = Bench::in_acme("s-1");
-    let free = bench.engine.state.held_bytes;
+    let free = bench.engine.state.held.bytes();
     bench.request("s-1", "ticket.delete", json!({"n": "x".repeat(1000)}));
-    let held = bench.engine.state.held_bytes - free;
+    let held = bench.engine.state.held.bytes() - free;
     assert!((1000..1100).contains(&held), "{held}");
     bench.refuse("c-2", "no");
-    assert_eq!(bench.engine.state.held_bytes, free);
-    bench.engine.state.held_bytes = MAX_HELD_BYTES;
+    assert_eq!(bench.engine.state.held.bytes(), free);
+    bench.engine.state.held.add_bytes(MAX_HELD_BYTES);
     let ask = bench.request("s-1", "ticket.delete", json!({"n": 1}));
     assert_eq!(bench.denied(ask).code, DenyCode::Overload);
     // What nobody has to look at goes on.

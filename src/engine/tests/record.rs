@@ -218,9 +218,13 @@ fn sync_table() -> Vec<(&'static str, Value, bool)> {
         ("request_claimed", json!({"gate_id": "c-1", "claim": "taken", "by": "op"}), true),
         ("operator_acknowledged", json!({"operator": "op", "about": "broken_chain", "what": "w"}), true),
         ("operator_changed", json!({"operator": "op-2", "before": "op-1"}), true),
+        ("clock_moved", json!({"moved_ms": -600_000, "what": "w"}), true),
+        ("answer_rejected", json!({"by": "cra hook codex", "socket": "s", "reason": "r", "reported_at": "t"}), true),
         ("breakpoint_decided", json!({"actor": "a", "phase": "breakpoint", "status": "completed", "summary": "s", "metadata": {"kind": "k", "decision": "must", "peakGuardrailActive": true, "source": "request"}, "thread": {"thread_id": "t", "message_id": "m", "rule": 2, "signals": [], "affect_phase": "peak", "intensity": "high", "update": "updated", "version": 1, "etag": "e"}}), true),
         ("memento_edited", json!({"thread_id": "t", "by": "op", "before": "a", "now": "b"}), true),
         ("drift_flagged", json!({"thread_id": "t", "by": "op"}), true),
+        ("thread_handed_over", json!({"thread_id": "t", "from": "s-1", "to": "s-2", "by": "s-1"}), true),
+        ("thread_dropped", json!({"thread_id": "t", "owner": "s-1", "dropped_for": "s-2", "reason": "r", "etag": "e"}), true),
     ]);
     rows
 }

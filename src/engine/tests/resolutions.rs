@@ -63,6 +63,7 @@ impl Bench {
             params: json!({}),
             deadline: None,
             resolution: Some(resolution.to_owned()),
+            call: None,
         };
         self.ask(|ask| Command::RequestAction(ask, request))
     }

@@ -222,7 +222,7 @@ fn state_that_cannot_be_read_stops_the_start() {
     kept.push(StateChange {
         kind: StateKind::Held,
         key: "c-9".to_owned(),
-        body: Some(json!({"held": "nonsense"})),
+        body: Some(json!({"held": "nonsense"}).to_string()),
     });
     let ids = Box::new(CountedIds::default());
     let failed = Engine::restore(atlases_of(&[ACME]), ids, kept, BTreeSet::new(), bench.now);

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use strsim::jaro_winkler;
 
+use crate::base::json::JsonFault;
 use crate::base::text::one_line;
 use crate::engine::command::{Asked, Denied, DenyCode, InvalidAnswers};
 
@@ -54,6 +55,21 @@ impl Fault {
             path => format!("wrong parameters at `{}`: {why}", one_line(path)),
         };
         Self::new(Self::PARAMS, message)
+    }
+
+    /// JSON that is refused because of a key or a number. What lies below `params` is told with its path
+    /// there: as wrong parameters.
+    #[must_use]
+    pub fn ambiguous(fault: &JsonFault, params: &str) -> Self {
+        let below = fault.path.strip_prefix(params);
+        let below = below.and_then(|path| match path.strip_prefix('.') {
+            None if params.is_empty() || path.starts_with('[') => Some(path),
+            below => below,
+        });
+        match below {
+            Some(path) => Self::params(path, fault.reason()),
+            None => Self::new(Self::REQUEST, format!("ambiguous JSON {fault}")),
+        }
     }
 
     pub(super) fn no_such_call(method: &str) -> Self {

@@ -5,14 +5,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
-use crate::base::canon::canonical;
-use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
     ActionCompleted, Caller, Denied, DenyCode, Owner, SessionStarted, StartSession,
 };
-use crate::gateway::hall::{Hall, Joined, Named};
+use crate::engine::held::request_hash;
+use crate::gateway::hall::{Hall, Joined, Named, NamedRun};
 use crate::memento::{Name, Outcome};
 use crate::runtime::{Agents, Answered, Requested, TakeTurn};
 
@@ -96,25 +95,31 @@ impl Call {
             Self::Context(it) => told(&agents.request_context(it.into()).await?),
             Self::Feedback(it) => done(agents.context_feedback(it.into()).await),
             Self::Turn(it) => Ok(turned(&agents.turn(TakeTurn::from(*it)).await?)),
+            Self::HandOver(call) => done(agents.hand_over(call.into()).await),
             Self::Answer(it) => it.carry_out(agents).await,
             Self::Error(it) => told(&agents.report_error(it.into()).await?),
             Self::Recovered(it) => done(agents.error_recovered(it.into()).await),
             Self::Output(it) => done(agents.output(it.into()).await),
             Self::Resolve(it) => told(&agents.resolve(it.into()).await?),
+            Self::Status => {
+                let problem = agents.store_problem();
+                Ok(json!({ "recording": problem.is_none(), "problem": problem }))
+            }
         }
     }
 }
 
 impl Request {
-    async fn carry_out(mut self, hall: &Hall) -> Result<Value, Fault> {
-        let Some(name) = self.reference.take() else {
-            return self.ask(hall, None).await;
+    async fn carry_out(self, hall: &Hall) -> Result<Value, Fault> {
+        let Some(call) = self.call_id() else {
+            return self.ask(hall).await;
         };
-        let what = Digest::of(canonical(&(&self.action, &self.params)));
-        let of = (self.session.clone(), name.to_string(), what);
+        let params = Value::Object(self.params.clone());
+        let what = request_hash(&self.session, &self.action, &params);
+        let of = (self.session.clone(), call, what);
         match hall.join(of) {
             Joined::First(first) => {
-                let outcome = self.ask(hall, Some(&name)).await;
+                let outcome = self.ask(hall).await;
                 first.tell(&outcome);
                 outcome
             }
@@ -124,19 +129,25 @@ impl Request {
                 match outcome {
                     Some(outcome) => outcome,
                     // The first has left without an answer.
-                    None => self.ask(hall, Some(&name)).await,
+                    None => self.ask(hall).await,
                 }
             }
         }
     }
 
-    async fn ask(self, hall: &Hall, name: Option<&Name>) -> Result<Value, Fault> {
+    async fn ask(self, hall: &Hall) -> Result<Value, Fault> {
         let session = self.session.clone();
+        let (name, call) = (self.reference.clone(), self.call_id());
         let asked = hall.agents.request_action(self.into());
         match hall.waiting(session.clone(), asked).await? {
             Requested::Allowed(allowed) => {
-                if let Some(name) = name {
-                    hall.name_run(session, name.to_string(), allowed.execution.clone());
+                if let (Some(name), Some(call)) = (name, call) {
+                    let named = NamedRun {
+                        name: name.to_string(),
+                        call,
+                        execution: allowed.execution.clone(),
+                    };
+                    hall.name_run(session, named);
                 }
                 told(&allowed)
             }

@@ -4,71 +4,13 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
-use uuid::Uuid;
 
 use crate::base::clock::Timestamp;
-use crate::base::digest::Digest;
 use crate::base::id::{EventId, ExecutionId, GateId, SessionId};
 use crate::engine::command::{self as engine, FinalStatus, InputSource};
 use crate::memento::{Name, Turn};
-use crate::runtime::TakeTurn;
+use crate::runtime::{HandOver, TakeTurn};
 use crate::trace::event::{OutputType, UsageOutcome};
-
-/// Shortest and longest secret of a session.
-const KEY_LEN: std::ops::RangeInclusive<usize> = 16..=256;
-
-/// The secret of a session: who knows it speaks for the session.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Key(String);
-
-impl Key {
-    /// A new one.
-    ///
-    /// # Errors
-    /// When the system has no randomness to give.
-    pub fn random() -> Result<Self, getrandom::Error> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes)?;
-        Ok(Self(Uuid::from_bytes(bytes).simple().to_string()))
-    }
-
-    /// What is kept of it.
-    #[must_use]
-    pub fn digest(&self) -> Digest {
-        Digest::of(format!("session key\n{}", self.0))
-    }
-
-    /// The secret itself, for whoever it belongs to.
-    #[must_use]
-    pub fn reveal(&self) -> &str {
-        &self.0
-    }
-}
-
-impl std::fmt::Debug for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Key(..)")
-    }
-}
-
-impl TryFrom<Value> for Key {
-    type Error = String;
-
-    fn try_from(value: Value) -> Result<Self, String> {
-        let wrong = || {
-            let (least, most) = (KEY_LEN.start(), KEY_LEN.end());
-            format!("a key is a text of {least} to {most} bytes")
-        };
-        let Value::String(text) = value else {
-            return Err(wrong());
-        };
-        if KEY_LEN.contains(&text.len()) {
-            Ok(Self(text))
-        } else {
-            Err(wrong())
-        }
-    }
-}
 
 /// `session.start`
 #[derive(Clone, Debug, Deserialize)]
@@ -157,19 +99,32 @@ pub struct Request {
     #[serde(default)]
     pub params: Map<String, Value>,
     /// When the asker stops waiting. What is not decided by then is denied.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "Timestamp::deserialize_rfc3339")]
     pub deadline: Option<Timestamp>,
     /// The resolution it relies on.
     #[serde(default)]
     pub resolution: Option<String>,
-    /// What the agent calls the run; it may say later what came of it by that name.
+    /// What the agent calls the run; it may say later what came of it by that name. The same request with the
+    /// same reference, asked again while the first waits, is one call.
     #[serde(default)]
     pub reference: Option<Name>,
+    /// Identifier of this call, where identical calls share a reference.
+    #[serde(default)]
+    pub call: Option<Name>,
+}
+
+impl Request {
+    /// The identifier of this call, where it has one.
+    pub(super) fn call_id(&self) -> Option<String> {
+        let id = self.call.as_ref().or(self.reference.as_ref());
+        id.map(ToString::to_string)
+    }
 }
 
 impl From<Request> for engine::ActionRequest {
     fn from(it: Request) -> Self {
         Self {
+            call: it.call_id(),
             session: it.session,
             action: it.action,
             params: it.params.into(),
@@ -312,6 +267,29 @@ impl From<Taken> for TakeTurn {
             session: it.session,
             thread: it.thread,
             turn: it.turn,
+        }
+    }
+}
+
+/// `thread.hand_over`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandsOver {
+    /// Session that owns the thread.
+    pub session: SessionId,
+    /// The thread; the session's own if there is none.
+    #[serde(default)]
+    pub thread: Option<Name>,
+    /// Session that may take it up.
+    pub to: SessionId,
+}
+
+impl From<HandsOver> for HandOver {
+    fn from(call: HandsOver) -> Self {
+        Self {
+            session: call.session,
+            thread: call.thread,
+            to: call.to,
         }
     }
 }

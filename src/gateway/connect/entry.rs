@@ -104,6 +104,8 @@ fn command(host: Host, when: When, wiring: &Wiring) -> String {
     let words = first
         .into_iter()
         .chain(wiring.place.iter().map(String::as_str));
+    let key = wiring.key.as_deref().map(|key| ["--key", key]);
+    let words = words.chain(key.into_iter().flatten());
     let words: Vec<_> = words.map(words::quote).collect();
     let line = words.join(" ");
     match host {
@@ -157,5 +159,6 @@ pub(super) fn wiring_of(words: &[String]) -> Option<Wiring> {
         timeout: after("--timer")?.parse().ok()?,
         offline: Offline::named(after("--offline").unwrap_or("deny"))?,
         place: place.flatten().map(str::to_owned).collect(),
+        key: after("--key").map(str::to_owned),
     })
 }

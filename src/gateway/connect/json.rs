@@ -6,6 +6,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{PrettyFormatter, Serializer};
 
+use crate::base::json;
+
 /// Why a text cannot be changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JsonError {
@@ -118,13 +120,19 @@ impl Text {
         if bare.trim().is_empty() {
             return Ok(Self("{}\n".to_owned()));
         }
-        serde_json::from_str::<Value>(bare).map_err(|error| {
-            let what = error.to_string();
-            let what = what.split(" at line ").next().unwrap_or_default();
-            JsonError::Form {
-                line: error.line(),
-                column: error.column(),
-                what: what.to_owned(),
+        // Numbers stay as they are written. Of a key that is there twice, the agent may take either.
+        json::check_keys(bare.as_bytes()).map_err(|error| {
+            let (line, column) = error.place(bare.as_bytes());
+            match error {
+                json::JsonError::Ambiguous(fault) => JsonError::Twice {
+                    line,
+                    name: fault.path,
+                },
+                error => JsonError::Form {
+                    line,
+                    column,
+                    what: error.message(),
+                },
             }
         })?;
         let text = Self(text.to_owned());

@@ -8,7 +8,9 @@ use serde::{Deserialize, Serialize};
 use super::file::{Found, replace};
 use super::table::{Folders, read_with};
 use super::{Scope, State, Wiring, inspect, switched_off};
+use crate::base::json;
 use crate::gateway::hook::Host;
+use crate::gateway::proof::AnswerVerifier;
 
 /// The list's name, in the folder of the store.
 pub const FILE_NAME: &str = "connections.json";
@@ -58,9 +60,9 @@ impl Connection {
         self.made.iter().any(String::is_empty)
     }
 
-    /// What is wrong with it now, in words; nothing if it is as it was written.
+    /// What is wrong with it now, in words; nothing if it is as it was written and pins the console's key.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self, key: Option<&AnswerVerifier>) -> Option<String> {
         let state = match Found::read(&self.file) {
             Ok(found) => inspect(found.text(), self.agent, &self.wiring),
             Err(error) => return Some(format!("the settings cannot be read: {error}")),
@@ -70,7 +72,10 @@ impl Connection {
                 "its program `{}` is gone",
                 self.wiring.program.display()
             )),
-            Ok(State::Intact) => off_elsewhere(self.agent, &self.file, None),
+            Ok(State::Intact) => self
+                .wiring
+                .key_trouble(self.agent, key)
+                .or_else(|| off_elsewhere(self.agent, &self.file, None)),
             Ok(State::Absent) => Some("its hooks were removed".to_owned()),
             Ok(State::Changed(what)) => Some(first_of(&what)),
             Err(error) => Some(format!("the settings cannot be read: {error}")),
@@ -106,7 +111,8 @@ impl Registry {
         let found = Found::read(&folder.join(FILE_NAME))?;
         match &found.text {
             None => Ok(Self::default()),
-            Some(text) => serde_json::from_str(text).map_err(io::Error::from),
+            Some(text) => json::read(text.as_bytes())
+                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error)),
         }
     }
 

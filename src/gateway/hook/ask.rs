@@ -14,7 +14,8 @@ use crate::base::id::{SessionId, is_restricted};
 use crate::base::text::one_line;
 use crate::engine::command::DenyCode;
 use crate::gateway::client::{CallError, Client};
-use crate::gateway::words::{denial, given, joined};
+use crate::gateway::rejected::Rejected;
+use crate::gateway::words::{Remedy, denial, given, joined};
 
 /// What a hook answers, whatever the agent's format is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,9 @@ const MOST_AGAIN: u32 = 100;
 /// Most of a timer that is kept back, so that an answer is there before it runs out.
 const MARGIN: Duration = Duration::from_secs(5);
 
+/// Most of the hook's time that is kept back for the console's answer to arrive.
+const CONSOLE_MARGIN: Duration = Duration::from_secs(1);
+
 /// Asks the console about what an agent tells.
 pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
     if told.moment == Moment::Other {
@@ -70,19 +74,38 @@ pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
         let reason = "cra: the hook names no session, so nothing goes on".to_owned();
         return Verdict::Deny { reason };
     };
+    let asked = converse(told, options, session.clone());
+    asked.unwrap_or_else(|error| {
+        if let CallError::Unproven { reason, .. } = &error {
+            report_rejected(options, &session, &reason.to_string());
+        }
+        without(told, options, &error)
+    })
+}
+
+fn converse(told: &Told, options: &Options, session: SessionId) -> Result<Verdict, CallError> {
+    let key = options.key.clone().map_err(CallError::NoKey)?;
     let until = options.begun + budget(timer(told, options));
-    let asked = Client::connect(&options.socket, until).and_then(|client| {
-        client.tie(&options.leash)?;
-        let asking = Asking {
-            client,
-            session,
-            told,
-            options,
-            until,
-        };
-        asking.ask()
-    });
-    asked.unwrap_or_else(|error| without(told, options, &error))
+    let client = Client::connect(&options.socket, key, until)?;
+    client.tie(&options.leash)?;
+    let asking = Asking {
+        client,
+        conversation: session.clone(),
+        session,
+        told,
+        options,
+        until,
+    };
+    asking.ask()
+}
+
+/// Tells the console that another process answered in its place.
+fn report_rejected(options: &Options, session: &SessionId, reason: &str) {
+    let by = format!("cra hook {}", options.host.as_str());
+    let session = Some(session.to_string());
+    let report = Rejected::now(&by, session, &options.socket, reason.to_owned());
+    // A report that cannot be left changes nothing: the agent is denied.
+    let _ = report.leave(&options.folder);
 }
 
 /// When the agent has to be answered, whatever there is to say by then.
@@ -98,6 +121,12 @@ fn timer(told: &Told, options: &Options) -> Duration {
 /// How much of a timer there is to wait for an operator.
 fn budget(timer: Duration) -> Duration {
     timer.saturating_sub((timer / 10).min(MARGIN))
+}
+
+/// Time that the console has for an answer, of the time that the hook has left. The console answers before the hook
+/// gives up, and says that the request expired.
+fn console_time(left: Duration) -> Duration {
+    left.saturating_sub((left / 20).min(CONSOLE_MARGIN))
 }
 
 /// How long the agent waits for this hook when nobody says otherwise.
@@ -127,6 +156,8 @@ fn session(told: &Told) -> Option<SessionId> {
 /// One hook's conversation with the console.
 struct Asking<'a> {
     client: Client,
+    /// Name of the first session: the thread of the conversation, however often the agent resumes it.
+    conversation: SessionId,
     session: SessionId,
     told: &'a Told,
     options: &'a Options,
@@ -148,8 +179,12 @@ impl Asking<'_> {
                     reason: "cra: nobody can tell what was said: the prompt is no text".to_owned(),
                 }),
             },
-            Moment::Before { reference, actions } => match actions {
-                Ok(actions) => self.request(reference, actions, first),
+            Moment::Before {
+                reference,
+                call,
+                actions,
+            } => match actions {
+                Ok(actions) => self.request((reference, call.as_deref()), actions, first),
                 Err(why) => Ok(Verdict::Deny {
                     reason: format!("cra: nobody can tell what this would do: {why}"),
                 }),
@@ -243,7 +278,8 @@ impl Asking<'_> {
 
     fn say(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
         let secret = self.options.secret.to_string();
-        let key = Digest::of(format!("{secret}\n{}", self.session));
+        // All sessions of a conversation show one secret: the thread of the first is theirs too.
+        let key = Digest::of(format!("{secret}\n{}", self.conversation));
         if let Some(fields) = params.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
             fields.insert("key".to_owned(), key.to_string().into());
@@ -263,7 +299,7 @@ impl Asking<'_> {
         let id = id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let id: String = id.chars().take(100).collect();
         let turn = json!({"message_id": id, "message": text, "author": "user"});
-        match self.say("turn", json!({"turn": turn})) {
+        match self.take_turn(&turn) {
             Ok(turned) => context.extend(turn_words(&turned)),
             // What a conversation has come to decides about no action.
             Err(CallError::Fault(_)) => {}
@@ -272,26 +308,41 @@ impl Asking<'_> {
         Ok(Verdict::pass(joined(context)))
     }
 
-    /// Asks for everything that a use of a tool would do. All of it has to pass.
+    /// Takes a turn in the thread of the conversation, or in the session's own where that one is not its to write.
+    fn take_turn(&mut self, turn: &Value) -> Result<Value, CallError> {
+        let thread = self.conversation.to_string();
+        let taken = self.say("turn", json!({"thread": thread, "turn": turn}));
+        match taken {
+            Err(CallError::Fault(fault))
+                if fault.denied() == Some(DenyCode::Thread)
+                    && self.session != self.conversation =>
+            {
+                self.say("turn", json!({"turn": turn}))
+            }
+            taken => taken,
+        }
+    }
+
+    /// Asks for everything that a use of a tool would do. All of it has to pass. A use without an identifier of
+    /// the agent's own gets one here: an identical use at the same time is another one.
     fn request(
         &mut self,
-        reference: &str,
+        (reference, call): (&str, Option<&str>),
         actions: &[Action],
         first: Option<String>,
     ) -> Result<Verdict, CallError> {
+        let call = call.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let mut context: Vec<_> = first.into_iter().collect();
         let mut approved = Vec::new();
         for action in actions {
             let left = self.until.saturating_duration_since(Instant::now());
-            // The console answers before the hook gives up, and says that it expired.
-            let deadline = SystemClock
-                .now()
-                .plus(left.saturating_sub((left / 20).min(Duration::from_secs(1))));
+            let deadline = SystemClock.now().plus(console_time(left));
             let request = json!({
                 "action": action.name,
                 "params": action.params,
                 "deadline": deadline,
                 "reference": reference,
+                "call": call,
             });
             let allowed = self.say("action.request", request)?;
             // Nothing but a run with a name is a yes.
@@ -314,7 +365,7 @@ impl Asking<'_> {
 
 /// What becomes of a moment about which the console said something else than yes.
 fn without(told: &Told, options: &Options, error: &CallError) -> Verdict {
-    let reason = denial(error);
+    let reason = denial(error, Remedy::Connect(options.host.as_str()));
     match (error, options.offline) {
         (CallError::Unreachable(_), Offline::Ask) if told.is_gate() => Verdict::Ask { reason },
         _ => Verdict::Deny { reason },
@@ -330,4 +381,119 @@ fn turn_words(turned: &Value) -> Option<String> {
         words.push("This conversation is at its peak: its summary stays as it is.".to_owned());
     }
     joined(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gateway::proof::AnswerSigner;
+    use crate::trace::note::Signer;
+
+    fn ms(ms: u64) -> Duration {
+        Duration::from_millis(ms)
+    }
+
+    fn told(host: Host) -> Told {
+        let payload = json!({
+            "session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": "ls"}, "tool_use_id": "t-1",
+        });
+        Told::read(host, payload.to_string().as_bytes()).unwrap()
+    }
+
+    fn options(timer: Option<Duration>, socket: &std::path::Path) -> Options {
+        let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
+        Options {
+            host: Host::ClaudeCode,
+            begun: Instant::now(),
+            timer,
+            offline: Offline::Deny,
+            socket: socket.to_owned(),
+            key: Ok(AnswerSigner::derive(&log).verifier()),
+            folder: std::path::PathBuf::new(),
+            secret: Digest::ZERO,
+            api_key: None,
+            leash: crate::gateway::client::Leash::default(),
+        }
+    }
+
+    /// Timer of the agent, time for the hook, last moment of an answer: all in milliseconds.
+    const MARGINS: [(u64, u64, u64); 10] = [
+        (0, 0, 0),
+        (10, 9, 9),
+        (900, 810, 855),
+        (1000, 900, 950),
+        (30_000, 27_000, 28_500),
+        (49_990, 44_991, 47_490),
+        (50_000, 45_000, 47_500),
+        (50_010, 45_010, 47_510),
+        (60_000, 55_000, 57_500),
+        (600_000, 595_000, 597_500),
+    ];
+
+    #[test]
+    fn a_tenth_of_the_timer_is_kept_back_and_never_more_than_five_seconds() {
+        for (timer, hook, last) in MARGINS {
+            assert_eq!(budget(ms(timer)), ms(hook), "{timer}");
+            let options = options(Some(ms(timer)), "/nonexistent".as_ref());
+            let moment = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
+            assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
+        }
+    }
+
+    #[test]
+    fn console_hook_and_agent_give_up_in_this_order() {
+        let mut timers: Vec<_> = MARGINS.iter().map(|(timer, ..)| ms(*timer)).collect();
+        timers.extend([Duration::from_nanos(1), Duration::from_micros(1), ms(1)]);
+        for timer in timers {
+            let hook = budget(timer);
+            let options = options(Some(timer), "/nonexistent".as_ref());
+            let last = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
+            assert!(console_time(hook) <= hook, "{timer:?}");
+            assert!(hook <= last && last <= timer, "{timer:?}");
+            if timer >= Duration::from_micros(1) {
+                assert!(console_time(hook) < hook, "{timer:?}");
+                assert!(hook < last && last < timer, "{timer:?}");
+            }
+        }
+        // The console's own margin ends at one second.
+        assert_eq!(console_time(ms(19_980)), ms(18_981));
+        assert_eq!(console_time(ms(20_000)), ms(19_000));
+        assert_eq!(console_time(ms(20_001)), ms(19_001));
+        assert_eq!(console_time(Duration::ZERO), Duration::ZERO);
+    }
+
+    #[test]
+    fn every_agent_has_a_timer_that_leaves_a_margin() {
+        for (host, seconds) in [
+            (Host::ClaudeCode, 600),
+            (Host::Codex, 600),
+            (Host::Gemini, 60),
+            (Host::Cursor, 60),
+            (Host::Copilot, 30),
+        ] {
+            let timer = host.usual_timer();
+            assert_eq!(timer, Duration::from_secs(seconds));
+            assert!(budget(timer) + Duration::from_secs(3) <= timer);
+        }
+        let options = options(None, "/nonexistent".as_ref());
+        let usual = timer(&told(Host::ClaudeCode), &options);
+        assert_eq!(usual, Duration::from_mins(10));
+    }
+
+    #[test]
+    fn a_timer_that_is_over_denies_without_waiting() {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("s");
+        // It takes the connection, and never answers.
+        let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        let verdict = ask(
+            &told(Host::ClaudeCode),
+            &options(Some(Duration::ZERO), &socket),
+        );
+        let Verdict::Deny { reason } = verdict else {
+            panic!("{verdict:?}");
+        };
+        assert!(reason.contains("did not answer in time"), "{reason}");
+    }
 }

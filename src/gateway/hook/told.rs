@@ -4,8 +4,9 @@ use serde_json::{Map, Value};
 
 use super::Host;
 use super::tools::{Action, actions};
-use crate::base::canon::canonical;
+use crate::base::canon::{canonical, number_kinds};
 use crate::base::digest::Digest;
+use crate::base::json::{self, FaultKind, JsonError, JsonFault};
 
 /// Why a payload cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -13,6 +14,9 @@ pub enum Unreadable {
     /// It is no JSON.
     #[error("it is not JSON ({0})")]
     Json(String),
+    /// Two readers could read it in two ways.
+    #[error("it is ambiguous ({0})")]
+    Ambiguous(JsonFault),
     /// It is no object.
     #[error("it is not an object")]
     Shape,
@@ -52,6 +56,8 @@ pub enum Moment {
     Before {
         /// What the agent calls this use.
         reference: String,
+        /// The agent's own identifier of this use, where the payload has one.
+        call: Option<String>,
         /// What it would do; or why nobody can tell.
         actions: Result<Vec<Action>, String>,
     },
@@ -134,8 +140,19 @@ impl Told {
     /// When it is none.
     pub fn read(configured: Host, payload: &[u8]) -> Result<Self, Unreadable> {
         let payload = payload.strip_prefix(b"\xef\xbb\xbf").unwrap_or(payload);
-        let value: Value =
-            serde_json::from_slice(payload).map_err(|error| Unreadable::Json(error.to_string()))?;
+        let unreadable = |error: JsonError| match error {
+            JsonError::Ambiguous(fault) => Unreadable::Ambiguous(fault),
+            JsonError::Syntax(_) | JsonError::Data(_) => Unreadable::Json(error.detail()),
+        };
+        let (value, inexact) = match json::read(payload) {
+            Ok(value) => (value, None),
+            // The numbers of a result decide nothing; those of a step that is to be judged do.
+            Err(JsonError::Ambiguous(fault)) if fault.kind != FaultKind::DuplicateKey => {
+                let value = json::read_with_inexact_as_text(payload);
+                (value.map_err(unreadable)?, Some(fault.to_string()))
+            }
+            Err(error) => return Err(unreadable(error)),
+        };
         let Value::Object(fields) = value else {
             return Err(Unreadable::Shape);
         };
@@ -143,10 +160,13 @@ impl Told {
         let event = event(&fields).ok_or(Unreadable::NoEvent)?;
         let session = text(&fields, &["session_id", "sessionId", "conversation_id"]);
         let kind = EVENTS.iter().find(|(name, _)| *name == event);
-        let moment = match kind {
+        let mut moment = match kind {
             Some((_, kind)) => moment(host, *kind, &fields),
             None => unnamed(&event, &fields),
         };
+        if let (Moment::Before { actions, .. }, Some(inexact)) = (&mut moment, inexact) {
+            *actions = Err(inexact);
+        }
         Ok(Self {
             host,
             event,
@@ -215,10 +235,10 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
             text: fields.get("prompt").and_then(spoken),
         },
         Kind::Before => before(host, fields),
-        Kind::BeforeShell => of_tool("Shell", fields, fields),
-        Kind::BeforeMcp => of_tool(&mcp_name(fields), &input(fields), fields),
-        Kind::BeforeRead => of_tool("Read", fields, fields),
-        Kind::BeforeAgent => of_tool("Task", fields, fields),
+        Kind::BeforeShell => of_tool("Shell", Ok(fields.clone()), fields),
+        Kind::BeforeMcp => of_tool(&mcp_name(fields), input(fields), fields),
+        Kind::BeforeRead => of_tool("Read", Ok(fields.clone()), fields),
+        Kind::BeforeAgent => of_tool("Task", Ok(fields.clone()), fields),
         Kind::After => {
             let response = ["tool_response", "toolResult", "tool_output"];
             let response = response.iter().find_map(|name| fields.get(*name));
@@ -274,6 +294,7 @@ fn unnamed(event: &str, fields: &Map<String, Value>) -> Moment {
     }
     Moment::Before {
         reference: reference(fields),
+        call: call_id(fields),
         actions: Err(format!("the event `{event}` is not known here")),
     }
 }
@@ -307,20 +328,26 @@ fn before(host: Host, fields: &Map<String, Value>) -> Moment {
         (name, _) => name,
     };
     match name {
-        Some(name) => of_tool(&name, &input(fields), fields),
+        Some(name) => of_tool(&name, input(fields), fields),
         None => Moment::Before {
             reference: reference(fields),
+            call: call_id(fields),
             actions: Err("it names no tool".to_owned()),
         },
     }
 }
 
-fn of_tool(name: &str, input: &Map<String, Value>, fields: &Map<String, Value>) -> Moment {
+fn of_tool(
+    name: &str,
+    input: Result<Map<String, Value>, String>,
+    fields: &Map<String, Value>,
+) -> Moment {
     let cwd = text(fields, &["cwd"]);
     let subagent = text(fields, &["agent_id"]);
     Moment::Before {
         reference: reference(fields),
-        actions: actions(name, input, cwd.as_deref(), subagent.as_deref()),
+        call: call_id(fields),
+        actions: input.and_then(|input| actions(name, &input, cwd.as_deref(), subagent.as_deref())),
     }
 }
 
@@ -333,31 +360,45 @@ fn mcp_name(fields: &Map<String, Value>) -> String {
     }
 }
 
-/// What a tool is told: an object, or one that is written in a text.
-fn input(fields: &Map<String, Value>) -> Map<String, Value> {
-    let input = ["tool_input", "toolArgs"];
-    match input.iter().find_map(|name| fields.get(*name)) {
+/// What a tool is told: an object, or one that is written in a text. A text that two readers could read in
+/// two ways is none.
+fn input(fields: &Map<String, Value>) -> Result<Map<String, Value>, String> {
+    Ok(match raw_input(fields) {
         Some(Value::Object(input)) => input.clone(),
-        Some(Value::String(text)) => match serde_json::from_str(text) {
+        Some(Value::String(text)) => match json::read(text.as_bytes()) {
             Ok(Value::Object(input)) => input,
+            Err(JsonError::Ambiguous(fault)) => return Err(fault.to_string()),
             Ok(_) | Err(_) => Map::from_iter([("input".to_owned(), text.clone().into())]),
         },
         Some(Value::Null) | None => Map::new(),
         Some(other) => Map::from_iter([("input".to_owned(), other.clone())]),
-    }
+    })
+}
+
+/// The same as it was sent.
+fn raw_input(fields: &Map<String, Value>) -> Option<&Value> {
+    let input = ["tool_input", "toolArgs"];
+    input.iter().find_map(|name| fields.get(*name))
 }
 
 /// What the agent calls a use of a tool; where it has no name for it, the same use has the same one.
 fn reference(fields: &Map<String, Value>) -> String {
-    let named = text(
-        fields,
-        &["tool_use_id", "toolUseId", "tool_call_id", "toolCallId"],
-    );
-    named.unwrap_or_else(|| {
+    call_id(fields).unwrap_or_else(|| {
         let tool = text(fields, &["tool_name", "toolName"]);
-        let digest = Digest::of(canonical(&(tool, input(fields)))).to_string();
+        let input = raw_input(fields).cloned().unwrap_or_default();
+        let used = Value::from(vec![tool.into(), input]);
+        let kinds = number_kinds(&used).unwrap_or_default();
+        let digest = Digest::of_parts([canonical(&used).as_bytes(), kinds.as_bytes()]).to_string();
         digest.chars().take(32).collect()
     })
+}
+
+/// The agent's own identifier of a use of a tool.
+fn call_id(fields: &Map<String, Value>) -> Option<String> {
+    text(
+        fields,
+        &["tool_use_id", "toolUseId", "tool_call_id", "toolCallId"],
+    )
 }
 
 fn text(fields: &Map<String, Value>, names: &[&str]) -> Option<String> {

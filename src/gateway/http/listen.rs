@@ -6,16 +6,21 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::extract::{Request, State};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::{Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::base::limits::{ACCEPT_PAUSE, HEADER_TIME};
 use crate::engine::command::Caller;
+use crate::gateway::admission::{Admission, Connections, OpenConnection};
+use crate::gateway::hall::{Crowd, Hall};
 
 /// Connections too many that are told so at a time; what comes beyond them is closed.
 const MAX_TURNED_AWAY: usize = 64;
@@ -43,8 +48,8 @@ pub(super) enum Room {
 }
 
 /// Takes connections for as long as this is not dropped. None of them outlives it.
-pub(super) async fn listen(listener: TcpListener, router: Router, most: usize) {
-    let rooms = Arc::new(Semaphore::new(most));
+pub(super) async fn listen(listener: TcpListener, router: Router, hall: Hall, most: usize) {
+    let connections = Connections::new(most);
     let away = Arc::new(Semaphore::new(MAX_TURNED_AWAY));
     let mut open = JoinSet::new();
     loop {
@@ -58,19 +63,45 @@ pub(super) async fn listen(listener: TcpListener, router: Router, most: usize) {
                 continue;
             }
         };
-        let (room, held) = match Arc::clone(&rooms).try_acquire_owned() {
-            Ok(held) => (Room::Enough, held),
-            Err(_) => match Arc::clone(&away).try_acquire_owned() {
-                Ok(held) => (Room::Full, held),
-                Err(_) => continue,
-            },
-        };
+        let admission = connections.admit(None);
+        if admission != Admission::Admit {
+            hall.note_crowd(Crowd::new("HTTP door", &connections, most, admission));
+        }
+        if admission == Admission::Refuse {
+            let Ok(held) = Arc::clone(&away).try_acquire_owned() else {
+                continue;
+            };
+            let room = Room::Full;
+            let peer = Peer { address, room };
+            let router = router.clone().layer(Extension(peer));
+            open.spawn(async move {
+                let _held = held;
+                serve(stream, router, room, std::future::pending()).await;
+            });
+            continue;
+        }
+        let room = Room::Enough;
         let peer = Peer { address, room };
-        open.spawn(serve(stream, router.clone(), peer, held));
+        let entered = Arc::new(connections.enter(None));
+        let counted = from_fn_with_state(Arc::clone(&entered), count_call);
+        let router = router.clone().layer(Extension(peer)).layer(counted);
+        open.spawn(async move { serve(stream, router, room, entered.closed()).await });
     }
 }
 
-async fn serve(stream: TcpStream, router: Router, peer: Peer, _held: OwnedSemaphorePermit) {
+/// Notes that a request waits for its answer: its connection is not closed to make room.
+async fn count_call(
+    State(entered): State<Arc<OpenConnection>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    // Without a place among the others, hyper closes the connection after this answer.
+    let _waiting = entered.begin_call();
+    next.run(request).await
+}
+
+/// Serves a connection until it ends. When it has to make room, what is under way is still answered.
+async fn serve(stream: TcpStream, router: Router, room: Room, make_room: impl Future<Output = ()>) {
     // Answers are small and whole.
     let _ = stream.set_nodelay(true);
     let mut builder = Builder::new(TokioExecutor::new()).http1_only();
@@ -78,10 +109,14 @@ async fn serve(stream: TcpStream, router: Router, peer: Peer, _held: OwnedSemaph
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEADER_TIME)
-        .keep_alive(peer.room == Room::Enough);
-    let service = TowerToHyperService::new(router.layer(Extension(peer)));
-    // Whatever goes wrong there, whoever is at the other end sees it.
-    let _ = builder
-        .serve_connection(TokioIo::new(stream), service)
-        .await;
+        .keep_alive(room == Room::Enough);
+    let service = TowerToHyperService::new(router);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    // Whatever goes wrong there, the other side sees it.
+    tokio::select! {
+        _ = connection.as_mut() => return,
+        () = make_room => connection.as_mut().graceful_shutdown(),
+    }
+    let _ = connection.await;
 }

@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::Shared;
 use super::listen::Peer;
+use crate::base::json::{self, JsonError};
 use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
 use crate::engine::command::DenyCode;
 use crate::gateway::call::{Fault, Spoken};
@@ -35,9 +36,10 @@ pub(super) async fn call(
         Ok(body) => body,
         Err(refused) => return refused,
     };
-    let params = match serde_json::from_slice::<Value>(&body) {
+    let params = match json::read::<Value>(&body) {
         Ok(params) => params,
-        Err(error) => return fault(&Fault::new(Fault::PARSE, format!("not JSON: {error}"))),
+        Err(JsonError::Ambiguous(refused)) => return fault(&Fault::ambiguous(&refused, "")),
+        Err(error) => return fault(&Fault::new(Fault::PARSE, error.to_string())),
     };
     let said = match Spoken::read(&name.replace('/', "."), params) {
         Ok(spoken) => {
@@ -141,6 +143,7 @@ fn denied(code: DenyCode) -> StatusCode {
         DenyCode::Limit => StatusCode::TOO_MANY_REQUESTS,
         DenyCode::Overload | DenyCode::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
         DenyCode::Session
+        | DenyCode::Thread
         | DenyCode::Unauthorized
         | DenyCode::UnknownAction
         | DenyCode::Policy

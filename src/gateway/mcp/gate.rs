@@ -10,13 +10,21 @@ use crate::base::id::SessionId;
 use crate::engine::command::DenyCode;
 use crate::gateway::call::Key;
 use crate::gateway::client::{CallError, Speaker};
+use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::rejected::Rejected;
 use crate::gateway::words::{given, joined};
 
 /// Who asks.
 #[derive(Clone, Debug)]
 pub struct Guest {
+    /// Program that asks, as a report of a rejected answer names it.
+    pub program: &'static str,
     /// Where the console listens.
     pub socket: PathBuf,
+    /// Key that the console's answers are verified with; without one nothing goes on.
+    pub answers: Option<AnswerVerifier>,
+    /// Folder of the store, where a rejected answer is reported.
+    pub folder: PathBuf,
     /// What kind of agent it is.
     pub agent: String,
     /// What its session is for.
@@ -128,7 +136,20 @@ impl Gate {
     /// # Errors
     /// Whatever comes that is no result.
     pub(super) async fn say(&self, method: &str, params: Value) -> Result<Value, CallError> {
-        let mut speaker = Speaker::connect(&self.guest.socket).await?;
+        let said = self.converse(method, params).await;
+        if let Err(CallError::Unproven { reason, .. }) = &said {
+            let (guest, session) = (&self.guest, Some(self.session.to_string()));
+            let report = Rejected::now(guest.program, session, &guest.socket, reason.to_string());
+            // A report that cannot be left changes nothing: the agent is denied.
+            let _ = report.leave(&guest.folder);
+        }
+        said
+    }
+
+    async fn converse(&self, method: &str, params: Value) -> Result<Value, CallError> {
+        let key = self.guest.answers.clone();
+        let key = key.ok_or_else(|| CallError::NoKey("it is missing".to_owned()))?;
+        let mut speaker = Speaker::connect_verified(&self.guest.socket, key).await?;
         self.begin(&mut speaker).await?;
         let params = self.signed(params);
         let said = speaker.call(method, &params).await;

@@ -1,13 +1,43 @@
 //! Messages between an agent and a server, as far as somebody between them has to understand them.
 //!
-//! INVARIANT: what is passed on is written anew from what was read here, and never the bytes that came. A
-//! message that two readers would understand in two ways, with a name in it twice, cannot be one thing to the
-//! gate and another to the server.
+//! INVARIANT: what is passed on are the bytes that came, so a server gets exactly the tokens that the gate
+//! judged. A message that two readers could understand in two ways is not passed on: one with a key twice, with
+//! a known name in another case, or, in a use of a tool, with a number that is not carried exactly.
 
 use serde_json::{Map, Value, json};
 
+use crate::base::json::{self, FaultKind, JsonError};
+use crate::base::text::one_line;
 use crate::gateway::call::Fault;
 use crate::gateway::rpc::Id;
+
+/// A message as it goes on: one line, without its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Line(Vec<u8>);
+
+impl Line {
+    /// The bytes that came. A carriage return can only stand between tokens there, and some readers end a
+    /// line at it: it becomes a space.
+    fn received(bytes: &[u8]) -> Self {
+        let mut line = bytes.trim_ascii().to_vec();
+        for byte in line.iter_mut().filter(|byte| **byte == b'\r') {
+            *byte = b' ';
+        }
+        Self(line)
+    }
+
+    /// The bytes, with the end of the line.
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        self.0.push(b'\n');
+        self.0
+    }
+}
+
+impl From<Value> for Line {
+    fn from(message: Value) -> Self {
+        Self(message.to_string().into_bytes())
+    }
+}
 
 /// A use of a tool.
 #[derive(Debug)]
@@ -17,7 +47,7 @@ pub(super) struct ToolCall {
     pub(super) arguments: Map<String, Value>,
     /// What the agent wants to hear about its progress by.
     pub(super) progress: Option<Value>,
-    pub(super) message: Value,
+    pub(super) line: Line,
 }
 
 /// What an agent says.
@@ -26,11 +56,11 @@ pub(super) enum FromAgent {
     /// It wants to use a tool.
     Call(Box<ToolCall>),
     /// It asks something else.
-    Request(Id, Value),
+    Request(Id, Line),
     /// It no longer wants what it asked for.
-    Cancelled(Id, Value),
+    Cancelled(Id, Line),
     /// It wants no answer: it tells something, or answers itself.
-    Other(Value),
+    Other(Line),
     /// Nobody can tell what it means. That is passed on to nobody.
     Wrong(Option<Id>, Fault),
 }
@@ -38,21 +68,32 @@ pub(super) enum FromAgent {
 /// What a server says.
 #[derive(Debug)]
 pub(super) enum FromServer {
-    /// It answers.
-    Answer(Id, Value),
+    /// It answers: what it says, and the line as it goes on.
+    Answer(Id, Value, Line),
     /// It asks or tells something.
-    Other(Value),
+    Other(Line),
+    /// It answers in a way that two readers could understand in two ways.
+    Ambiguous(Id, String),
     /// It is no message.
     Noise,
 }
 
 impl FromAgent {
     pub(super) fn read(line: &[u8]) -> Self {
-        let message: Value = match serde_json::from_slice(line) {
-            Ok(message) => message,
-            Err(error) => {
-                return Self::Wrong(None, Fault::new(Fault::PARSE, format!("not JSON: {error}")));
+        let (message, inexact) = match json::read::<Value>(line) {
+            Ok(message) => (message, None),
+            Err(JsonError::Ambiguous(fault)) => {
+                let refused = Fault::ambiguous(&fault, "params");
+                match json::read_with_inexact_as_text(line) {
+                    // A name that is refused itself would come back as another one.
+                    Ok(message) if is_exact_id(line) => (message, Some(refused)),
+                    Ok(_) | Err(_) if fault.kind == FaultKind::DuplicateKey => {
+                        return Self::Wrong(named(line), refused);
+                    }
+                    Ok(_) | Err(_) => return Self::Wrong(None, refused),
+                }
             }
+            Err(error) => return Self::Wrong(None, Fault::new(Fault::PARSE, error.to_string())),
         };
         let Some(fields) = message.as_object() else {
             return wrong(None, "batches are not taken: one message a line");
@@ -67,22 +108,32 @@ impl FromAgent {
         if fields.get("jsonrpc") != Some(&json!("2.0")) {
             return wrong(id, "not a JSON-RPC 2.0 message");
         }
+        if let Some(name) = misspelt(fields, &ENVELOPE) {
+            return wrong(
+                id,
+                &format!("`{}` is not a field of a message", one_line(name)),
+            );
+        }
+        let line = Line::received(line);
         let method = match fields.get("method") {
             None => None,
             Some(Value::String(method)) => Some(method.as_str()),
             Some(_) => return wrong(id, "a method is a text"),
         };
         match (method, id) {
-            (Some("tools/call"), Some(id)) => call(id, message),
-            (Some("tools/call"), None) => wrong(None, "a tool is used with an id"),
-            (Some(_), Some(id)) => Self::Request(id, message),
-            (Some("notifications/cancelled"), None) => match cancelled(fields) {
-                Some(id) => Self::Cancelled(id, message),
-                None => Self::Other(message),
+            (Some("tools/call"), Some(id)) => match inexact {
+                Some(refused) => Self::Wrong(Some(id), refused),
+                None => call(id, &message, line),
             },
-            (Some(_), None) => Self::Other(message),
+            (Some("tools/call"), None) => wrong(None, "a tool is used with an id"),
+            (Some(_), Some(id)) => Self::Request(id, line),
+            (Some("notifications/cancelled"), None) => match cancelled(fields) {
+                Some(id) => Self::Cancelled(id, line),
+                None => Self::Other(line),
+            },
+            (Some(_), None) => Self::Other(line),
             (None, Some(_)) if fields.contains_key("result") != fields.contains_key("error") => {
-                Self::Other(message)
+                Self::Other(line)
             }
             (None, id) => wrong(id, "neither a request nor an answer"),
         }
@@ -92,16 +143,51 @@ impl FromAgent {
 /// Where it stands among the arguments what a call carries beside them.
 const BESIDE: &str = "mcp_call";
 
+/// Fields of a message, and of the parameters of a use of a tool. Some readers take them in any case.
+const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+const CALL: [&str; 3] = ["name", "arguments", "_meta"];
+
+/// A field that some readers would take for one of `known`, and others would not.
+fn misspelt<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
+    let mut names = fields.keys().map(String::as_str);
+    names.find(|name| {
+        let mut known = known.iter();
+        known.any(|known| name.eq_ignore_ascii_case(known) && name != known)
+    })
+}
+
+/// The name of a message that is refused, where it has exactly one.
+pub(super) fn named(line: &[u8]) -> Option<Id> {
+    #[derive(serde::Deserialize)]
+    struct Named {
+        id: Option<Id>,
+    }
+    if !is_exact_id(line) {
+        return None;
+    }
+    serde_json::from_slice::<Named>(line).ok()?.id
+}
+
+/// Tells whether the name of a message, if it has one, is carried exactly.
+fn is_exact_id(line: &[u8]) -> bool {
+    let id = json::locate(line, &["id"]).and_then(|place| line.get(place));
+    id.is_none_or(|id| json::check(id).is_ok())
+}
+
 fn wrong(id: Option<Id>, why: &str) -> FromAgent {
     FromAgent::Wrong(id, Fault::new(Fault::REQUEST, why))
 }
 
-fn call(id: Id, message: Value) -> FromAgent {
+fn call(id: Id, message: &Value, line: Line) -> FromAgent {
     let params = message.get("params");
     let tool = params.and_then(|it| it.get("name")?.as_str());
     let Some(tool) = tool.filter(|it| !it.is_empty()).map(str::to_owned) else {
         return FromAgent::Wrong(Some(id), Fault::params("name", "it names no tool"));
     };
+    let fields = params.and_then(Value::as_object);
+    if let Some(name) = fields.and_then(|fields| misspelt(fields, &CALL)) {
+        return FromAgent::Wrong(Some(id), Fault::params(name, "there is no such parameter"));
+    }
     let arguments = match params.and_then(|it| it.get("arguments")) {
         None | Some(Value::Null) => Map::new(),
         Some(Value::Object(arguments)) => arguments.clone(),
@@ -110,14 +196,14 @@ fn call(id: Id, message: Value) -> FromAgent {
             return FromAgent::Wrong(Some(id), fault);
         }
     };
-    let arguments = judged(arguments, params.and_then(Value::as_object));
+    let arguments = judged(arguments, fields);
     let progress = message.pointer("/params/_meta/progressToken").cloned();
     FromAgent::Call(Box::new(ToolCall {
         id,
         tool,
         arguments,
         progress,
-        message,
+        line,
     }))
 }
 
@@ -126,7 +212,7 @@ fn judged(
     mut arguments: Map<String, Value>,
     params: Option<&Map<String, Value>>,
 ) -> Map<String, Value> {
-    let known = ["name", "arguments", "_meta"];
+    let known = CALL;
     let params = params.into_iter().flatten();
     let rest = params.filter(|(name, _)| !known.contains(&name.as_str()));
     let rest: Map<_, _> = rest.map(|(name, it)| (name.clone(), it.clone())).collect();
@@ -147,18 +233,26 @@ fn cancelled(fields: &Map<String, Value>) -> Option<Id> {
 
 impl FromServer {
     pub(super) fn read(line: &[u8]) -> Self {
-        let Ok(message) = serde_json::from_slice::<Value>(line) else {
-            return Self::Noise;
+        let message = match json::read_with_inexact_as_text(line) {
+            Ok(message) => message,
+            Err(JsonError::Ambiguous(fault)) => {
+                return match named(line) {
+                    Some(id) => Self::Ambiguous(id, fault.to_string()),
+                    None => Self::Noise,
+                };
+            }
+            Err(_) => return Self::Noise,
         };
         if message.get("jsonrpc") != Some(&json!("2.0")) {
             return Self::Noise;
         }
+        let passed_on = Line::received(line);
         if message.get("method").is_some() {
-            return Self::Other(message);
+            return Self::Other(passed_on);
         }
         let id = message.get("id").cloned();
         match id.map(serde_json::from_value::<Id>) {
-            Some(Ok(id)) => Self::Answer(id, message),
+            Some(Ok(id)) => Self::Answer(id, message, passed_on),
             Some(Err(_)) | None => Self::Noise,
         }
     }
@@ -206,11 +300,21 @@ pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
     }
 }
 
-/// Puts words beside a tool's result.
-pub(super) fn add_words(message: &mut Value, words: &str) {
-    let content = message.pointer_mut("/result/content");
-    if let Some(content) = content.and_then(Value::as_array_mut) {
-        content.push(json!({"type": "text", "text": words}));
+impl Line {
+    /// Puts words behind the content of a tool's result. Everything else stays as it is written.
+    pub(super) fn add_words(&mut self, words: &str) {
+        let Some(place) = json::locate(&self.0, &["result", "content"]) else {
+            return;
+        };
+        let content = self.0.get(place.clone()).unwrap_or_default();
+        let Some(items) = content.strip_prefix(b"[") else {
+            return;
+        };
+        let is_first = items.trim_ascii() == b"]";
+        let comma = if is_first { "" } else { "," };
+        let added = format!("{comma}{}", json!({"type": "text", "text": words}));
+        let end = place.end.saturating_sub(1);
+        self.0.splice(end..end, added.into_bytes());
     }
 }
 
@@ -229,6 +333,50 @@ mod tests {
         let judged =
             json!({"a": 1, "asked_mcp_call": "no", "mcp_call": {"inputResponses": {"q": "yes"}}});
         assert_eq!(Value::from(call.arguments), judged);
-        assert_eq!(call.message, line, "it goes on as it came");
+        assert_eq!(call.line, Line::from(line), "it goes on as it came");
+    }
+
+    #[test]
+    fn words_are_added_and_everything_else_stays_as_it_is_written() {
+        for (before, after) in [
+            (
+                r#"{"result" : {"content": [ {"type":"text","text":"a\u0062"} ],"n":1.0e2}}"#,
+                r#"{"result" : {"content": [ {"type":"text","text":"a\u0062"} ,{"text":"w","type":"text"}],"n":1.0e2}}"#,
+            ),
+            (
+                r#"{"result":{"content":[ ]}}"#,
+                r#"{"result":{"content":[ {"text":"w","type":"text"}]}}"#,
+            ),
+            (r#"{"result":{"content":7}}"#, r#"{"result":{"content":7}}"#),
+            (r#"{"error":{}}"#, r#"{"error":{}}"#),
+        ] {
+            let mut line = Line::received(before.as_bytes());
+            line.add_words("w");
+            assert_eq!(String::from_utf8(line.0).unwrap(), after);
+        }
+    }
+
+    #[test]
+    fn a_known_name_in_another_case_is_refused() {
+        for line in [
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","Method":"tools/call"}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":{},"PARAMS":{}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","Arguments":{}}}"#,
+        ] {
+            let read = FromAgent::read(line.as_bytes());
+            assert!(
+                matches!(read, FromAgent::Wrong(Some(_), _)),
+                "{line}: {read:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_ambiguous_answer_of_a_server_is_told_by_its_name() {
+        let twice = br#"{"jsonrpc":"2.0","id":3,"result":{"a":1,"a":2}}"#;
+        let read = FromServer::read(twice);
+        assert!(matches!(read, FromServer::Ambiguous(..)), "{read:?}");
+        let unnamed = br#"{"jsonrpc":"2.0","id":3,"id":4,"result":{}}"#;
+        assert!(matches!(FromServer::read(unnamed), FromServer::Noise));
     }
 }

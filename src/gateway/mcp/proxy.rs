@@ -16,7 +16,6 @@ use std::process::{ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::process::{Child, Command};
 use tokio::sync::{Mutex, Semaphore, mpsc};
@@ -24,7 +23,7 @@ use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use super::gate::{Gate, Guest};
-use super::message::{FromAgent, FromServer};
+use super::message::{FromAgent, FromServer, Line};
 use crate::base::limits::MAX_LARGE_MESSAGES;
 use crate::base::text::one_line;
 use crate::gateway::socket::lines::{Lines, Over};
@@ -166,12 +165,11 @@ fn start(command: &[OsString]) -> Result<Child, ProxyError> {
 /// Writes messages to one side, a line each, until there are no more or it does not take them.
 fn writer(
     mut side: impl AsyncWrite + Unpin + Send + 'static,
-) -> (mpsc::Sender<Value>, JoinHandle<()>) {
-    let (sender, mut messages) = mpsc::channel::<Value>(ON_THE_WAY);
+) -> (mpsc::Sender<Line>, JoinHandle<()>) {
+    let (sender, mut messages) = mpsc::channel::<Line>(ON_THE_WAY);
     let writing = tokio::spawn(async move {
         while let Some(message) = messages.recv().await {
-            let line = format!("{message}\n");
-            let written = side.write_all(line.as_bytes()).await;
+            let written = side.write_all(&message.into_bytes()).await;
             if written.is_err() || side.flush().await.is_err() {
                 return;
             }
@@ -182,7 +180,7 @@ fn writer(
 
 fn lines<R: AsyncRead + Unpin>(side: R) -> Lines<BufReader<R>> {
     let large = Arc::new(Semaphore::new(MAX_LARGE_MESSAGES));
-    Lines::new(BufReader::new(side), large)
+    Lines::new(BufReader::new(side), vec![large])
 }
 
 /// What the agent says, until it says nothing more.
@@ -202,9 +200,9 @@ async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<Calls>) -> Result<(),
         }
         match FromAgent::read(&line) {
             FromAgent::Call(call) => calls.call(call).await,
-            FromAgent::Request(id, message) => calls.request(id, message).await,
-            FromAgent::Cancelled(id, message) => calls.cancel(&id, message).await,
-            FromAgent::Other(message) => calls.pass(message).await,
+            FromAgent::Request(id, line) => calls.request(id, line).await,
+            FromAgent::Cancelled(id, line) => calls.cancel(&id, line).await,
+            FromAgent::Other(line) => calls.pass(line).await,
             FromAgent::Wrong(id, fault) => calls.wrong(id.as_ref(), &fault).await,
         }
     }
@@ -215,8 +213,9 @@ async fn downward(server: impl AsyncRead + Unpin, calls: &Arc<Calls>, aside: Asi
     let mut lines = lines(server);
     while let Ok(line) = lines.next().await {
         match FromServer::read(&line) {
-            FromServer::Answer(id, message) => calls.answered(&id, message).await,
-            FromServer::Other(message) => calls.tell(message).await,
+            FromServer::Answer(id, message, line) => calls.answered(&id, &message, line).await,
+            FromServer::Other(line) => calls.tell(line).await,
+            FromServer::Ambiguous(id, why) => calls.refuse_answer(&id, &why).await,
             FromServer::Noise => aside(&format!(
                 "the MCP server said what is no message: {}",
                 one_line(&String::from_utf8_lossy(&line))

@@ -21,7 +21,8 @@ use tokio::time::timeout;
 
 use super::gate::{Gate, Guest};
 use super::proxy::ENDING;
-use crate::gateway::words::denial;
+use super::transport::StrictTransport;
+use crate::gateway::words::{Remedy, denial};
 
 /// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -232,7 +233,7 @@ impl ServerHandler for Tools {
         tokio::select! {
             said = self.gate.say(offer.call, params) => Ok(match said {
                 Ok(result) => CallToolResult::success(vec![ContentBlock::text(result.to_string())]).into(),
-                Err(error) => refused(&denial(&error)),
+                Err(error) => refused(&denial(&error, Remedy::Key)),
             }),
             // Who no longer wants to know leaves the gate.
             () = context.ct.cancelled() => Ok(refused("cra: cancelled")),
@@ -270,7 +271,7 @@ pub async fn serve(
     let tools = Tools {
         gate: Arc::clone(&gate),
     };
-    let serving = tools.serve(agent).await;
+    let serving = tools.serve(StrictTransport::new(agent)).await;
     let serving = serving.map_err(|error| ToolsError::Begin(error.to_string()))?;
     // However it ended: the session is over.
     let _ = serving.waiting().await;

@@ -14,7 +14,9 @@ use super::lines::{Lines, Over};
 use super::{Present, Shared};
 use crate::base::limits::{CALLS_PER_SECOND, MAX_CALLS_AT_ONCE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
 use crate::engine::command::Caller;
+use crate::gateway::admission::OpenConnection;
 use crate::gateway::call::Fault;
+use crate::gateway::proof::AnswerSigner;
 use crate::gateway::rpc::{self, Asked};
 use crate::gateway::visitor::Visitor;
 
@@ -22,58 +24,80 @@ use crate::gateway::visitor::Visitor;
 const GRACE: Duration = Duration::from_millis(100);
 
 /// Serves a connection until it is closed. What it still waits for then is left.
-pub(super) async fn serve(stream: UnixStream, from: Caller, shared: Shared) {
+pub(super) async fn serve(
+    stream: UnixStream,
+    from: Caller,
+    shared: Shared,
+    entered: OpenConnection,
+) {
     // First, so that it goes last: whoever is not counted any more waits for nothing.
     let _present = Present::among(&shared.visitors);
+    // After that one, so that there is room for another when it is not counted any more.
+    let entered = entered;
     let (reader, mut writer) = stream.into_split();
-    let mut lines = Lines::new(BufReader::new(reader), shared.large);
+    let signer = shared.hall.signer.clone();
     let visitor = Visitor::new(shared.hall, from);
+    let large = vec![visitor.large_messages(), shared.large];
+    let mut lines = Lines::new(BufReader::new(reader), large);
     let mut asked = FuturesUnordered::new();
     let mut pace = Pace::new();
     let over = loop {
         let room = asked.len() < MAX_CALLS_AT_ONCE;
         tokio::select! {
-            Some(answer) = asked.next() => {
+            Some((_waiting, answer)) = asked.next() => {
                 if write(&mut writer, answer).await.is_err() {
                     return;
                 }
             }
+            () = entered.closed() => break None,
             line = async { pace.wait().await; lines.next().await }, if room => match line {
                 Ok(line) if line.trim_ascii().is_empty() => {}
                 Ok(line) => {
                     pace.count();
-                    asked.push(hear(&visitor, Asked::read(&line)));
+                    let Some(waiting) = entered.begin_call() else {
+                        break None;
+                    };
+                    let heard = hear(&visitor, &signer, Asked::read(&line));
+                    asked.push(async { (waiting, heard.await) });
                 }
-                Err(over) => break over,
+                Err(over) => break Some(over),
             },
         }
     };
     // Who has said everything may still listen. Nobody can tell, so what takes longer is left.
     let ready = async {
-        while let Some(answer) = asked.next().await {
+        while let Some((_waiting, answer)) = asked.next().await {
             if write(&mut writer, answer).await.is_err() {
                 break;
             }
         }
     };
     let _ = timeout(GRACE, ready).await;
-    if let Some(fault) = last_words(&over) {
+    if let Some(fault) = last_words(over.as_ref()) {
         // Whoever does not read it sees that the connection is closed.
         let _ = write(&mut writer, Some(rpc::answer(None, Err(fault)))).await;
     }
 }
 
 /// What is asked, answered; nothing where no answer is wanted.
-async fn hear(visitor: &Visitor, asked: Asked) -> Option<String> {
+async fn hear(visitor: &Visitor, signer: &AnswerSigner, asked: Asked) -> Option<String> {
     let wants = asked.id.is_some() || asked.spoken.is_err();
     let result = match asked.spoken {
         Ok(spoken) => visitor.say(spoken).await,
         Err(fault) => Err(fault),
     };
-    wants.then(|| rpc::answer(asked.id.as_ref(), result))
+    wants.then(|| match asked.challenged {
+        Some(challenged) => rpc::proven_answer(asked.id.as_ref(), result, &challenged, signer),
+        None => rpc::answer(asked.id.as_ref(), result),
+    })
 }
 
-fn last_words(over: &Over) -> Option<Fault> {
+/// The last words on a connection. Without a reason of its own, the connection made room for another.
+fn last_words(over: Option<&Over>) -> Option<Fault> {
+    let Some(over) = over else {
+        let why = "connections ran short, and this one was idle longest; connect again";
+        return Some(Fault::new(Fault::BUSY, why));
+    };
     match over {
         Over::Closed => None,
         Over::TooLong => Some(format!("a message has at most {MAX_MESSAGE_BYTES} bytes")),

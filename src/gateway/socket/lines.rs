@@ -29,18 +29,19 @@ pub(in crate::gateway) struct Lines<R> {
     line: Vec<u8>,
     /// When the line that was begun has to be finished.
     due: Option<Instant>,
-    large: Arc<Semaphore>,
-    room: Option<OwnedSemaphorePermit>,
+    /// Room for large messages: the caller's own share, and what all share.
+    large: Vec<Arc<Semaphore>>,
+    room: Vec<OwnedSemaphorePermit>,
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
-    pub(in crate::gateway) fn new(reader: R, large: Arc<Semaphore>) -> Self {
+    pub(in crate::gateway) fn new(reader: R, large: Vec<Arc<Semaphore>>) -> Self {
         Self {
             reader,
             line: Vec::new(),
             due: None,
             large,
-            room: None,
+            room: Vec::new(),
         }
     }
 
@@ -53,19 +54,21 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 self.due = Some(Instant::now() + MESSAGE_TIME);
                 continue;
             };
-            if self.line.len() > LARGE_MESSAGE && self.room.is_none() {
+            if self.line.len() > LARGE_MESSAGE && self.room.len() < self.large.len() {
                 // That there is no room is not their fault: the wait for it does not count.
                 let since = Instant::now();
-                let large = Arc::clone(&self.large);
-                let room = large.acquire_owned().await.map_err(|_| Over::Closed)?;
-                self.room = Some(room);
+                // Always in the same order, so that no two callers wait for each other.
+                if let Some(large) = self.large.get(self.room.len()) {
+                    let room = Arc::clone(large).acquire_owned().await;
+                    self.room.push(room.map_err(|_| Over::Closed)?);
+                }
                 self.due = Some(due + since.elapsed());
                 continue;
             }
             match timeout_at(due, self.more()).await {
                 Ok(Ok(true)) => {
                     self.due = None;
-                    self.room = None;
+                    self.room.clear();
                     return Ok(std::mem::take(&mut self.line));
                 }
                 Ok(Ok(false)) => {}

@@ -61,16 +61,26 @@ fn signals_come_from_the_memento_of_the_turn_and_from_the_turn() {
         brings(&brought),
         json!({"signals": signals(&["open_loop_created"])}),
     );
-    let turn = turn("ok thanks", &fields);
+    let (thread, outcome) = taken(&thread(), &turn("ok thanks", &fields), 1);
     assert_eq!(
-        turn.signal_kinds(),
+        thread.turns[0].signals,
         [SignalKind::Pivot, SignalKind::OpenLoopCreated]
     );
-    let (thread, outcome) = taken(&thread(), &turn, 1);
     assert_eq!(outcome.decided.rule, Rule::MustSignal);
     // Signals that are kept were counted once: the next turn does not count them again.
-    let (_, outcome) = taken(&thread, &super::turn("ok thanks", &json!({})), 2);
-    assert_eq!(outcome.decided.rule, Rule::Acknowledgment);
+    let (_, next) = taken(&thread, &turn("ok thanks", &json!({})), 2);
+    assert_eq!(next.decided.rule, Rule::Acknowledgment);
+    // Not when the client sends them back either, with the memento that the answer had.
+    let mut returned = serde_json::to_value(&outcome.memento).unwrap();
+    let (_, next) = taken(&thread, &turn("ok thanks", &brings(&returned)), 2);
+    assert_eq!(next.decided.rule, Rule::Acknowledgment);
+    assert_eq!(next.source, BaselineSource::Request);
+    assert!(next.notes.is_empty(), "{:?}", next.notes);
+    let items = returned["signals"]["items"].as_array_mut().unwrap();
+    items.extend(signals(&["decision_made"]).as_array().unwrap().clone());
+    let (next, outcome) = taken(&thread, &turn("ok thanks", &brings(&returned)), 2);
+    assert_eq!(outcome.decided.rule, Rule::MustSignal);
+    assert_eq!(next.turns[0].signals, [SignalKind::DecisionMade]);
 }
 
 // covers D15
@@ -83,13 +93,19 @@ fn a_baseline_is_the_named_the_brought_the_stored_or_an_empty_one() {
     let (two, outcome) = taken(&one, &turn("go", &json!({})), 2);
     assert_eq!(outcome.source, BaselineSource::StoredLatest);
     assert_eq!(outcome.memento.arc.as_str(), "purge all");
-    let (_, outcome) = taken(&two, &turn("go", &brings(&memento())), 3);
+    let newest = serde_json::to_value(&outcome.memento).unwrap();
+    let (_, outcome) = taken(&two, &turn("go", &brings(&newest)), 3);
     assert_eq!(outcome.source, BaselineSource::Request);
-    assert_eq!(outcome.memento.arc.as_str(), "dedupe tickets");
-    let by_name = json!({"context": {"thread_memento_ref": "mm-1", "thread_memento": memento()}});
+    assert_eq!(outcome.memento.arc.as_str(), "purge all");
+    let by_name = json!({"context": {"thread_memento_ref": "mm-2", "thread_memento": newest}});
     let (_, outcome) = taken(&two, &turn("go", &by_name), 3);
     assert_eq!(outcome.source, BaselineSource::RequestRef);
     assert_eq!(outcome.memento.arc.as_str(), "purge all");
+    assert!(outcome.notes.is_empty(), "{:?}", outcome.notes);
+    // A thread that has no memento yet begins with the one that the client has.
+    let (_, outcome) = taken(&thread(), &turn("go", &brings(&memento())), 1);
+    assert_eq!(outcome.source, BaselineSource::Request);
+    assert_eq!(outcome.memento.arc.as_str(), "dedupe tickets");
     let unknown = json!({"context": {"thread_memento_ref": "mm-9"}});
     let (_, outcome) = taken(&two, &turn("go", &unknown), 3);
     assert_eq!(outcome.source, BaselineSource::StoredLatest);
@@ -121,7 +137,7 @@ fn a_memento_of_another_thread_is_ignored() {
     assert_eq!(outcome.source, BaselineSource::EmptySeed);
     assert_eq!(
         outcome.notes,
-        ["the memento is of the thread `t-2`: ignored"]
+        ["the memento is of the thread `t-2`: ignored, with its signals"]
     );
     assert!(!outcome.freeze.holds());
 }

@@ -1,11 +1,12 @@
 //! Taking other Atlases: recorded first, in force after.
 
+use super::super::acknowledgement::Acknowledgement;
 use super::super::load::{Load, LoadRefused};
 use super::super::shadow::Shadow;
 use super::super::snapshot::InForce;
 use super::super::{atlas_text, loaded};
 use super::Actor;
-use crate::atlas::Atlas;
+use crate::atlas::{Atlas, recording};
 use crate::base::clock::Timestamp;
 use crate::engine::command::Command;
 use crate::store::{Batch, StoreError};
@@ -31,7 +32,9 @@ impl Actor {
             new.extend(all);
         }
         let now = self.clock.now();
+        let acknowledge = recording::acknowledge(&load.atlases);
         let mut batch = Batch {
+            state: vec![Acknowledgement::running(acknowledge).row()],
             atlases: new.iter().map(|atlas| atlas_text(atlas)).collect(),
             ..Batch::default()
         };
@@ -56,6 +59,8 @@ impl Actor {
             return Err(LoadRefused::Unavailable(error.to_string()));
         }
         self.engine.reload(load.atlases);
+        self.acknowledge = acknowledge;
+        self.live.rebuild(&self.engine);
         // They looked on beside what is not in force any more.
         self.watching.shadow = None;
         self.in_force = InForce {
@@ -87,7 +92,8 @@ impl Actor {
         }
     }
 
-    async fn durable(&mut self, batch: Batch) -> Result<(), StoreError> {
+    async fn durable(&mut self, mut batch: Batch) -> Result<(), StoreError> {
+        self.state_seal.stamp(&mut batch, &self.ledger);
         self.store.append(batch).await?.await
     }
 }

@@ -7,14 +7,15 @@ use serde_json::Value;
 use tokio::task::JoinHandle;
 
 use super::super::ledger::{Ledger, LogError, ReadBack};
-use super::super::message::DraftOf;
+use super::super::message::{DraftOf, EntryAsked};
 use super::super::snapshot::{Elsewhere, HeadState};
+use super::super::state_seal::StateSeal;
 use super::super::witness;
 use super::{Actor, Written};
-use crate::base::canon::canonical;
 use crate::base::clock::{Boxed, Timestamp};
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
+use crate::engine::command::{Effect, Refused, Reply};
 use crate::store::{Batch, Seal, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::head::LogHead;
@@ -172,6 +173,22 @@ impl Actor {
         Entered { head, hash, events }
     }
 
+    /// Puts an entry into the log. The reply goes out when it is durable.
+    pub(super) async fn enter_asked(&mut self, asked: EntryAsked) {
+        let EntryAsked {
+            ask,
+            payload,
+            reply,
+        } = asked;
+        if let Some(what) = &self.poison {
+            let _ = reply.send(Reply::Refused(Refused::Unavailable(what.clone())));
+            return;
+        }
+        self.waiting.insert(ask, reply);
+        let effects = vec![Effect::Enter(payload), Effect::Reply(ask, Reply::Acted)];
+        self.carry_out(effects).await;
+    }
+
     /// Seals what there is, because it is time.
     pub(super) async fn seal_all(&mut self) {
         let mut batch = Batch::default();
@@ -257,7 +274,8 @@ impl Actor {
     }
 
     /// Writes what nobody waits for and no picture shows.
-    async fn write_quietly(&mut self, batch: Batch, entered: Option<Entered>) {
+    pub(super) async fn write_quietly(&mut self, mut batch: Batch, entered: Option<Entered>) {
+        self.state_seal.stamp(&mut batch, &self.ledger);
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
             Err(error) => return self.poisoned(&error, Vec::new()),
@@ -266,6 +284,7 @@ impl Actor {
             Written {
                 outcome: ack.await,
                 replies: Vec::new(),
+                early: 0,
                 picture: None,
                 records: Vec::new(),
                 entered,
@@ -282,7 +301,7 @@ fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
     StateRow {
         kind: DRAFT.to_owned(),
         key: gate.to_string(),
-        body: draft.map(canonical),
+        body: draft.map(ToString::to_string),
     }
 }
 
@@ -290,6 +309,7 @@ fn draft_row(gate: &GateId, draft: Option<&Value>) -> StateRow {
 pub(in super::super) async fn begin(
     store: &Arc<dyn Store>,
     ledger: &mut Ledger,
+    state_seal: &mut StateSeal,
     read_back: ReadBack,
     entries: Vec<Payload>,
     batch: Batch,
@@ -302,6 +322,7 @@ pub(in super::super) async fn begin(
     let (record, head) = ledger.seal_all(now);
     let hash = record.hash;
     batch.records.push(record);
+    state_seal.stamp(&mut batch, ledger);
     store.append(batch).await?.await?;
     let log = ledger.log().clone();
     let read_back = read_back.up_to(Arc::clone(store), log, hash).await?;

@@ -1,6 +1,5 @@
 //! What is written and told in fixed words: rows of state, and that nothing can be recorded.
 
-use crate::base::canon::canonical;
 use crate::engine::command::{Command, Denied, DenyCode, Refused, Reply, StateChange, StateKind};
 use crate::store::StateRow;
 use crate::trace::event::Durability;
@@ -21,7 +20,7 @@ pub(super) fn row(change: StateChange) -> StateRow {
     StateRow {
         kind: change.kind.as_str().to_owned(),
         key: change.key,
-        body: change.body.as_ref().map(canonical),
+        body: change.body,
     }
 }
 
@@ -44,6 +43,7 @@ pub(super) fn unavailable(command: &Command, what: &str) -> Reply {
         | Command::AskerLeft(_)
         | Command::Note(..)
         | Command::RecordSound
+        | Command::ClockMoved(_)
         | Command::DeadlineReached(_)
         | Command::Returned(..) => Reply::Denied(denied(what)),
     }

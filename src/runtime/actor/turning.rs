@@ -1,13 +1,16 @@
-//! Turns of conversations, and what operators do to them.
+//! Turns of conversations, hand-overs of threads, and what operators do to them.
 
-use super::super::message::{ThreadActAsked, TurnAsked};
-use super::super::threads;
+use super::super::message::{HandOverAsked, ThreadActAsked, TurnAsked};
+use super::super::threads::{self, LiveSessions};
 use super::Actor;
 use super::told::denied;
-use crate::engine::command::{Command, Denied, DenyCode, Effect, Refused, Reply};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::engine::command::{AskId, Command, Denied, DenyCode, Effect, Finding, Refused, Reply};
+use crate::memento::Name;
 use crate::store::Batch;
 use crate::trace::chain::Chain;
-use crate::trace::event::Durability;
+use crate::trace::event::{Durability, Payload};
 
 impl Actor {
     /// Takes a turn. It is answered when its record and the thread behind it are durable.
@@ -16,23 +19,27 @@ impl Actor {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
             return;
         }
+        if let Err(error) = self.look_up(Some(&asked.take.session)).await {
+            let _ = asked.reply.send(Reply::Denied(denied(&error.to_string())));
+            return;
+        }
         let now = self.clock.now();
-        let taken = match self.threads.take(&asked.take, now) {
+        let taken = self
+            .threads
+            .take(&asked.take, LiveSessions(&self.engine), now);
+        let thread = asked.take.thread();
+        let (ask, session) = (asked.ask, asked.take.session);
+        self.waiting.insert(ask, asked.reply);
+        let taken = match taken {
             Ok(taken) => taken,
             Err(refused) => {
-                let _ = asked.reply.send(Reply::Denied(refusal(&refused)));
+                self.refuse_thread(ask, &session, thread, &refused).await;
                 return;
             }
         };
-        let (ask, session) = (asked.ask, asked.take.session);
-        self.waiting.insert(ask, asked.reply);
-        let note = Command::Note(ask, session.clone(), Box::new(taken.payload.clone()));
-        let effects = self.engine.handle(note, now);
-        let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
-        if !effects.iter().any(noted) {
-            self.carry_out(effects).await;
+        let Some(mut effects) = self.note(ask, &session, taken.payload.clone()).await else {
             return;
-        }
+        };
         // The first record of the turn is the next of its chain.
         let chain = self.ledger.chains().get(&session);
         let sequence = chain.map_or(0, Chain::count);
@@ -50,8 +57,86 @@ impl Actor {
         });
         // Whoever asked hears of it when the rest is durable.
         let _ = asked.outcome.send(taken.outcome.clone());
-        let rows = self.threads.keep(taken, event);
+        let (rows, entry) = self.threads.keep(taken, event);
+        effects.extend(entry.map(Effect::Enter));
         self.carry_out_with(effects, rows).await;
+    }
+
+    /// Hands a thread over for its owner. It is answered when the record of it is durable.
+    pub(super) async fn hand_over(&mut self, asked: HandOverAsked) {
+        if let Some(what) = &self.poison {
+            let _ = asked.reply.send(Reply::Denied(denied(what)));
+            return;
+        }
+        let (ask, hand_over) = (asked.ask, asked.hand_over);
+        let live = LiveSessions(&self.engine);
+        let handed = self.threads.hand_over(&hand_over, live);
+        self.waiting.insert(ask, asked.reply);
+        let (payload, thread) = match handed {
+            Ok(handed) => handed,
+            Err(refused) => {
+                let thread = hand_over.thread();
+                self.refuse_thread(ask, &hand_over.session, thread, &refused)
+                    .await;
+                return;
+            }
+        };
+        let Some(effects) = self.note(ask, &hand_over.session, payload).await else {
+            return;
+        };
+        let row = self.threads.keep_changed(thread);
+        self.carry_out_with(effects, vec![row]).await;
+    }
+
+    /// Has the engine record an event of a session: the effects, unless the session may not record it.
+    async fn note(
+        &mut self,
+        ask: AskId,
+        session: &SessionId,
+        payload: Payload,
+    ) -> Option<Vec<Effect>> {
+        let finding = Box::new(Finding::Event(payload));
+        let note = Command::Note(ask, session.clone(), finding);
+        let effects = self.engine.handle(note, self.clock.now());
+        let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
+        if effects.iter().any(noted) {
+            return Some(effects);
+        }
+        self.carry_out(effects).await;
+        None
+    }
+
+    /// Answers a call about a thread that is refused. What the session had no right to is recorded in its chain, and
+    /// counted at the thread.
+    async fn refuse_thread(
+        &mut self,
+        ask: AskId,
+        session: &SessionId,
+        thread: Option<Name>,
+        refused: &threads::Refused,
+    ) {
+        let denied = refusal(refused);
+        if !matches!(denied.code, DenyCode::Thread | DenyCode::Limit) {
+            self.tell(vec![(ask, Reply::Denied(denied))]);
+            return;
+        }
+        let now = self.clock.now();
+        let name = thread.as_ref().map_or("", Name::as_str);
+        let what = format!(
+            "this session was refused the thread `{}`: {refused}",
+            one_line(name)
+        );
+        let is_foreign = denied.code == DenyCode::Thread;
+        let finding = Box::new(Finding::ThreadRefused { what, denied });
+        let note = Command::Note(ask, session.clone(), finding);
+        let effects = self.engine.handle(note, now);
+        let counted = thread.filter(|_| is_foreign && self.engine.session(session).is_some());
+        let row = counted.and_then(|thread| self.threads.count_refused(&thread, session, now));
+        // The count is written together with the record, so as rarely as that.
+        let recorded = |effect: &Effect| matches!(effect, Effect::Record(_));
+        let row = row.filter(|_| effects.iter().any(recorded));
+        self.carry_out_with(effects, row.into_iter().collect())
+            .await;
     }
 
     /// Does what an operator wants with a conversation. It is answered when it is durable.
@@ -63,7 +148,11 @@ impl Actor {
         }
         let now = self.clock.now();
         let by = self.seat.operator.clone();
-        let (payload, row) = match self.threads.act(&asked.thread, &asked.act, &by, now) {
+        let live = LiveSessions(&self.engine);
+        let done = self
+            .threads
+            .act(&asked.thread, &asked.act, (&by, live), now);
+        let (payload, row) = match done {
             Ok(done) => done,
             Err(error) => {
                 let _ = asked.reply.send(refused(error.to_string()));
@@ -82,11 +171,45 @@ impl Actor {
     }
 }
 
+/// Denial of a call about a thread, with what the agent can do.
 fn refusal(refused: &threads::Refused) -> Denied {
+    use crate::memento::Refusal;
+    use threads::Refused::{Foreign, Full, NoSession, NoThread, OwnLimit, Turn, Unreadable};
+    let (code, help) = match refused {
+        Foreign | Turn(Refusal::NotOwner) => (
+            DenyCode::Thread,
+            "name a thread of your own, or have its session hand it over with thread.hand_over; \
+             the operator can do that too",
+        ),
+        Unreadable => (
+            DenyCode::BadRequest,
+            "name another thread; `cra thread list` says why this one cannot be read",
+        ),
+        OwnLimit => (
+            DenyCode::Limit,
+            "go on in a thread you have; one makes room when its summary is not frozen and nothing is held back",
+        ),
+        Full => (
+            DenyCode::Limit,
+            "go on in a thread you have; threads of ended sessions make room a day after their last turn",
+        ),
+        NoSession(_) => (
+            DenyCode::BadRequest,
+            "start the other session first, and name it as session.start did",
+        ),
+        NoThread => (
+            DenyCode::BadRequest,
+            "a thread begins with its first turn; name one that you began",
+        ),
+        Turn(Refusal::Stale { .. } | Refusal::Nothing) => (
+            DenyCode::BadRequest,
+            "read the memento again, and send the turn with its etag",
+        ),
+    };
     Denied {
-        code: DenyCode::BadRequest,
+        code,
         reason: refused.to_string(),
-        help: Some("read the memento again, and send the turn with its etag".to_owned()),
+        help: Some(help.to_owned()),
         gate: None,
     }
 }

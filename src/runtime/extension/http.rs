@@ -8,6 +8,7 @@ use ureq::Agent;
 use super::{Client, Extension};
 use crate::base::address;
 use crate::base::clock::Boxed;
+use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::Call;
 use crate::runtime::outgoing;
@@ -42,7 +43,7 @@ impl HttpExtension {
         let body = response.body_mut().with_config();
         let text = body.limit(MAX_EXTENSION_BYTES as u64).read_to_string();
         let text = text.map_err(|error| error.to_string())?;
-        serde_json::from_str(&text).map_err(|error| format!("its answer is not JSON: {error}"))
+        json::read(text.as_bytes()).map_err(|error| format!("its answer is {error}"))
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::process::Command;
 
 use super::{Client, Extension};
 use crate::base::clock::Boxed;
+use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::Call;
 
@@ -77,7 +78,7 @@ impl ProgramExtension {
         if !ended.success() {
             return Err(format!("it failed: {ended}"));
         }
-        serde_json::from_slice(&text).map_err(|error| format!("its answer is not JSON: {error}"))
+        json::read(&text).map_err(|error| format!("its answer is {error}"))
     }
 }
 
@@ -121,6 +122,8 @@ mod tests {
             "true",
             "kill -9 $$",
             "head -c 300000 /dev/zero",
+            r#"echo '{"proceed":false,"proceed":true}'"#,
+            r#"echo '{"proceed":true,"data":{"n":123456789012345678901234567890}}'"#,
         ] {
             assert!(ask(script, "{}").await.is_err(), "{script}");
         }

@@ -14,6 +14,7 @@ use wasmi::{
 
 use super::{Client, Extension};
 use crate::base::clock::Boxed;
+use crate::base::json;
 use crate::base::limits::MAX_EXTENSION_BYTES;
 use crate::engine::extension::Call;
 
@@ -79,7 +80,7 @@ impl WasmExtension {
         fueled.map_err(|error| one_line(&error))?;
         let answer = answer(loaded, &mut store, question).map_err(|error| one_line(&error))?;
         let text = answer.ok_or("its answer lies outside its memory, or is too long")?;
-        serde_json::from_slice(&text).map_err(|error| format!("its answer is not JSON: {error}"))
+        json::read(&text).map_err(|error| format!("its answer is {error}"))
     }
 }
 

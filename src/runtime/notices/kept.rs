@@ -7,7 +7,9 @@ use serde_json::json;
 
 use crate::base::canon::canonical;
 use crate::base::clock::Timestamp;
+use crate::base::clock_step::ClockStep;
 use crate::base::digest::Digest;
+use crate::base::json;
 use crate::base::limits::{NOTICE_PATIENCE, NOTICE_PAUSES};
 use crate::engine::notice::Notice;
 use crate::store::StateRow;
@@ -99,7 +101,7 @@ impl KeptNotice {
     /// In words, when it is none.
     pub fn read(row: &StateRow) -> Result<Self, String> {
         let body = row.body.as_deref().unwrap_or_default();
-        serde_json::from_str(body).map_err(|error| error.to_string())
+        json::read(body.as_bytes()).map_err(|error| error.detail())
     }
 
     /// It, as it is kept.
@@ -138,6 +140,14 @@ impl KeptNotice {
             },
             Then::Again | Then::Never => NoticeState::Failed { at: now },
         };
+    }
+
+    /// The wall clock was set: the next try and the last are as far away as before.
+    pub(super) fn clock_moved(&mut self, step: ClockStep) {
+        self.since = step.apply(self.since);
+        if let NoticeState::Waiting { next_at } = &mut self.state {
+            *next_at = step.apply(*next_at);
+        }
     }
 
     /// Has it tried again, as if it were new.

@@ -13,6 +13,7 @@ use super::kept::{KeptNotice, NoticeState, Sent, Then};
 use super::post::Post;
 use super::{AtlasNotices, NoticesState, Webhooks};
 use crate::base::clock::Timestamp;
+use crate::base::clock_step::ClockStep;
 use crate::base::limits::{MAX_NOTICES_PER_ADDRESS, MAX_NOTICES_UNDER_WAY};
 use crate::engine::notice::Notice;
 use crate::store::StateRow;
@@ -147,6 +148,17 @@ impl Outbox {
         let idle = self.lanes.values().filter(|it| it.under_way.is_none());
         let next = idle.filter_map(|lane| lane.waiting.first());
         next.map(|(at, _)| *at).min()
+    }
+
+    /// The wall clock was set: every notice is tried after as much time as before.
+    pub(in crate::runtime) fn clock_moved(&mut self, step: ClockStep) {
+        for lane in self.lanes.values_mut() {
+            let waiting = std::mem::take(&mut lane.waiting).into_iter();
+            lane.waiting = waiting.map(|(at, id)| (step.apply(at), id)).collect();
+        }
+        for notice in self.kept.values_mut() {
+            notice.clock_moved(step);
+        }
     }
 
     /// Sends what is due.
@@ -302,6 +314,7 @@ mod tests {
             timestamp: Timestamp::from_micros(0),
             payload: LogSealed {
                 sessions: Vec::new(),
+                state_sealed: None,
             }
             .into(),
             durability: Durability::Sync,
@@ -344,6 +357,29 @@ mod tests {
         assert_eq!(outbox.state().unheard(), 2);
         let (alive, records) = notice("https://alive.example/");
         assert!(outbox.draft(&alive, &records, now).is_some());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_changes_when_a_notice_is_tried_and_not_how_long_it_waits() {
+        let now = Timestamp::from_micros(3_600_000_000);
+        let source = SecretSource::Folder("/nonexistent".into());
+        let mut outbox = Outbox::new(Webhooks::On(source), &[], now);
+        let (notice, records) = notice("https://alive.example/");
+        outbox.draft(&notice, &records, now).unwrap();
+        let drafted = outbox.take_drafted();
+        outbox.written(drafted, now);
+        let due = outbox.due().unwrap();
+        let step = ClockStep::from_micros(-600_000_000);
+        outbox.clock_moved(step);
+        assert_eq!(outbox.due(), Some(step.apply(due)));
+        let kept = outbox.kept.values().next().unwrap();
+        assert_eq!(kept.since, step.apply(now));
+        assert_eq!(
+            kept.state,
+            NoticeState::Waiting {
+                next_at: step.apply(due)
+            }
+        );
     }
 
     #[test]

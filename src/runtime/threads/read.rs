@@ -133,11 +133,11 @@ mod tests {
             ),
             (
                 r#"{"session": "s-1", "session": "s-2", "message_id": "m", "message": "go"}"#,
-                "duplicate field `session`",
+                "session: the key is there twice",
             ),
             (
                 r#"{"session": "s-1", "message": "a", "message_id": "m", "message": "go"}"#,
-                "duplicate field `message`",
+                "message: the key is there twice",
             ),
             (
                 r#"[{"session": "s-1", "message_id": "m", "message": "go", "signals": 4}]"#,
@@ -149,7 +149,7 @@ mod tests {
             ),
             (
                 r#"{"session": "s", "thread": null, "thread": "t", "message_id": "m", "message": "go"}"#,
-                "duplicate field `thread`",
+                "thread: the key is there twice",
             ),
             (r#"[["s-1"]]"#, "[0]: invalid type: sequence"),
             (

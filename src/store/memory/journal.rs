@@ -5,7 +5,7 @@
 //! those were acknowledged, so nothing is thrown away and the disk is refused.
 
 use super::super::writer::Medium;
-use super::super::{AtlasText, Batch, Prune, Seal, StateRow, StoreError};
+use super::super::{AtlasText, Batch, Prune, Seal, StateRow, StoreError, UNFINISHED_WRITE};
 use super::disk::Disk;
 use super::tables::Tables;
 use crate::base::digest::Digest;
@@ -38,9 +38,7 @@ impl Journal {
             });
         }
         disk.truncate(bytes.len() - torn);
-        let mended = (torn > 0).then(|| {
-            format!("an unfinished write of {torn} bytes was dropped; nobody had been told of it")
-        });
+        let mended = (torn > 0).then(|| format!("{UNFINISHED_WRITE} of {torn} bytes was dropped"));
         Ok((Self { disk, tables }, mended))
     }
 }
@@ -135,6 +133,8 @@ fn take_batch(input: &mut &[u8]) -> Option<Batch> {
                 text: take_text(input)?,
             })
         })?,
+        // A journal has no free pages.
+        compact: false,
         prune: take_list(input, |input| {
             Some(Prune {
                 session: take_text(input)?.parse().ok()?,

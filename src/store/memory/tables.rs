@@ -127,6 +127,7 @@ impl Tables {
             seal,
             sealed_records: entry.map_or(0, |place| *place as u64 + 1),
             mended: None,
+            kept_head: None,
         }
     }
 

@@ -1,11 +1,16 @@
 //! What a commit does to the tables.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, params};
 
+use super::super::space;
 use super::super::writer::Medium;
 use super::super::{AtlasText, Batch, Prune, Seal, StateRow};
+use super::files::StoreFiles;
+use super::head::HeadKeeper;
+use super::lock::StoreLock;
 use super::rows;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -17,26 +22,107 @@ use crate::trace::record::Record;
 pub(super) struct SqliteMedium {
     connection: Connection,
     places: Places,
+    /// Absent only in tests of the tables alone.
+    parts: Option<Parts>,
+}
+
+/// Everything around the tables of a store.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) files: StoreFiles,
+    pub(super) head: HeadKeeper,
+    pub(super) lock: StoreLock,
 }
 
 impl SqliteMedium {
     /// Goes on where the file ends.
-    pub(super) fn new(connection: Connection) -> rusqlite::Result<Self> {
+    pub(super) fn new(connection: Connection, parts: Option<Parts>) -> rusqlite::Result<Self> {
         let places = Places::read(&connection)?;
-        Ok(Self { connection, places })
+        Ok(Self {
+            connection,
+            places,
+            parts,
+        })
     }
 }
 
 impl Medium for SqliteMedium {
     fn commit(&mut self, batches: &[&Batch]) -> Result<(), String> {
+        let written = self.commit_watched(batches);
+        if let (Err(what), Some(parts)) = (&written, &mut self.parts) {
+            parts.lock.note_outage(what);
+        }
+        written
+    }
+}
+
+impl SqliteMedium {
+    /// Writes between two looks at the files: an acknowledgement stands for what is in the folder.
+    fn commit_watched(&mut self, batches: &[&Batch]) -> Result<(), String> {
+        if let Some(parts) = &mut self.parts {
+            parts.files.check_content()?;
+        }
+        let is_empty = batches.iter().all(|batch| batch.is_empty());
+        if !is_empty {
+            self.write(batches)
+                .map_err(|error| self.explain(&error, space::ROOM_BYTES))?;
+        }
+        if batches.iter().any(|batch| batch.compact) {
+            let needed_bytes = self.size_bytes();
+            self.compact()
+                .map_err(|error| self.explain(&error, needed_bytes))?;
+        }
+        let Some(parts) = &mut self.parts else {
+            return Ok(());
+        };
+        parts.files.check_written()?;
+        if !is_empty {
+            parts.lock.clear_outage();
+        }
+        let seals = batches.iter().flat_map(|batch| &batch.seals);
+        if let Some(newest) = seals.max_by_key(|seal| seal.size) {
+            parts.head.keep(&newest.note);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the file: rewriting it takes as much again.
+    fn size_bytes(&self) -> u64 {
+        let path = self.connection.path();
+        let found = path.and_then(|path| std::fs::metadata(path).ok());
+        found.map_or(space::ROOM_BYTES, |found| found.len())
+    }
+
+    /// Rewrites the file without its free pages, and empties the write-ahead log.
+    fn compact(&mut self) -> rusqlite::Result<()> {
+        self.connection.execute_batch("VACUUM")?;
+        let truncate = "PRAGMA wal_checkpoint(TRUNCATE)";
+        self.connection.query_row(truncate, [], |_| Ok(()))
+    }
+
+    /// An error in words. A full disk is named, with the room that there is.
+    fn explain(&self, error: &rusqlite::Error, needed_bytes: u64) -> String {
+        let path = self.connection.path().map(PathBuf::from);
+        let scarce = |path: &PathBuf| {
+            let failed = error.sqlite_error_code() == Some(ErrorCode::SystemIoFailure);
+            failed && space::is_scarce(path)
+        };
+        match path {
+            Some(path)
+                if error.sqlite_error_code() == Some(ErrorCode::DiskFull) || scarce(&path) =>
+            {
+                space::full_disk(&path, needed_bytes)
+            }
+            Some(_) | None => error.to_string(),
+        }
+    }
+
+    fn write(&mut self, batches: &[&Batch]) -> rusqlite::Result<()> {
         let places = &mut self.places;
         let mut write = || -> rusqlite::Result<()> {
             let transaction = self.connection.transaction()?;
             for batch in batches {
                 insert_records(&transaction, places, &batch.records)?;
-                for row in &batch.state {
-                    put_state(&transaction, row)?;
-                }
                 for seal in &batch.seals {
                     put_seal(&transaction, seal)?;
                 }
@@ -49,10 +135,13 @@ impl Medium for SqliteMedium {
                     take_content(&transaction, places, prune)?;
                 }
             }
+            for row in newest_state(batches) {
+                put_state(&transaction, row)?;
+            }
             places.write_heads(&transaction)?;
             transaction.commit()
         };
-        write().map_err(|error| error.to_string())
+        write()
     }
 }
 
@@ -151,6 +240,10 @@ pub(super) fn insert_records(
             last_at: last.timestamp,
             ended: run.iter().any(|record| record.ends),
         };
+        if moved.ended {
+            // Nothing follows in its chain.
+            places.numbers.remove(&first.session);
+        }
         let known = places.moved.entry(number).or_insert(moved);
         *known = Moved {
             ended: known.ended || moved.ended,
@@ -178,6 +271,18 @@ fn insert_session(transaction: &Transaction<'_>, record: &Record) -> rusqlite::R
             record.timestamp.to_string(),
         ])?;
     Ok(transaction.last_insert_rowid())
+}
+
+/// The newest version of each piece of state. Batches that are committed together are one change: what a later
+/// one replaces is never seen.
+fn newest_state<'b>(batches: &[&'b Batch]) -> Vec<&'b StateRow> {
+    let mut seen = HashSet::new();
+    let rows = batches
+        .iter()
+        .rev()
+        .flat_map(|batch| batch.state.iter().rev());
+    let newest = rows.filter(|row| seen.insert((row.kind.as_str(), row.key.as_str())));
+    newest.collect()
 }
 
 fn put_state(transaction: &Transaction<'_>, row: &StateRow) -> rusqlite::Result<()> {
@@ -304,11 +409,15 @@ mod tests {
         connection
             .pragma_update(None, "max_page_count", 20)
             .unwrap();
-        let mut writer = Writer::new(SqliteMedium::new(connection).unwrap());
+        let mut writer = Writer::new(SqliteMedium::new(connection, None).unwrap());
         let written = (0..1000).find_map(|n| Some((n, writer.write(&[&row(n)]).err()?)));
         let (acknowledged, failed) = written.unwrap();
-        let what = "database or disk is full".to_owned();
-        assert_eq!(failed, StoreError::Poisoned { what });
+        let told = failed.to_string();
+        assert!(matches!(failed, StoreError::Poisoned { .. }), "{told}");
+        assert!(
+            told.contains("is full: ") && told.contains(" free, at least 1 MiB needed"),
+            "{told}"
+        );
         assert!(acknowledged > 5, "{acknowledged}");
         // There is room again, and still nobody knows what is on the disk.
         let room = writer

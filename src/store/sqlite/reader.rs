@@ -1,15 +1,16 @@
 //! Reading the record, from a console or from the command line.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write as _};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Params, Row, params};
+use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Params, Row, params};
 
 use super::super::{AtlasText, LogState, RecordedSession, Seal, StateRow, StoreError};
-use super::{damaged, open_error, rows, schema};
+use super::head::read_head;
+use super::{damaged, open_error, rows, schema, with_suffix};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
@@ -29,9 +30,7 @@ impl Reader {
     /// # Errors
     /// When it does not exist, is not a store of this version, or is damaged.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection =
-            Connection::open_with_flags(path, flags).map_err(|error| open_error(path, &error))?;
+        let connection = connect_to_read(path)?;
         let path = path.to_owned();
         match schema::inspect(&connection, &path)? {
             schema::Found::Ours => Ok(Self { connection, path }),
@@ -40,10 +39,13 @@ impl Reader {
                 found,
                 known: schema::FORMAT,
             }),
-            schema::Found::Empty => Err(StoreError::Foreign {
-                path: path.display().to_string(),
-                what: "it is empty".to_owned(),
-            }),
+            schema::Found::Empty => {
+                schema::check_not_emptied(&path)?;
+                Err(StoreError::Foreign {
+                    path: path.display().to_string(),
+                    what: "it is empty".to_owned(),
+                })
+            }
         }
     }
 
@@ -68,14 +70,16 @@ impl Reader {
     /// When it cannot be read.
     pub fn heads(&self) -> Result<Vec<Head>, StoreError> {
         let query = "SELECT session_id, count, hash, last_at FROM sessions ORDER BY session_id";
-        self.rows(query, [], |row| {
-            Ok(Head {
-                session: parsed(row, 0)?,
-                count: count(row, 1)?,
-                hash: digest(row, 2)?,
-                last_at: parsed(row, 3)?,
-            })
-        })
+        self.rows(query, [], head)
+    }
+
+    /// The end of one chain, if there is one.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn head(&self, session: &SessionId) -> Result<Option<Head>, StoreError> {
+        let query = "SELECT session_id, count, hash, last_at FROM sessions WHERE session_id = ?1";
+        self.one(query, [session.as_str()], head)
     }
 
     /// What is kept about the log.
@@ -83,6 +87,8 @@ impl Reader {
     /// # Errors
     /// When it cannot be read.
     pub fn log(&self) -> Result<LogState, StoreError> {
+        // Read first: what is in the store covers it then, also while a console goes on writing.
+        let kept_head = read_head(&self.path)?;
         let log = self.one("SELECT log_id FROM log", [], |row| parsed(row, 0))?;
         let log: SessionId = log.ok_or_else(|| StoreError::Damaged {
             what: "it has lost the name of its log".to_owned(),
@@ -104,6 +110,7 @@ impl Reader {
             seal,
             sealed_records: covered.unwrap_or(0),
             mended: None,
+            kept_head,
         })
     }
 
@@ -297,6 +304,89 @@ impl Reader {
     }
 }
 
+fn head(row: &Row<'_>) -> rusqlite::Result<Head> {
+    Ok(Head {
+        session: parsed(row, 0)?,
+        count: count(row, 1)?,
+        hash: digest(row, 2)?,
+        last_at: parsed(row, 3)?,
+    })
+}
+
+/// The way to open a database whose index cannot be made, because its disk is read-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unwritable {
+    /// All of it is in the one file, which does not change.
+    Immutable,
+    /// The newest records are only in the write-ahead log, which cannot be read without an index.
+    Refused,
+}
+
+impl Unwritable {
+    fn of(wal_bytes: Option<u64>) -> Self {
+        match wal_bytes {
+            None | Some(0) => Self::Immutable,
+            Some(_) => Self::Refused,
+        }
+    }
+}
+
+/// Connects to a database to read it, also on a disk that is read-only.
+fn connect_to_read(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection =
+        Connection::open_with_flags(path, flags).map_err(|error| open_error(path, &error))?;
+    let tried = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()));
+    let cannot_open = |error: &rusqlite::Error| {
+        matches!(
+            error.sqlite_error_code(),
+            Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly)
+        )
+    };
+    let Err(error) = tried else {
+        return Ok(connection);
+    };
+    if !cannot_open(&error) {
+        // Said with more care where the file is looked at.
+        return Ok(connection);
+    }
+    let wal = with_suffix(path, "-wal");
+    let wal_bytes = std::fs::metadata(&wal).ok().map(|found| found.len());
+    match Unwritable::of(wal_bytes) {
+        Unwritable::Refused => Err(open_error(
+            path,
+            &format!(
+                "its disk is read-only, and the newest records are only in `{}`: copy both files to a \
+                 folder that can be written",
+                wal.display()
+            ),
+        )),
+        Unwritable::Immutable => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(immutable_uri(path), flags)
+                .map_err(|error| open_error(path, &error))
+        }
+    }
+}
+
+/// The address of a database that does not change while it is open.
+fn immutable_uri(path: &Path) -> String {
+    let mut uri = "file:".to_owned();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' | b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' => {
+                uri.push(char::from(*byte));
+            }
+            other => {
+                // Writing to a text does not fail.
+                let _ = write!(uri, "%{other:02x}");
+            }
+        }
+    }
+    uri.push_str("?immutable=1");
+    uri
+}
+
 fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
     Ok(Seal {
         size: count(row, 0)?,
@@ -353,4 +443,19 @@ fn unreadable(index: usize, error: impl Display) -> rusqlite::Error {
 
 fn bounded(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_read_only_disk_a_store_is_read_unless_its_newest_records_would_be_hidden() {
+        assert_eq!(Unwritable::of(None), Unwritable::Immutable);
+        assert_eq!(Unwritable::of(Some(0)), Unwritable::Immutable);
+        assert_eq!(Unwritable::of(Some(1)), Unwritable::Refused);
+        let odd = Path::new("/data/50%? of #1/cra.db");
+        let uri = "file:/data/50%25%3f%20of%20%231/cra.db?immutable=1";
+        assert_eq!(immutable_uri(odd), uri);
+    }
 }

@@ -14,15 +14,18 @@ use rusqlite::{Row, params};
 
 use super::super::StoreError;
 use super::damaged;
+use super::head::read_head;
 use super::reader::{Reader, count, digest, parsed};
 use super::rows;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::trace::head::LogHead;
-use crate::trace::note::Note;
 use crate::trace::verify::{
     self, Ended, Extended, Head, Link, LogVerifier, Owner, Progress, Report, Said, Stretch, Trust,
 };
+
+mod heads;
+
+use heads::HeadFaults;
 
 /// Events that are taken at a time. Tests have few.
 const PIECE: u64 = if cfg!(test) { 16 } else { 4096 };
@@ -42,34 +45,30 @@ pub(super) fn verify(
 ) -> Result<Report, StoreError> {
     // One moment of the file: between reading what was acknowledged and the events a console may go
     // on writing, and what it wrote would look like events that nobody acknowledged.
+    // The head beside the store is read before that moment: the store is never behind it.
+    let kept = read_head(&reader.path)?;
     let moment = reader.connection.unchecked_transaction();
     let _moment = moment.map_err(|error| damaged(&error))?;
-    let report = on_threads(reader, trust.clone(), threads, progress)?;
+    let report = on_threads(reader, trust.clone(), kept.as_deref(), threads, progress)?;
     if report.is_sound() || threads == 1 {
         return Ok(report);
     }
     // Other connections may have seen a later moment. The word that counts is about one moment.
-    on_threads(reader, trust, 1, progress)
+    on_threads(reader, trust, kept.as_deref(), 1, progress)
 }
 
 /// Checks the whole record on this many threads.
 fn on_threads(
     reader: &Reader,
     trust: Trust,
+    kept: Option<&str>,
     threads: usize,
     progress: &Progress,
 ) -> Result<Report, StoreError> {
     let log = reader.log()?.log;
-    let mut faults = Vec::new();
-    let mut seals = Vec::new();
-    for seal in reader.seals()? {
-        let note = seal.note.parse::<Note>();
-        let head = note.as_ref().ok().map(|note| note.text.parse::<LogHead>());
-        match (note, head) {
-            (Ok(note), Some(Ok(head))) if head.size == seal.size => seals.push((head, note)),
-            (..) => faults.push(format!("the signed head of {} entries is none", seal.size)),
-        }
-    }
+    let mut head_faults = HeadFaults::default();
+    let seals = heads::signed_heads(reader, &log, kept, &mut head_faults)?;
+    let mut faults = head_faults.tables;
     let mut verifier = LogVerifier::new(trust.of_log(log).signed(seals));
     let rows = Rows::of(reader, &mut verifier, progress.clone())?;
     if rows.outside {
@@ -93,6 +92,9 @@ fn on_threads(
     }
     for what in faults {
         verifier.unreadable(None, &what);
+    }
+    for what in head_faults.log {
+        verifier.diverges(&what);
     }
     verifier.demand_seals();
     Ok(verifier.finish())

@@ -10,9 +10,9 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::super::StoreError;
+use super::super::{StoreError, UNFINISHED_WRITE};
 use super::open_error;
 
 const HEADER: usize = 32;
@@ -26,9 +26,7 @@ const PAGE_SIZES: std::ops::RangeInclusive<usize> = 512..=65536;
 
 /// Looks at the write-ahead log of a store. Says, in words, what was left unfinished.
 pub(super) fn look(store: &Path) -> Result<Option<String>, StoreError> {
-    let mut name = store.as_os_str().to_owned();
-    name.push("-wal");
-    let path = PathBuf::from(name);
+    let path = super::with_suffix(store, "-wal");
     let file = match File::open(&path) {
         Ok(file) => file,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -47,9 +45,7 @@ pub(super) fn look(store: &Path) -> Result<Option<String>, StoreError> {
         });
     }
     let unfinished = found.frames_behind;
-    Ok((unfinished > 0).then(|| {
-        format!("an unfinished write of {unfinished} pages was dropped; nobody had been told of it")
-    }))
+    Ok((unfinished > 0).then(|| format!("{UNFINISHED_WRITE} of {unfinished} pages was dropped")))
 }
 
 /// What is in a write-ahead log.

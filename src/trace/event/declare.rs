@@ -1,13 +1,13 @@
 //! How event types are declared.
 
 /// Declares every event type once: its name, its payload's fields, and the enum over them all. One from
-/// which a steward may have something left out says so behind its name. Those that are declared elsewhere
-/// are named first.
+/// which a steward may have something left out says so behind its name, and so does one whose numbers may be
+/// recorded as text. Those that are declared elsewhere are named first.
 macro_rules! payloads {
     (elsewhere { $( $(#[$their_doc:meta])* $theirs:ident = $their_text:literal, )* }
     $(
         $(#[$doc:meta])*
-        $name:ident = $text:literal $(, $left_out:ident)? {
+        $name:ident = $text:literal $(, $left_out:ident $(, $large:ident)?)? {
             $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
         }
     )*) => {
@@ -21,6 +21,11 @@ macro_rules! payloads {
                     /// What was left out of it.
                     #[serde(default, skip_serializing_if = "Vec::is_empty")]
                     pub $left_out: Vec<Redaction>,
+                    $(
+                        /// Paths of numbers that are recorded as strings of their digits.
+                        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                        pub $large: Vec<String>,
+                    )?
                 )?
             }
 
@@ -66,7 +71,7 @@ macro_rules! payloads {
             #[must_use]
             pub fn field_names(event_type: &str) -> &'static [&'static str] {
                 match canonical_type(event_type) {
-                    $( $text => &[$(stringify!($field),)* $(stringify!($left_out),)?], )*
+                    $( $text => &[$(stringify!($field),)* $(stringify!($left_out), $(stringify!($large),)?)?], )*
                     $( $their_text => $theirs::FIELDS, )*
                     _ => &[],
                 }

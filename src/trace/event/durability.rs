@@ -19,13 +19,17 @@ impl Payload {
             | Self::LogStarted(_)
             | Self::LogSealed(_)
             | Self::KeyRotated(_)
+            | Self::ClockMoved(_)
             | Self::CheckpointApproved(_)
             | Self::RequestClaimed(_)
             | Self::OperatorAcknowledged(_)
             | Self::OperatorChanged(_)
+            | Self::AnswerRejected(_)
             | Self::BreakpointDecided(_)
             | Self::MementoEdited(_)
             | Self::DriftFlagged(_)
+            | Self::ThreadHandedOver(_)
+            | Self::ThreadDropped(_)
             | Self::StoreRecovered(_) => true,
             Self::ActionAttempted(attempted) => attempted.risk_tier >= Tier::High,
             Self::PolicyChecked(checked) => checked.decision != PolicyVerdict::Allow,
@@ -73,9 +77,12 @@ impl Payload {
             | Self::RequestClaimed(_)
             | Self::OperatorAcknowledged(_)
             | Self::OperatorChanged(_)
+            | Self::AnswerRejected(_)
             | Self::BreakpointDecided(_)
             | Self::MementoEdited(_)
             | Self::DriftFlagged(_)
+            | Self::ThreadHandedOver(_)
+            | Self::ThreadDropped(_)
             | Self::PolicyOverride(_)
             | Self::RiskVerified(_)
             | Self::AtlasLoaded(_)
@@ -84,6 +91,7 @@ impl Payload {
             | Self::LogStarted(_)
             | Self::LogSealed(_)
             | Self::KeyRotated(_)
+            | Self::ClockMoved(_)
             | Self::StoreRecovered(_) => true,
             Self::SessionStarted(_)
             | Self::SessionEnded(_)

@@ -3,31 +3,53 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::StoreRecovered;
 use super::declare::payloads;
-use super::operators::{KeyRotated, OperatorChanged, TraceImported};
-use super::parts::{Environment, ErrorDetail, Redaction, SealedHead, WrapperCapabilities};
+use super::operators::{
+    AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
+    OperatorChanged, TraceImported,
+};
+use super::parts::{Environment, ErrorDetail, Redaction, WrapperCapabilities};
 use super::read::{PayloadError, canonical_type};
-use super::threads::{BreakpointDecided, DriftFlagged, MementoEdited};
+use super::threads::{
+    BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
+};
 use super::words::{
-    Acknowledged, ActionTaken, ClaimWord, FinalStatus, InjectTrigger, InputSource, OutputType,
-    PolicyVerdict, Recommendation, RequestType, Tier, UsageOutcome, Validity,
+    ActionTaken, ClaimWord, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
+    Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
 use crate::base::id::EventId;
 
 payloads! {
     elsewhere {
+        /// Something was mended when the store was opened.
+        StoreRecovered = "store_recovered",
         /// A turn of a conversation was classified.
         BreakpointDecided = "breakpoint_decided",
         /// An operator wrote the summary of a conversation anew.
         MementoEdited = "memento_edited",
         /// An operator says that a conversation drifts.
         DriftFlagged = "drift_flagged",
+        /// A thread was handed over to another session.
+        ThreadHandedOver = "thread_handed_over",
+        /// A stored thread was dropped to make room for a new one.
+        ThreadDropped = "thread_dropped",
         /// A session that was recorded elsewhere was taken in.
         TraceImported = "trace_imported",
         /// Another key signs the log's heads from now on; the old one signs this entry still.
         KeyRotated = "key_rotated",
+        /// What all chains were when this was recorded.
+        LogSealed = "log_sealed",
         /// Somebody else sits at the console.
         OperatorChanged = "operator_changed",
+        /// A log began. It is the first entry of its log.
+        LogStarted = "log_started",
+        /// The wall clock was set while the console ran.
+        ClockMoved = "clock_moved",
+        /// An answer at the socket was not the console's own.
+        AnswerRejected = "answer_rejected",
+        /// An operator says that they know of something. What it was is as it was shown to them.
+        OperatorAcknowledged = "operator_acknowledged",
     }
     /// A session began.
     SessionStarted = "session_started", redacted {
@@ -138,7 +160,7 @@ payloads! {
         usage_outcome: Option<UsageOutcome>,
     }
     /// An agent wants to run an action.
-    ActionAttempted = "action_attempted", redacted {
+    ActionAttempted = "action_attempted", redacted, numbers_as_text {
         /// The action.
         action_type: String,
         /// Its parameters.
@@ -167,7 +189,7 @@ payloads! {
         error: Option<ErrorDetail>,
     }
     /// An action may not run.
-    ActionBlocked = "action_blocked", redacted {
+    ActionBlocked = "action_blocked", redacted, numbers_as_text {
         /// The action.
         action_type: String,
         /// Its parameters.
@@ -214,7 +236,7 @@ payloads! {
         approvers: Vec<String>,
     }
     /// A checkpoint fired.
-    CheckpointTriggered = "checkpoint_triggered", redacted {
+    CheckpointTriggered = "checkpoint_triggered", redacted, numbers_as_text {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
@@ -261,7 +283,7 @@ payloads! {
         dropped_contexts: Vec<String>,
     }
     /// A checkpoint was answered.
-    CheckpointResponse = "checkpoint_response", redacted {
+    CheckpointResponse = "checkpoint_response", redacted, numbers_as_text {
         /// The checkpoint.
         checkpoint_id: String,
         /// Answers by question.
@@ -421,7 +443,7 @@ payloads! {
         capabilities: Vec<String>,
     }
     /// A plugin recorded something of its own.
-    PluginEvent = "plugin_event", redacted {
+    PluginEvent = "plugin_event", redacted, numbers_as_text {
         /// Its name.
         plugin_name: String,
         /// Its name for what happened.
@@ -461,40 +483,5 @@ payloads! {
         envelopes_hash: String,
         /// What was older than its rule allows.
         reason: String,
-    }
-    /// A log began. It is the first entry of its log.
-    LogStarted = "log_started" {
-        /// Version of this program.
-        wrapper_version: String,
-        /// The public key that the log's heads are signed with.
-        key: String,
-    }
-    /// What all chains were when this was recorded.
-    LogSealed = "log_sealed" {
-        /// Every session with events since the last entry of this kind, by its name.
-        sessions: Vec<SealedHead>,
-    }
-    /// An operator says that they know of something. What it was is as it was shown to them.
-    OperatorAcknowledged = "operator_acknowledged" {
-        /// Who.
-        operator: String,
-        /// `broken_chain` or `override`.
-        about: Acknowledged,
-        /// What, in words.
-        what: String,
-        /// The session that it is about, where it is about one.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        session: Option<String>,
-        /// The held request that it is about, as people named it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        gate_id: Option<String>,
-        /// Digest of all that is wrong with the record.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        fault_hash: Option<String>,
-    }
-    /// Something was mended when the store was opened.
-    StoreRecovered = "store_recovered" {
-        /// What was found, and what was done about it.
-        what: String,
     }
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::Payload;
+use super::numbers::NUMBERS_AS_TEXT;
 use super::read::DRAFT_TYPES;
 use crate::base::event_type::BUILT_IN;
 use crate::base::id::is_restricted;
@@ -36,6 +37,10 @@ impl Registered {
     #[must_use]
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
+    }
+
+    pub(super) fn fields_mut(&mut self) -> &mut Map<String, Value> {
+        &mut self.fields
     }
 }
 
@@ -92,6 +97,10 @@ impl EventSchema {
             let wrong = |what: String| (name.to_owned(), what);
             if name == REDACTED {
                 let what = "it is where records say what was left out".to_owned();
+                return Err(wrong(what));
+            }
+            if name == NUMBERS_AS_TEXT {
+                let what = "it is where records list numbers that are written as text".to_owned();
                 return Err(wrong(what));
             }
             let (kind, required) = match word.strip_suffix('?') {

@@ -46,6 +46,38 @@ payload! {
     }
 }
 
+payload! {
+    /// A thread was handed over to another session.
+    ThreadHandedOver {
+        /// The thread.
+        thread_id: String,
+        /// Session that owned it, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        from: Option<String>,
+        /// Session that may take it up.
+        to: String,
+        /// The operator, or the session that owned it.
+        by: String,
+    }
+}
+
+payload! {
+    /// A stored thread was dropped to make room for a new one.
+    ThreadDropped {
+        /// The thread.
+        thread_id: String,
+        /// Session that owned it, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        owner: Option<String>,
+        /// Session that began the new one.
+        dropped_for: String,
+        /// Why this one.
+        reason: String,
+        /// `ETag` of its newest memento.
+        etag: String,
+    }
+}
+
 /// What was decided about a turn, as the contract of the breakpoint engine has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

@@ -5,7 +5,7 @@
 //! there. The log's own entries are leaves of a tree, and a head covers that tree: so the entries
 //! themselves cannot be other ones.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -47,8 +47,8 @@ pub struct LogVerifier {
     offered: Vec<Verifier>,
     key: Option<String>,
     behind: Behind,
-    /// Chains that were recorded elsewhere, as the log says.
-    imported: HashSet<usize>,
+    /// Chains that were recorded elsewhere, as the log says, with their ends as they were announced.
+    imported: HashMap<usize, (u64, String)>,
     /// The first thing that was no record of any chain.
     doubt: Option<String>,
 }
@@ -80,7 +80,7 @@ impl LogVerifier {
             offered: Vec::new(),
             key: None,
             behind: Behind::default(),
-            imported: HashSet::new(),
+            imported: HashMap::new(),
             doubt: None,
         }
     }
@@ -158,7 +158,7 @@ impl LogVerifier {
         self.behind.events += count;
         // The times of what was recorded elsewhere say nothing about when it was written here, and
         // those of the log go on when a console starts again.
-        if !is_log && !self.imported.contains(&place) {
+        if !is_log && !self.imported.contains_key(&place) {
             if chain.behind.is_none() {
                 self.behind.chains.push(place);
             }
@@ -185,6 +185,11 @@ impl LogVerifier {
             Some(chain) => chain.break_with(what),
             None => drop(self.doubt.get_or_insert_with(|| what.to_owned())),
         }
+    }
+
+    /// Notes that the log is not the one that something else beside it says.
+    pub fn diverges(&mut self, what: &str) {
+        self.fail_log(Verdict::diverged(0, what));
     }
 
     /// Holds a chain against what a list beside the record says about it: its head, and its session.
@@ -265,6 +270,7 @@ impl LogVerifier {
     #[must_use]
     pub fn finish(mut self) -> Report {
         self.hold_against_larger_heads();
+        self.hold_against_imports();
         self.spread_doubt();
         let log = self.trust.log().cloned();
         let only = self.only.take();
@@ -294,6 +300,26 @@ impl LogVerifier {
             .chains
             .sort_by(|one, other| one.session.cmp(&other.session));
         report
+    }
+
+    /// Holds what was imported against what was announced: an import that was interrupted left a part.
+    fn hold_against_imports(&mut self) {
+        for (place, (expected, hash)) in std::mem::take(&mut self.imported) {
+            let only = self.only.as_ref();
+            let Some(chain) = self.chains.get_mut(place) else {
+                continue;
+            };
+            if only.is_some_and(|only| *only != chain.session) {
+                continue;
+            }
+            let found = chain.count;
+            if found < expected {
+                chain.fail(Verdict::Truncated { found, expected });
+            } else if found == expected && chain.last_hash().to_string() != hash {
+                let what = "its last event is not the one that was imported";
+                chain.fail(Verdict::diverged(found.saturating_sub(1), what));
+            }
+        }
     }
 
     fn is_wanted(&self, session: &SessionId) -> bool {
@@ -380,7 +406,14 @@ impl LogVerifier {
             Ok(Payload::TraceImported(imported)) => {
                 if let Ok(session) = imported.imported_session.parse() {
                     let place = self.place(&session);
-                    self.imported.insert(place);
+                    let announced = (imported.events, imported.head_hash);
+                    let known = self
+                        .imported
+                        .entry(place)
+                        .or_insert_with(|| announced.clone());
+                    if announced.0 > known.0 {
+                        *known = announced;
+                    }
                 }
             }
             Ok(Payload::KeyRotated(rotated)) => self.offered.extend(rotated.key.parse()),

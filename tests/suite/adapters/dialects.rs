@@ -109,7 +109,38 @@ async fn an_agent_that_goes_on_after_its_end_is_another_session_on_record() {
         assert_eq!(told.json(), json!({}), "{event}");
     }
     let picture = desk.house.bench.until(|it| it.sessions.len() == 1).await;
-    assert_eq!(picture.sessions[0].id.as_str(), "claude-code.s.1");
+    assert_eq!(
+        picture.sessions.first().unwrap().id.as_str(),
+        "claude-code.s.1"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_that_resumes_an_ended_session_goes_on_in_the_same_thread() {
+    let desk = Desk::new().await;
+    let prompt = |text: &str| json!({"prompt": text});
+    for (event, more) in [
+        ("SessionStart", json!({"source": "startup"})),
+        ("UserPromptSubmit", prompt("clean up the tickets")),
+        ("SessionEnd", json!({"reason": "other"})),
+        ("SessionStart", json!({"source": "resume"})),
+        ("UserPromptSubmit", prompt("and now the rest")),
+    ] {
+        let payload = claude(event, &more).to_string();
+        let told = desk
+            .hook("claude-code", &["--timer", "60"], payload.as_bytes())
+            .await;
+        assert_eq!(told.code, 0, "{event}: {}", told.err);
+    }
+    let turns = |threads: &[std::sync::Arc<cra_core::memento::Thread>]| {
+        threads.first().map_or(0, |thread| thread.turns.len())
+    };
+    let picture = desk.house.bench.until(|it| turns(&it.threads) == 2).await;
+    assert_eq!(picture.threads.len(), 1);
+    let thread = &picture.threads[0];
+    assert_eq!(thread.id.as_str(), "claude-code.s");
+    let sessions: Vec<_> = thread.turns.iter().map(|it| it.session.as_str()).collect();
+    assert_eq!(sessions, ["claude-code.s.1", "claude-code.s"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

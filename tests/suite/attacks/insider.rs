@@ -183,7 +183,9 @@ impl Copy {
                     let (count, hash) = end(&ends, &session);
                     json!({"count": count, "hash": hash.to_string(), "session": session})
                 });
-                canonical(&json!({"sessions": heads.collect::<Vec<_>>()}))
+                let mut entry: Value = serde_json::from_str(kept.envelope().payload).unwrap();
+                entry["sessions"] = heads.collect::<Vec<_>>().into();
+                canonical(&entry)
             });
             let (count, previous) = end(&ends, &session);
             *kept = Kept::new(kept.moved(count, &previous, sealed.as_deref()));

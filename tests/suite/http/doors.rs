@@ -1,12 +1,13 @@
 //! Who comes and goes: connections that are cut, too many, too slow, or at somebody else's session.
 
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::super::socket::tried;
 use super::{WAIT, Web, asked, open};
+use crate::impostor::{Impostor, Trick};
 
 /// A hook before a tool that is held.
 fn hook() -> Value {
@@ -67,16 +68,60 @@ async fn a_connection_that_is_cut_amid_others_leaves_only_its_own_gate() {
     assert!(told.starts_with("HTTP/1.1 200"), "{told}");
 }
 
+/// As many connections as there can be, each with a request that is held.
+async fn busy(web: &Web) -> Vec<BufReader<TcpStream>> {
+    let key = web.begin().await;
+    let mut open = Vec::new();
+    for number in 0..8 {
+        let mut write = asked(&key, "note.write");
+        write["params"] = json!({"n": number});
+        let request = web.written("POST", "/v1/action.request", "", &write.to_string());
+        open.push(web.connect(&request).await);
+    }
+    web.house.bench.until(|it| it.held.len() == 8).await;
+    open
+}
+
+#[tokio::test]
+async fn an_idle_connection_makes_room_and_those_that_wait_for_an_answer_stay() {
+    let web = Web::new().await;
+    let mut open = busy(&web).await;
+    let last = open.pop().unwrap();
+    drop(last);
+    let left = async {
+        while web.door.under_way() > 7 {
+            tokio::task::yield_now().await;
+        }
+    };
+    timeout(WAIT, left).await.expect("it was never noticed");
+    let mut idle = TcpStream::connect(web.door.address()).await.unwrap();
+    let start = json!({"agent": "bot"}).to_string();
+    let start = web.written("POST", "/v1/session.start", "", &start);
+    // It comes after the idle one, and takes its place.
+    let (status, told) = web.send(&start).await;
+    assert_eq!(status, 200, "{told}");
+    let mut rest = Vec::new();
+    let read = timeout(WAIT, idle.read_to_end(&mut rest));
+    read.await.expect("it was never closed").unwrap();
+    assert_eq!(web.door.under_way(), 7);
+    let held = web.house.bench.snapshot().held.clone();
+    for held in &held {
+        web.house.bench.pass(held).await;
+    }
+    for mut stream in open {
+        let mut told = String::new();
+        let read = timeout(WAIT, stream.read_to_string(&mut told));
+        read.await.expect("nothing came").unwrap();
+        assert!(told.starts_with("HTTP/1.1 200"), "{told}");
+    }
+}
+
 #[tokio::test]
 async fn a_connection_too_many_is_told_so_and_a_hook_on_it_is_stopped() {
     let web = Web::new().await;
-    let mut open = Vec::new();
-    for _ in 0..8 {
-        open.push(TcpStream::connect(web.door.address()).await.unwrap());
-    }
+    let open = busy(&web).await;
     let start = json!({"agent": "bot"}).to_string();
     let start = web.written("POST", "/v1/session.start", "", &start);
-    // Connections are taken in their order: by now the eight are.
     let (status, told) = web.send(&start).await;
     assert_eq!(status, 503, "{told}");
     assert!(
@@ -171,4 +216,19 @@ async fn where_it_is_stands_in_a_file_for_as_long_as_it_is_open() {
     let mut rest = Vec::new();
     let read = timeout(WAIT, stream.read_to_end(&mut rest));
     let _ = read.await.expect("it was never closed");
+}
+
+/// The door asks the console's own socket, as any hook does.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_by_http_is_denied_when_another_process_answers_at_the_socket() {
+    let web = Web::new().await;
+    let _impostor = Impostor::at(&web.house.path(), Trick::Allow);
+    let request = web.written("POST", "/v1/hook/claude-code", "", &hook().to_string());
+    let (status, told) = web.send(&request).await;
+    assert_eq!(status, 200);
+    let told: Value = serde_json::from_str(&told).unwrap();
+    let specific = &told["hookSpecificOutput"];
+    assert_eq!(specific["permissionDecision"], "deny", "{told}");
+    let reason = specific["permissionDecisionReason"].as_str().unwrap();
+    assert!(reason.contains("not given by the console"), "{reason}");
 }

@@ -16,7 +16,9 @@ impl Asking {
             .args(["mcp", "--agent", "bot", "--data-dir"])
             .arg(house.folder())
             .arg("--socket")
-            .arg(house.path());
+            .arg(house.path())
+            .arg("--key")
+            .arg(house.key());
         let child = TokioChildProcess::new(command).unwrap();
         let agent = timeout(WAIT, ().serve(child)).await.unwrap().unwrap();
         Self { house, agent }

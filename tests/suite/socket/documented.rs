@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use cra_core::gateway::call;
-use serde_json::Value;
+use cra_core::gateway::proof::{AnswerSigner, AnswerVerifier, Challenge, Challenged};
+use cra_core::trace::note::Signer;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 
 use super::House;
@@ -54,4 +56,64 @@ async fn every_call_has_an_example_and_every_example_is_true() {
     for call in calls {
         assert!(PAGE.contains(&format!("\n## {call}\n")), "{call}");
     }
+}
+
+/// A line of the page's example for implementers, by the word that it begins with.
+fn example(word: &str) -> &'static str {
+    let mut lines = PAGE.lines().map(str::trim_start);
+    let line = lines.find_map(|line| line.strip_prefix(word)).unwrap();
+    line.trim_start()
+}
+
+/// The lines of the page were made by another implementation of Ed25519, SHA-256 and HMAC.
+#[test]
+fn the_example_of_a_proof_verifies_and_is_what_the_console_writes() {
+    let (request, answer) = (example("request "), example("answer  "));
+    let sent: Value = serde_json::from_str(request).unwrap();
+    let challenge: Challenge = sent["challenge"].as_str().unwrap().parse().unwrap();
+    let challenged = Challenged::new(challenge, request.as_bytes());
+    let key: AnswerVerifier = example("key  ").parse().unwrap();
+    let proven = key.verify(&challenged, answer.as_bytes()).unwrap();
+    let proven = String::from_utf8(proven).unwrap();
+    assert_eq!(proven, r#"{"id":7,"jsonrpc":"2.0","result":{}}"#);
+    let signer = AnswerSigner::derive(&Signer::new("cra/log-1", &[7; 32]).unwrap());
+    assert_eq!(signer.verifier(), key);
+    assert_eq!(signer.prove(&challenged, &proven), answer);
+}
+
+#[tokio::test]
+async fn an_answer_is_proven_to_a_caller_that_asks_and_to_no_other() {
+    let house = House::new().await;
+    let key = house.hall.verifier();
+    let mut stream = house.raw().await;
+    let challenge = Challenge::random().unwrap();
+    for method in ["resolve", "no.such.call"] {
+        for asks in [true, false] {
+            let mut request = json!({"jsonrpc": "2.0", "id": "a", "method": method,
+                "params": {"session": "s-1"}});
+            if asks {
+                request["challenge"] = challenge.to_string().into();
+            }
+            let request = format!("{request:#}").replace('\n', " ");
+            let sent = format!("{request}\n");
+            stream.write_all(sent.as_bytes()).await.unwrap();
+            let mut line = String::new();
+            stream.read_line(&mut line).await.unwrap();
+            let line = line.strip_suffix('\n').unwrap();
+            let challenged = Challenged::new(challenge, request.as_bytes());
+            let proven = key.verify(&challenged, line.as_bytes());
+            assert_eq!(proven.is_ok(), asks, "{line}");
+            let answer: Value = serde_json::from_str(line).unwrap();
+            assert_eq!(answer.get("proof").is_some(), asks, "{line}");
+            assert!(answer.get("error").is_some(), "{line}");
+        }
+    }
+    let short = json!({"jsonrpc": "2.0", "id": 1, "method": "resolve", "challenge": "AAAA"});
+    let sent = format!("{short}\n");
+    stream.write_all(sent.as_bytes()).await.unwrap();
+    let mut line = String::new();
+    stream.read_line(&mut line).await.unwrap();
+    let answer: Value = serde_json::from_str(&line).unwrap();
+    let message = answer["error"]["message"].as_str().unwrap();
+    assert!(message.contains("32 random bytes in base64"), "{line}");
 }

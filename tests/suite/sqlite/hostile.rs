@@ -62,6 +62,11 @@ fn use_all(folder: &Path) -> Result<(), String> {
             webhooks: Webhooks::Off(Off::NoConsole),
         });
         let runtime = runtime.await.map_err(|error| told(&error))?;
+        let distrusted = runtime.desk().snapshots().borrow().distrusted.clone();
+        if let Some(what) = distrusted {
+            runtime.stop().await;
+            return Err(what.to_string());
+        }
         runtime.desk().verify().await?;
         runtime.stop().await;
         Ok::<_, String>(())

@@ -1,8 +1,8 @@
 //! Turns of conversations: classified as the runtime does, and noted by the engine.
 
 use super::{Noted, Stage};
-use crate::engine::command::{Command, Denied, DenyCode, Reply};
-use crate::memento::{Name, Named, Outcome, Refusal, Thread};
+use crate::engine::command::{Command, Denied, DenyCode, Finding, Reply};
+use crate::memento::{Name, Named, Outcome, Refusal, Thread, ThreadOwner};
 use crate::runtime::{TakeTurn, recorded_turn};
 
 impl Stage {
@@ -11,8 +11,12 @@ impl Stage {
         let Some(id) = take.thread() else { return };
         match self.classified(&id, take) {
             Err(refused) => {
+                let code = match refused {
+                    Refusal::NotOwner => DenyCode::Thread,
+                    Refusal::Stale { .. } | Refusal::Nothing => DenyCode::BadRequest,
+                };
                 let denied = Denied {
-                    code: DenyCode::BadRequest,
+                    code,
                     reason: refused.to_string(),
                     help: None,
                     gate: None,
@@ -21,9 +25,10 @@ impl Stage {
                 noted.reply = Some(Reply::Denied(denied));
             }
             Ok((thread, outcome)) => {
-                let payload = Box::new(recorded_turn(&thread, take, &outcome).into());
+                let payload = recorded_turn(&thread, take, &outcome).into();
+                let finding = Box::new(Finding::Event(payload));
                 let session = take.session.clone();
-                self.ask(|ask| Command::Note(ask, session, payload), noted);
+                self.ask(|ask| Command::Note(ask, session, finding), noted);
                 if let Some(Reply::Noted(_)) = noted.reply {
                     self.threads.insert(id, thread);
                     noted.turn = Some(Box::new(outcome));
@@ -36,7 +41,10 @@ impl Stage {
         let new = || Thread::new(id.clone(), take.session.clone());
         let thread = self.threads.get(id).cloned().unwrap_or_else(new);
         let named = Named {
-            session: take.session.clone(),
+            by: ThreadOwner {
+                session: take.session.clone(),
+                secret: None,
+            },
             // A memento goes by the message it was made at: the same scenario gives the same.
             memento: take.turn.message_id.clone(),
         };

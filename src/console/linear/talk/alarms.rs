@@ -17,7 +17,7 @@ impl Talk {
             // A bell, and a line of its own behind the prompt.
             self.out.push_str("\u{7}\n");
             self.tell_alarms();
-            self.out.push_str("> ");
+            self.out.push_str(self.prompt_text());
         }
         Vec::new()
     }
@@ -37,7 +37,7 @@ impl Talk {
         if self.snapshot.notices.unheard() > self.unheard {
             self.out.push_str("\u{7}\n");
             self.tell_unheard();
-            self.out.push_str("> ");
+            self.out.push_str(self.prompt_text());
         }
     }
 

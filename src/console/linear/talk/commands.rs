@@ -8,11 +8,12 @@ use super::{Deed, Doing, ONLY_LOOKS, Talk};
 use crate::base::clock::Timestamp;
 use crate::base::text::one_line;
 use crate::console::app::record::{is_known, trouble_of};
+use crate::console::cells::counted;
 use crate::console::dialog::gate::{Care, Trouble, care};
 use crate::engine::approval::bars;
 use crate::engine::command::ClaimWish;
 use crate::engine::held::Held;
-use crate::runtime::snapshot::Access;
+use crate::runtime::snapshot::{Access, StoreState};
 
 impl Talk {
     pub(super) fn command(&mut self, text: &str, now: Timestamp) -> Vec<Deed> {
@@ -130,6 +131,19 @@ impl Talk {
         let mut held = self.snapshot.held.clone();
         held.sort_by_key(|held| (std::cmp::Reverse(held.tier()), held.deadline));
         self.tell_overruled();
+        if let Some(line) = self.store_line() {
+            self.say(&line);
+            if matches!(self.snapshot.store, StoreState::Poisoned { .. }) {
+                self.say(&format!(
+                    "{} held when recording stopped; their agents were denied. They are held again after a restart.",
+                    counted(held.len(), "request")
+                ));
+                for held in &held {
+                    self.say(&words::line(held, now));
+                }
+                return;
+            }
+        }
         match held.len() {
             0 => self.say("Nothing is held."),
             1 => self.say("1 request is held."),

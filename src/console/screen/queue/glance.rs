@@ -5,7 +5,7 @@ use super::Queue;
 use crate::base::id::GateId;
 use crate::base::text::one_line;
 use crate::console::request::{Purpose, Request};
-use crate::runtime::snapshot::SessionSummary;
+use crate::runtime::snapshot::SessionList;
 use crate::trace::event::Event;
 
 /// Events that are told.
@@ -24,7 +24,7 @@ pub(super) struct Glance {
 
 impl Queue {
     /// Asks for the last events of the chosen request's session, if they are not known.
-    pub(crate) fn ask_last(&mut self, sessions: &[SessionSummary]) -> Option<Request> {
+    pub(crate) fn ask_last(&mut self, sessions: &SessionList) -> Option<Request> {
         let held = self.selected()?;
         let session = held.session.clone();
         let gate = held.id.clone();

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::Typed;
+use crate::base::json;
 use crate::base::limits::MAX_SHAPE_ITEMS;
 use crate::base::text::{is_deceptive, one_line};
 use crate::memento::{Name, Shape};
@@ -46,7 +47,7 @@ pub(crate) fn read(text: &str) -> Result<Shape, String> {
     // The lines stay, so that the line of an error is the line in the editor.
     let blank = |line| if is_remark(line) { "" } else { line };
     let bare: Vec<&str> = text.lines().map(blank).collect();
-    let value: Value = serde_json::from_str(&bare.join("\n")).map_err(|it| it.to_string())?;
+    let value: Value = json::read(bare.join("\n").as_bytes()).map_err(|error| error.detail())?;
     Shape::proposed(&value).map_err(|it| it.to_string())
 }
 

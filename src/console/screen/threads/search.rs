@@ -135,6 +135,10 @@ impl Threads {
         let kept = thread.latest.as_ref().map(ThreadMemento::shape);
         has(thread.id.as_str())
             || has(thread.session.as_str())
+            || thread
+                .owner
+                .as_ref()
+                .is_some_and(|owner| has(owner.session.as_str()))
             || kept.is_some_and(|shape| in_shape(&shape))
             || thread.held_back.iter().any(|it| in_shape(&it.proposed))
     }

@@ -210,12 +210,15 @@ fn draw_empty(snapshot: &Snapshot, frame: &mut Frame, area: Rect, look: Look) {
     frame.render_widget(Paragraph::new(lines).centered(), middle);
 }
 
-/// The agent and session of a conversation.
+/// The agent and session that own a conversation.
 fn whose(snapshot: &Snapshot, thread: &Thread) -> String {
+    let Some(owner) = &thread.owner else {
+        return "no owner: `:hand-over SESSION` gives it one".to_owned();
+    };
     let mut sessions = snapshot.sessions.iter();
-    match sessions.find(|it| it.id == thread.session) {
-        Some(session) => asker(&session.agent, &thread.session),
-        None => format!("{} (ended)", thread.session),
+    match sessions.find(|session| session.id == owner.session) {
+        Some(session) => asker(&session.agent, &owner.session),
+        None => format!("{} (ended)", owner.session),
     }
 }
 

@@ -8,13 +8,13 @@ use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, interval_at, timeout};
 
 use super::super::gate::{Gate, Run};
-use super::super::message::{self, ToolCall};
+use super::super::message::{self, Line, ToolCall};
 use super::ENDING;
 use super::pending::{Pending, Stage};
 use crate::gateway::call::Fault;
 use crate::gateway::client::CallError;
 use crate::gateway::rpc::Id;
-use crate::gateway::words::denial;
+use crate::gateway::words::{Remedy, denial};
 
 /// When an agent is first told that its call waits, and how often after that. Agents give up on a call about
 /// which they hear nothing for long.
@@ -28,8 +28,8 @@ pub(super) struct Calls {
     /// What actions call the server.
     pub(super) server: String,
     pub(super) pending: Arc<Mutex<Pending>>,
-    pub(super) to_server: mpsc::Sender<Value>,
-    pub(super) to_agent: mpsc::Sender<Value>,
+    pub(super) to_server: mpsc::Sender<Line>,
+    pub(super) to_agent: mpsc::Sender<Line>,
 }
 
 impl Calls {
@@ -58,7 +58,8 @@ impl Calls {
             Err(error) => {
                 // Whoever cancelled it meanwhile wants no answer.
                 if self.pending.lock().await.take(&call.id).is_some() {
-                    self.tell(message::denied(&call.id, &denial(&error))).await;
+                    let words = denial(&error, Remedy::Key);
+                    self.tell(message::denied(&call.id, &words)).await;
                 }
             }
         }
@@ -97,7 +98,7 @@ impl Calls {
         };
         match pending.release(&call.id, run) {
             // While nobody else can look: a cancellation comes after the call, or instead of it.
-            Ok(()) => room.send(call.message),
+            Ok(()) => room.send(call.line),
             Err(run) => {
                 drop(pending);
                 self.report(&run, Err(not_run("the agent cancelled it")))
@@ -107,17 +108,17 @@ impl Calls {
     }
 
     /// The agent asks something else.
-    pub(super) async fn request(&self, id: Id, message: Value) {
+    pub(super) async fn request(&self, id: Id, line: Line) {
         let noted = self.pending.lock().await.note(id.clone(), Stage::Asked);
         if noted {
-            self.pass(message).await;
+            self.pass(line).await;
         } else {
             self.twice(&id).await;
         }
     }
 
     /// The agent no longer wants what it asked for.
-    pub(super) async fn cancel(&self, id: &Id, message: Value) {
+    pub(super) async fn cancel(&self, id: &Id, line: Line) {
         let mut pending = self.pending.lock().await;
         match pending.get(id) {
             // The server has never heard of it. Forgetting it calls back whoever asks.
@@ -125,7 +126,7 @@ impl Calls {
             Some(Stage::Running(_)) => {
                 let stage = pending.take(id);
                 drop(pending);
-                self.pass(message).await;
+                self.pass(line).await;
                 if let Some(Stage::Running(run)) = stage {
                     let why = "the agent cancelled it".to_owned();
                     self.report(&run, Err(("cancelled".to_owned(), why))).await;
@@ -134,14 +135,14 @@ impl Calls {
             Some(Stage::Asked) => {
                 pending.take(id);
                 drop(pending);
-                self.pass(message).await;
+                self.pass(line).await;
             }
             None => {}
         }
     }
 
     /// The server answers. What nobody asks, or only asks at the gate, it cannot answer.
-    pub(super) async fn answered(self: &Arc<Self>, id: &Id, mut message: Value) {
+    pub(super) async fn answered(self: &Arc<Self>, id: &Id, message: &Value, mut line: Line) {
         let mut pending = self.pending.lock().await;
         if matches!(pending.get(id), None | Some(Stage::Held(_))) {
             return;
@@ -149,14 +150,41 @@ impl Calls {
         let stage = pending.take(id);
         drop(pending);
         if let Some(Stage::Running(run)) = stage {
-            let outcome = message::outcome(&message);
+            let outcome = message::outcome(message);
             if let Some(words) = &run.words {
-                message::add_words(&mut message, words);
+                line.add_words(words);
             }
             // On record before the agent asks for the next thing.
             self.report(&run, outcome).await;
         }
-        self.tell(message).await;
+        self.tell(line).await;
+    }
+
+    /// The server answers in a way that two readers could understand in two ways: the agent gets to know
+    /// that, and not the answer.
+    pub(super) async fn refuse_answer(&self, id: &Id, why: &str) {
+        let mut pending = self.pending.lock().await;
+        if matches!(pending.get(id), None | Some(Stage::Held(_))) {
+            return;
+        }
+        let stage = pending.take(id);
+        drop(pending);
+        let words = format!(
+            "cra: the answer of the MCP server `{}` is ambiguous {why}",
+            self.server
+        );
+        match stage {
+            Some(Stage::Running(run)) => {
+                let told = message::denied(id, &words);
+                let outcome = Err(("ambiguous".to_owned(), words));
+                self.report(&run, outcome).await;
+                self.tell(told).await;
+            }
+            Some(Stage::Held(_) | Stage::Asked) | None => {
+                let fault = Fault::new(INTERNAL, words);
+                self.tell(message::fault(Some(id), &fault)).await;
+            }
+        }
     }
 
     /// Everybody who still waits is called back, and told why where there is a reason.
@@ -184,15 +212,15 @@ impl Calls {
     }
 
     /// Passes a message on to the server.
-    pub(super) async fn pass(&self, message: Value) {
+    pub(super) async fn pass(&self, line: Line) {
         // A server that is gone hears nothing; what it was asked is answered when that is noticed.
-        let _ = self.to_server.send(message).await;
+        let _ = self.to_server.send(line).await;
     }
 
     /// Passes a message on to the agent.
-    pub(super) async fn tell(&self, message: Value) {
+    pub(super) async fn tell(&self, message: impl Into<Line>) {
         // An agent that is gone hears nothing.
-        let _ = self.to_agent.send(message).await;
+        let _ = self.to_agent.send(message.into()).await;
     }
 
     /// What the agent said makes no sense.

@@ -45,7 +45,7 @@ fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
     let path = folder.join(FILE_NAME);
     let mut connection = connect(&path).unwrap();
     schema::prepare(&mut connection, &path).unwrap();
-    let mut writer = Writer::new(SqliteMedium::new(connection).unwrap());
+    let mut writer = Writer::new(SqliteMedium::new(connection, None).unwrap());
     let sessions = ["a", "b", "c"].map(|name| name.parse::<SessionId>().unwrap());
     let mut ends = [(0, Digest::ZERO); 3];
     let mut micros = 0;
@@ -72,7 +72,14 @@ fn store(folder: &Path, odd: impl Fn(i64, &mut Place)) -> Connection {
 
 fn report(folder: &Path, threads: usize) -> Report {
     let reader = Reader::open(&folder.join(FILE_NAME)).unwrap();
-    on_threads(&reader, Trust::nothing(), threads, &Progress::default()).unwrap()
+    on_threads(
+        &reader,
+        Trust::nothing(),
+        None,
+        threads,
+        &Progress::default(),
+    )
+    .unwrap()
 }
 
 #[test]

@@ -102,3 +102,17 @@ pub(crate) fn describe(held: &Held) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::base::json;
+
+    #[test]
+    fn numbers_are_shown_as_they_run() {
+        let text = "{\n  \"a\": 18446744073709551615,\n  \"b\": \"9007199254740993\",\n  \"c\": 9007199254740993,\n  \
+                    \"d\": 1.0,\n  \"e\": -0.0,\n  \"f\": 0.1\n}";
+        let value: Value = json::read(text.as_bytes()).unwrap();
+        assert_eq!(shown("pay", &value).0, format!("pay\n{text}"));
+    }
+}

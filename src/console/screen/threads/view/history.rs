@@ -52,7 +52,7 @@ fn of_summary(summary: &Summary) -> Meaning {
     match summary {
         Summary::Updated => Meaning::Passed,
         Summary::Kept(Kept::AtPeak) => Meaning::Frozen,
-        Summary::Kept(Kept::Invalid(_)) => Meaning::Warning,
+        Summary::Kept(Kept::Invalid(_) | Kept::BeforeEdit) => Meaning::Warning,
         Summary::Kept(Kept::NothingProposed | Kept::OnlyAcknowledged) => Meaning::Dim,
     }
 }

@@ -8,6 +8,7 @@ use crate::base::text::{Lines, one_line, visible};
 use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_words;
 use crate::console::theme::{Look, Mark, Meaning};
+use crate::console::thread::{offered_words, refused_words};
 use crate::memento::{HeldBack, Kept, Shape, Side, Thread};
 
 /// Cells of the labels.
@@ -82,6 +83,12 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
         Meaning::Dim,
         format!("version {version}   etag {etag}   source {source}"),
     ));
+    if let Some(text) = refused_words(thread) {
+        notes.push((Meaning::Warning, text));
+    }
+    if let Some(text) = offered_words(thread) {
+        notes.push((Meaning::Waiting, text));
+    }
     if thread.edited {
         let text = "edited by an operator since the last turn: the next one must follow it";
         notes.push((Meaning::Waiting, text.to_owned()));
@@ -121,7 +128,9 @@ fn newest(
 ) -> Vec<Line<'static>> {
     let meaning = match held.why {
         Kept::AtPeak => Meaning::Frozen,
-        Kept::OnlyAcknowledged | Kept::NothingProposed | Kept::Invalid(_) => Meaning::Waiting,
+        Kept::OnlyAcknowledged | Kept::NothingProposed | Kept::Invalid(_) | Kept::BeforeEdit => {
+            Meaning::Waiting
+        }
     };
     let mut rows = title(held, meaning, cells, look);
     // What an accepted proposal says nothing of is kept: such lines do not differ.
@@ -186,6 +195,7 @@ fn title(held: &HeldBack, meaning: Meaning, cells: usize, look: Look) -> Vec<Lin
     let why = match &held.why {
         Kept::AtPeak => "held back by the peak guardrail",
         Kept::OnlyAcknowledged => "the turn only acknowledged",
+        Kept::BeforeEdit => "the agent had not read the operator's edit",
         Kept::NothingProposed | Kept::Invalid(_) => "held back",
     };
     let bullet = look.mark(Mark::Bullet);

@@ -1,0 +1,228 @@
+//! JSON from outside, read so that nothing in it can mean two things.
+//!
+//! Contract: what [`read`] accepts has every key once in its object, and only numbers that
+//! `serde_json` carries exactly. Everything else is refused with its path, never rounded and never
+//! settled by "the last one wins". The check is one linear pass over the text; `serde_json` reads the
+//! text afterwards and stays the judge of what JSON is.
+//!
+//! Keys are compared after unescaping: `"a"` and `"\u0061"` are one key. Keys that differ in Unicode
+//! normalisation are different keys, as they are for `serde_json`.
+
+use std::fmt;
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use serde_json::{Number, Value};
+
+use super::text::one_line;
+
+mod number;
+mod path;
+mod scan;
+
+pub use number::{compare, compare_with, is_carried, is_same_decimal};
+pub use path::{paths_of_large_numbers, paths_of_large_numbers_in};
+
+use scan::Scanner;
+
+/// Longest path and longest number that a message quotes.
+const MAX_QUOTED_CHARS: usize = 120;
+
+/// Reason why a text is refused.
+#[derive(Debug, thiserror::Error)]
+pub enum JsonError {
+    /// The text is not JSON.
+    #[error("not JSON: {0}")]
+    Syntax(serde_json::Error),
+    /// The text is JSON, but not what the caller expects.
+    #[error("{0}")]
+    Data(serde_json::Error),
+    /// The text is JSON that can be read in two ways, or not exactly.
+    #[error("ambiguous JSON: {0}")]
+    Ambiguous(JsonFault),
+}
+
+impl JsonError {
+    fn of(error: serde_json::Error) -> Self {
+        if error.is_data() {
+            Self::Data(error)
+        } else {
+            Self::Syntax(error)
+        }
+    }
+
+    /// Line and column, where they are known.
+    #[must_use]
+    pub fn place(&self, text: &[u8]) -> (usize, usize) {
+        match self {
+            Self::Syntax(error) | Self::Data(error) => (error.line(), error.column()),
+            Self::Ambiguous(fault) => fault.place(text),
+        }
+    }
+
+    /// The message without saying that the text is not JSON, for callers that say so themselves.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self {
+            Self::Syntax(error) | Self::Data(error) => error.to_string(),
+            Self::Ambiguous(fault) => fault.to_string(),
+        }
+    }
+
+    /// The message without line and column, for callers that show the place themselves.
+    #[must_use]
+    pub fn message(&self) -> String {
+        match self {
+            Self::Syntax(error) | Self::Data(error) => {
+                let whole = error.to_string();
+                let what = whole.split(" at line ").next();
+                what.unwrap_or_default().to_owned()
+            }
+            Self::Ambiguous(fault) => fault.to_string(),
+        }
+    }
+}
+
+/// Key or number for which a text is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JsonFault {
+    /// Path of the member: `params.to`, `list[2]`; empty for the whole text.
+    pub path: String,
+    /// Reason.
+    pub kind: FaultKind,
+    /// Byte at which the key or number begins.
+    pub offset: usize,
+}
+
+/// Reason for which a key or number is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// The key is in its object more than once.
+    DuplicateKey,
+    /// The number, as written, is not carried exactly.
+    InexactNumber(String),
+}
+
+impl JsonFault {
+    /// The reason without the path, for messages that begin with the path.
+    #[must_use]
+    pub fn reason(&self) -> String {
+        match &self.kind {
+            FaultKind::DuplicateKey => "the key is there twice; send it once".to_owned(),
+            FaultKind::InexactNumber(token) => {
+                format!(
+                    "the number `{}` cannot be carried exactly; send it as a string",
+                    quote(token)
+                )
+            }
+        }
+    }
+
+    /// Line and column at which the key or number begins.
+    #[must_use]
+    pub fn place(&self, text: &[u8]) -> (usize, usize) {
+        let before = text.get(..self.offset).unwrap_or(text);
+        let line = memchr::memchr_iter(b'\n', before).count() + 1;
+        let column = match memchr::memrchr(b'\n', before) {
+            Some(end) => before.len() - end,
+            None => before.len() + 1,
+        };
+        (line, column)
+    }
+}
+
+impl fmt::Display for JsonFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_empty() {
+            return f.write_str(&self.reason());
+        }
+        write!(f, "at `{}`: {}", self.path, self.reason())
+    }
+}
+
+/// Cuts what a message quotes.
+fn quote(text: &str) -> String {
+    let mut shown: String = text.chars().take(MAX_QUOTED_CHARS).collect();
+    if shown.len() < text.len() {
+        shown.push('…');
+    }
+    one_line(&shown)
+}
+
+/// Reads a text strictly.
+///
+/// # Errors
+/// When it is not JSON, has a key twice, has a number that is not carried exactly, or is not a `T`.
+pub fn read<T: DeserializeOwned>(text: &[u8]) -> Result<T, JsonError> {
+    check(text)?;
+    serde_json::from_slice(text).map_err(JsonError::of)
+}
+
+/// Reads a text whose numbers decide nothing: one that is not carried exactly becomes the string of its
+/// token. For results that are only recorded or shown. Duplicate keys are refused.
+///
+/// # Errors
+/// When it is not JSON, or has a key twice.
+pub fn read_with_inexact_as_text(text: &[u8]) -> Result<Value, JsonError> {
+    let mut scanner = Scanner::new(text);
+    scanner.inexact = Some(Vec::new());
+    scanner.whole().map_err(|stop| stop.told(text))?;
+    let inexact = scanner.inexact.take().unwrap_or_default();
+    if inexact.is_empty() {
+        return serde_json::from_slice(text).map_err(JsonError::of);
+    }
+    let mut quoted = Vec::with_capacity(text.len() + 2 * inexact.len());
+    let mut end = 0;
+    for token in inexact {
+        quoted.extend_from_slice(text.get(end..token.start).unwrap_or_default());
+        quoted.push(b'"');
+        quoted.extend_from_slice(text.get(token.clone()).unwrap_or_default());
+        quoted.push(b'"');
+        end = token.end;
+    }
+    quoted.extend_from_slice(text.get(end..).unwrap_or_default());
+    serde_json::from_slice(&quoted).map_err(JsonError::of)
+}
+
+/// Checks that a text is JSON with every key once and with exact numbers only.
+///
+/// # Errors
+/// When it is not.
+pub fn check(text: &[u8]) -> Result<(), JsonError> {
+    Scanner::new(text).whole().map_err(|stop| stop.told(text))
+}
+
+/// Checks that a text is JSON with every key once. For texts that are passed on as they are.
+///
+/// # Errors
+/// When it is not.
+pub fn check_keys(text: &[u8]) -> Result<(), JsonError> {
+    let mut scanner = Scanner::new(text);
+    scanner.inexact = Some(Vec::new());
+    scanner.whole().map_err(|stop| stop.told(text))
+}
+
+/// Bytes of the value that lies at `path` in an object, of which every step is a key.
+#[must_use]
+pub fn locate(text: &[u8], path: &[&str]) -> Option<Range<usize>> {
+    let mut scanner = Scanner::new(text);
+    scanner.inexact = Some(Vec::new());
+    scanner.blanks();
+    for key in path {
+        scanner.enter(key)?;
+    }
+    let start = scanner.at;
+    scanner.value(path.len()).ok()?;
+    Some(start..scanner.at)
+}
+
+/// Number that a text is, if it is carried exactly.
+///
+/// # Errors
+/// When it is not a JSON number, or not carried exactly.
+pub fn read_number(text: &str) -> Result<Number, JsonError> {
+    read(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests;

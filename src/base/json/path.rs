@@ -1,0 +1,88 @@
+//! Paths into JSON: `params.list[2].to`, `["odd key"].x`.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value};
+
+use crate::base::canon::is_large;
+
+/// One step of a path.
+pub(super) enum Step {
+    /// A key of an object.
+    Key(String),
+    /// An item of a list.
+    Index(usize),
+}
+
+impl Step {
+    pub(super) fn of(key: &[u8]) -> Self {
+        Self::Key(String::from_utf8_lossy(key).into_owned())
+    }
+}
+
+/// A path as messages and records write it. Two paths are never written alike.
+pub(super) fn written<'s>(steps: impl Iterator<Item = &'s Step>) -> String {
+    let mut text = String::new();
+    for step in steps {
+        push(&mut text, step);
+    }
+    text
+}
+
+fn push(text: &mut String, step: &Step) {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    // Writing to a string cannot fail.
+    let _ = match step {
+        Step::Index(index) => write!(text, "[{index}]"),
+        Step::Key(key) if key.is_empty() || !key.chars().all(plain) => {
+            write!(text, "[{}]", Value::from(key.as_str()))
+        }
+        Step::Key(key) if text.is_empty() => write!(text, "{key}"),
+        Step::Key(key) => write!(text, ".{key}"),
+    };
+}
+
+/// Paths of the numbers of `value` that canonical JSON writes as strings of their digits. `field` is the
+/// key that `value` lies under.
+#[must_use]
+pub fn paths_of_large_numbers(field: &str, value: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut steps = vec![Step::Key(field.to_owned())];
+    collect(value, &mut steps, &mut found);
+    found
+}
+
+/// The same for an object whose own key may be empty: then the paths begin with its fields.
+#[must_use]
+pub fn paths_of_large_numbers_in(field: &str, fields: &Map<String, Value>) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut steps = Vec::new();
+    if !field.is_empty() {
+        steps.push(Step::Key(field.to_owned()));
+    }
+    collect_fields(fields, &mut steps, &mut found);
+    found
+}
+
+fn collect(value: &Value, steps: &mut Vec<Step>, found: &mut Vec<String>) {
+    match value {
+        Value::Number(number) if is_large(number) => found.push(written(steps.iter())),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                steps.push(Step::Index(index));
+                collect(item, steps, found);
+                steps.pop();
+            }
+        }
+        Value::Object(fields) => collect_fields(fields, steps, found),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn collect_fields(fields: &Map<String, Value>, steps: &mut Vec<Step>, found: &mut Vec<String>) {
+    for (key, field) in fields {
+        steps.push(Step::Key(key.clone()));
+        collect(field, steps, found);
+        steps.pop();
+    }
+}

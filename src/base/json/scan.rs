@@ -1,0 +1,308 @@
+//! One linear pass over a JSON text: every key once, every number exact.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::ops::Range;
+
+use serde_json::Value;
+use smallvec::SmallVec;
+
+use super::number::{self, is_carried};
+use super::path::{self, Step};
+use super::{FaultKind, JsonError, JsonFault, quote};
+use crate::base::canon::ordinary;
+
+/// Deepest nesting that is followed. `serde_json` stops one level earlier, with its own message.
+const MAX_DEPTH: usize = 128;
+
+/// Keys of an object that are compared one by one. Objects with more keys use a hash set.
+const FEW_KEYS: usize = 12;
+
+/// Reason to stop scanning.
+pub(super) enum Stop {
+    /// The text is not JSON, or is nested too deeply.
+    Syntax,
+    /// The text is refused. The path is complete once the scanner has returned to the root.
+    Fault(Box<Found>),
+}
+
+pub(super) struct Found {
+    kind: FaultKind,
+    offset: usize,
+    /// Innermost step first.
+    path: Vec<Step>,
+}
+
+impl Stop {
+    fn at(kind: FaultKind, offset: usize) -> Self {
+        Self::Fault(Box::new(Found {
+            kind,
+            offset,
+            path: Vec::new(),
+        }))
+    }
+
+    fn below(mut self, step: impl FnOnce() -> Step) -> Self {
+        if let Self::Fault(found) = &mut self {
+            found.path.push(step());
+        }
+        self
+    }
+
+    pub(super) fn told(self, text: &[u8]) -> JsonError {
+        match self {
+            Self::Fault(found) => JsonError::Ambiguous(JsonFault {
+                path: quote(&path::written(found.path.iter().rev())),
+                kind: found.kind,
+                offset: found.offset,
+            }),
+            Self::Syntax => match serde_json::from_slice::<Value>(text) {
+                Err(error) => JsonError::of(error),
+                // INVARIANT: the scanner takes every text that serde_json takes. If it ever does not,
+                // the text is refused all the same.
+                Ok(_) => JsonError::Syntax(serde::de::Error::custom("the text cannot be checked")),
+            },
+        }
+    }
+}
+
+pub(super) struct Scanner<'t> {
+    text: &'t [u8],
+    pub(super) at: usize,
+    /// Places of inexact numbers, where they are collected and not refused.
+    pub(super) inexact: Option<Vec<Range<usize>>>,
+}
+
+pub(super) type Scanned = Result<(), Stop>;
+
+impl<'t> Scanner<'t> {
+    pub(super) fn new(text: &'t [u8]) -> Self {
+        Self {
+            text,
+            at: 0,
+            inexact: None,
+        }
+    }
+
+    pub(super) fn whole(&mut self) -> Scanned {
+        self.blanks();
+        self.value(0)?;
+        self.blanks();
+        if self.at == self.text.len() {
+            Ok(())
+        } else {
+            Err(Stop::Syntax)
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn is_next(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn take(&mut self, byte: u8) -> Scanned {
+        if self.is_next(byte) {
+            Ok(())
+        } else {
+            Err(Stop::Syntax)
+        }
+    }
+
+    pub(super) fn blanks(&mut self) {
+        while matches!(self.peek(), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    pub(super) fn value(&mut self, depth: usize) -> Scanned {
+        match self.peek() {
+            Some(b'{') => self.object(depth + 1),
+            Some(b'[') => self.array(depth + 1),
+            Some(b'"') => self.string().map(drop),
+            Some(b'-' | b'0'..=b'9') => self.number(),
+            Some(b't') => self.word(b"true"),
+            Some(b'f') => self.word(b"false"),
+            Some(b'n') => self.word(b"null"),
+            Some(_) | None => Err(Stop::Syntax),
+        }
+    }
+
+    fn word(&mut self, word: &[u8]) -> Scanned {
+        let rest = self.text.get(self.at..).unwrap_or_default();
+        if !rest.starts_with(word) {
+            return Err(Stop::Syntax);
+        }
+        self.at += word.len();
+        Ok(())
+    }
+
+    fn object(&mut self, depth: usize) -> Scanned {
+        if depth > MAX_DEPTH {
+            return Err(Stop::Syntax);
+        }
+        self.at += 1;
+        self.blanks();
+        if self.is_next(b'}') {
+            return Ok(());
+        }
+        let mut keys = Keys::default();
+        loop {
+            let start = self.at;
+            let key = self.key()?;
+            if !keys.insert(key.clone()) {
+                let stop = Stop::at(FaultKind::DuplicateKey, start);
+                return Err(stop.below(|| Step::of(&key)));
+            }
+            self.value(depth)
+                .map_err(|stop| stop.below(|| Step::of(&key)))?;
+            if self.is_end(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
+    fn array(&mut self, depth: usize) -> Scanned {
+        if depth > MAX_DEPTH {
+            return Err(Stop::Syntax);
+        }
+        self.at += 1;
+        self.blanks();
+        if self.is_next(b']') {
+            return Ok(());
+        }
+        for index in 0.. {
+            self.value(depth)
+                .map_err(|stop| stop.below(|| Step::Index(index)))?;
+            if self.is_end(b']')? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Goes over what stands behind an item: whether that ends the list.
+    fn is_end(&mut self, close: u8) -> Result<bool, Stop> {
+        self.blanks();
+        if self.is_next(close) {
+            return Ok(true);
+        }
+        self.take(b',')?;
+        self.blanks();
+        Ok(false)
+    }
+
+    /// A key as it is meant, and the colon behind it.
+    fn key(&mut self) -> Result<Cow<'t, [u8]>, Stop> {
+        let (written, escaped) = self.string()?;
+        self.blanks();
+        self.take(b':')?;
+        self.blanks();
+        if !escaped {
+            let inner = written.len().saturating_sub(1);
+            return Ok(Cow::Borrowed(written.get(1..inner).unwrap_or_default()));
+        }
+        let meant = serde_json::from_slice::<String>(written).map_err(|_| Stop::Syntax)?;
+        Ok(Cow::Owned(meant.into_bytes()))
+    }
+
+    /// A string with its quotes, and whether there is an escape in it.
+    fn string(&mut self) -> Result<(&'t [u8], bool), Stop> {
+        let start = self.at;
+        self.take(b'"')?;
+        let mut escaped = false;
+        loop {
+            let rest = self.text.get(self.at..).unwrap_or_default();
+            self.at += ordinary(rest).ok_or(Stop::Syntax)?.length;
+            match self.peek() {
+                Some(b'"') => {
+                    self.at += 1;
+                    let written = self.text.get(start..self.at).unwrap_or_default();
+                    return Ok((written, escaped));
+                }
+                // The escape itself is read by serde_json.
+                Some(b'\\') => {
+                    escaped = true;
+                    self.at += 2;
+                }
+                Some(_) | None => return Err(Stop::Syntax),
+            }
+        }
+    }
+
+    fn number(&mut self) -> Scanned {
+        let start = self.at;
+        let rest = self.text.get(start..).unwrap_or_default();
+        let length = rest
+            .iter()
+            .position(|byte| !matches!(byte, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E'))
+            .unwrap_or(rest.len());
+        self.at += length;
+        let token = rest.get(..length).unwrap_or_default();
+        if number::is_short(token) {
+            return Ok(());
+        }
+        let token = std::str::from_utf8(token).map_err(|_| Stop::Syntax)?;
+        if is_carried(token) {
+            return Ok(());
+        }
+        if !number::is_token(token) {
+            return Err(Stop::Syntax);
+        }
+        if let Some(inexact) = &mut self.inexact {
+            inexact.push(start..self.at);
+            return Ok(());
+        }
+        let kind = FaultKind::InexactNumber(token.to_owned());
+        Err(Stop::at(kind, start))
+    }
+
+    /// Goes to the value of a key, if this is an object that has it.
+    pub(super) fn enter(&mut self, wanted: &str) -> Option<()> {
+        if !self.is_next(b'{') {
+            return None;
+        }
+        self.blanks();
+        if self.is_next(b'}') {
+            return None;
+        }
+        loop {
+            let key = self.key().ok()?;
+            if *key == *wanted.as_bytes() {
+                return Some(());
+            }
+            self.value(0).ok()?;
+            if self.is_end(b'}').ok()? {
+                return None;
+            }
+        }
+    }
+}
+
+/// Keys of one object.
+#[derive(Default)]
+struct Keys<'t> {
+    few: SmallVec<[Cow<'t, [u8]>; FEW_KEYS]>,
+    many: HashSet<Cow<'t, [u8]>>,
+}
+
+impl<'t> Keys<'t> {
+    /// Adds a key; `false` when it is there already.
+    fn insert(&mut self, key: Cow<'t, [u8]>) -> bool {
+        if self.many.is_empty() {
+            if self.few.contains(&key) {
+                return false;
+            }
+            if self.few.len() < FEW_KEYS {
+                self.few.push(key);
+                return true;
+            }
+            self.many.extend(self.few.drain(..));
+        }
+        self.many.insert(key)
+    }
+}

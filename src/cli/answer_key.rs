@@ -1,0 +1,26 @@
+//! The key that proves the console's answers, for commands that verify them or write it down.
+
+use super::console::signer;
+use super::error::Failure;
+use super::settings::Settings;
+use super::trace::in_runtime;
+use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
+use crate::store::key;
+use crate::store::sqlite::SqliteStore;
+
+/// Reads the public key of the console on the user's store; nothing, if that has no key yet.
+pub(super) fn read(settings: &Settings) -> Result<Option<AnswerVerifier>, Failure> {
+    let signer = key::existing(&settings.data_dir()?)?;
+    Ok(signer.map(|signer| AnswerSigner::derive(&signer).verifier()))
+}
+
+/// Reads the public key. A store that has none yet gets one, as the first start of the console would make it.
+pub(super) fn read_or_make(settings: &Settings) -> Result<AnswerVerifier, Failure> {
+    if let Some(key) = read(settings)? {
+        return Ok(key);
+    }
+    let folder = settings.data_dir()?;
+    let store = SqliteStore::open(&folder)?;
+    let signer = in_runtime(signer(&folder, &store))?;
+    Ok(AnswerSigner::derive(&signer).verifier())
+}

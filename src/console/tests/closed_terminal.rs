@@ -1,0 +1,25 @@
+//! A terminal that was closed: the operator has left, and nothing failed.
+
+use std::io;
+
+use crate::console::ConsoleError;
+
+#[test]
+fn only_the_errors_of_a_closed_terminal_end_the_console_in_order() {
+    // EIO, ENXIO, ENOTTY, EPIPE.
+    for errno in [5, 6, 25, 32] {
+        let error = ConsoleError::from(io::Error::from_raw_os_error(errno));
+        assert!(error.unless_gone().is_ok(), "{errno}");
+    }
+    // EACCES, ENOSPC, EMFILE.
+    for errno in [13, 28, 24] {
+        let error = ConsoleError::from(io::Error::from_raw_os_error(errno));
+        assert!(error.unless_gone().is_err(), "{errno}");
+    }
+    assert!(
+        ConsoleError::from(io::Error::other("x"))
+            .unless_gone()
+            .is_err()
+    );
+    assert!(ConsoleError::Stopped.unless_gone().is_err());
+}

@@ -1,0 +1,123 @@
+//! Steps of the wall clock, and moments that lie in the future after a restart.
+//!
+//! Contract: after a step, every deadline, lifetime and window has as much time left as before it. After a restart
+//! the time between the two processes is only known by the wall clock: what is left is then at most what there was
+//! at the beginning.
+
+use std::sync::Arc;
+
+use crate::base::clock::Timestamp;
+use crate::base::clock_step::ClockStep;
+use crate::base::id::SessionId;
+use crate::base::limits::PERMIT_LIFETIME;
+use crate::trace::event::ClockMoved;
+
+use super::command::{ActionRequest, Command, Effect, StateKind};
+use super::held::Held;
+use super::session::Session;
+use super::turn::Turn;
+use super::{Engine, Permit};
+
+impl Session {
+    /// Changes every moment that something is measured from.
+    fn adjust_moments(&mut self, adjust: impl Fn(Timestamp) -> Timestamp) {
+        self.started_at = adjust(self.started_at);
+        let contexts = self.contexts.values_mut();
+        let beats = self.beats.iter_mut().map(|beat| &mut beat.at);
+        let running = self.running.values_mut().map(|running| &mut running.since);
+        for moment in contexts.chain(beats).chain(running) {
+            *moment = adjust(*moment);
+        }
+    }
+}
+
+/// Changes the moment at which an asker stops waiting.
+fn adjust_deadline(request: &mut ActionRequest, step: ClockStep) {
+    request.deadline = request.deadline.map(|deadline| step.apply(deadline));
+}
+
+impl Turn<'_> {
+    /// Records a step of the wall clock, and keeps the time that is left everywhere.
+    pub(super) fn clock_moved(&mut self, step: ClockStep) {
+        self.push(Effect::Enter(
+            ClockMoved {
+                moved_ms: step.millis(),
+                what: format!("the system clock was set {step}"),
+            }
+            .into(),
+        ));
+        let adjust = |moment| step.apply(moment);
+        let state = self.state();
+        state.asked.adjust_moments(adjust);
+        state.tries.adjust_moments(adjust);
+        state.caches.adjust_moments(adjust);
+        for issued in &mut state.resolutions {
+            issued.adjust_moments(adjust);
+        }
+        for request in state.parked.requests_mut() {
+            adjust_deadline(request, step);
+        }
+        for command in state.suspension.commands_mut() {
+            if let Command::RequestAction(_, request) = command {
+                adjust_deadline(request, step);
+            }
+        }
+        let sessions: Vec<SessionId> = state.sessions.keys().cloned().collect();
+        for session in sessions {
+            if let Some(session) = self.state().sessions.get_mut(&session) {
+                session.adjust_moments(adjust);
+            }
+            self.touch(&session);
+        }
+        for (key, spent) in self.state().usage.adjust_moments(adjust) {
+            self.persist(StateKind::Usage, &key, Some(&spent));
+        }
+        let mut permits: Vec<Permit> = self.state().permits.values().cloned().collect();
+        for permit in &mut permits {
+            permit.expires_at = step.apply(permit.expires_at);
+            self.persist(StateKind::Permit, permit.gate.as_str(), Some(permit));
+            self.state().permits.insert(permit.clone());
+        }
+        let held: Vec<Arc<Held>> = self.engine.held();
+        for held in held {
+            let deadline = step.apply(held.deadline);
+            let gate = held.id.clone();
+            self.keep_held(Held {
+                opened_at: step.apply(held.opened_at),
+                deadline,
+                ..(*held).clone()
+            });
+            self.push(Effect::SetDeadline(gate, deadline));
+        }
+    }
+}
+
+impl Engine {
+    /// Bounds what is left of every deadline, lifetime and window by what there was at its beginning, where the clock
+    /// was set back between two processes.
+    pub(super) fn bound_restored(&mut self, now: Timestamp) {
+        let past = |moment: Timestamp| moment.min(now);
+        let state = &mut self.state;
+        for session in state.sessions.values_mut() {
+            session.adjust_moments(past);
+        }
+        drop(state.usage.adjust_moments(past));
+        for permit in state.permits.values_mut() {
+            permit.expires_at = permit.expires_at.min(now.plus(PERMIT_LIFETIME));
+        }
+        let late: Vec<Arc<Held>> = state
+            .held
+            .values()
+            .filter(|waiting| waiting.held.opened_at > now)
+            .map(|waiting| Arc::clone(&waiting.held))
+            .collect();
+        for held in late {
+            let whole = held.deadline.since(held.opened_at);
+            state.held.replace(Arc::new(Held {
+                opened_at: now,
+                deadline: now.plus(whole),
+                ..(*held).clone()
+            }));
+        }
+    }
+}

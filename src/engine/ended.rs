@@ -1,0 +1,87 @@
+//! Sessions that are over. Their names are not used again.
+//!
+//! Only the newest are kept in memory. The runtime looks a name up in the record before it hands over a
+//! command about a session that is not live, and tells what it found with [`Engine::note_ended`]; so an old
+//! name is refused as surely as a new one. The newest are kept because their last records may still be on
+//! their way to the disk.
+
+use std::collections::{BTreeSet, VecDeque};
+
+use crate::base::id::SessionId;
+use crate::base::limits::MAX_ENDED_SESSIONS;
+
+use super::Engine;
+
+/// The newest sessions that are over.
+#[derive(Debug, Default)]
+pub(super) struct EndedSessions {
+    names: BTreeSet<SessionId>,
+    /// The oldest first.
+    order: VecDeque<SessionId>,
+}
+
+impl EndedSessions {
+    pub(super) fn contains(&self, session: &SessionId) -> bool {
+        self.names.contains(session)
+    }
+
+    /// Adds a name; the oldest makes room.
+    pub(super) fn insert(&mut self, session: SessionId) {
+        if !self.names.insert(session.clone()) {
+            return;
+        }
+        self.order.push_back(session);
+        while self.order.len() > MAX_ENDED_SESSIONS {
+            if let Some(oldest) = self.order.pop_front() {
+                self.names.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl FromIterator<SessionId> for EndedSessions {
+    fn from_iter<I: IntoIterator<Item = SessionId>>(sessions: I) -> Self {
+        let mut ended = Self::default();
+        for session in sessions {
+            ended.insert(session);
+        }
+        ended
+    }
+}
+
+impl Engine {
+    /// True when the engine knows the session: as a live one, or as one that is over.
+    #[must_use]
+    pub fn knows(&self, session: &SessionId) -> bool {
+        self.state.sessions.contains_key(session) || self.state.ended.contains(session)
+    }
+
+    /// Takes in that the record has a session which is not live: it is over.
+    pub fn note_ended(&mut self, session: SessionId) {
+        if !self.state.sessions.contains_key(&session) {
+            self.state.ended.insert(session);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_ended_sessions_are_kept_and_no_more() {
+        let name = |n: usize| -> SessionId { format!("s-{n}").parse().unwrap() };
+        let mut ended: EndedSessions = (0..MAX_ENDED_SESSIONS).map(name).collect();
+        assert!(ended.contains(&name(0)));
+        ended.insert(name(0));
+        assert!(
+            ended.contains(&name(0)),
+            "a name that is known takes no room"
+        );
+        ended.insert(name(MAX_ENDED_SESSIONS));
+        assert!(!ended.contains(&name(0)));
+        assert!(ended.contains(&name(1)));
+        assert!(ended.contains(&name(MAX_ENDED_SESSIONS)));
+        assert_eq!(ended.names.len(), MAX_ENDED_SESSIONS);
+    }
+}

@@ -1,0 +1,58 @@
+//! Requests that wait for a gate before their whole session.
+
+use crate::base::id::SessionId;
+use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
+
+use super::command::{ActionRequest, AskId, Asked, Command, DenyCode, Reply};
+use super::gate::SESSION_START;
+use super::respond::asked;
+use super::turn::Turn;
+
+impl Turn<'_> {
+    /// Lets a request wait for its session's start gate: nobody is asked about it before.
+    pub(super) fn park(&mut self, ask: AskId, request: ActionRequest) {
+        let session = request.session.clone();
+        if let Some(asked) = self.asked_first(&session) {
+            self.reply(ask, Reply::Asked(asked));
+            return;
+        }
+        let parked = &mut self.state().parked;
+        let full = if parked.count_of(&session) >= MAX_HELD_PER_SESSION {
+            Some(format!(
+                "{MAX_HELD_PER_SESSION} requests of this session wait already"
+            ))
+        } else if parked.bytes() >= MAX_PARKED_BYTES {
+            let most = MAX_PARKED_BYTES / (1024 * 1024);
+            Some(format!("requests of {most} MiB wait already"))
+        } else {
+            None
+        };
+        match full {
+            Some(reason) => {
+                self.refuse_action(ask, &request, DenyCode::Overload, SESSION_START, reason);
+            }
+            None => self.state().parked.push(ask, request),
+        }
+    }
+
+    /// What an agent is asked itself before anything else it asks for. Of the gate at its start it was
+    /// told when it started.
+    fn asked_first(&self, session: &SessionId) -> Option<Asked> {
+        let mut pending = self.live(session)?.pending.iter();
+        pending.find_map(|gate| asked(&self.engine.state.held.get(gate)?.held))
+    }
+
+    /// Takes up what waited for a start gate that was passed.
+    pub(super) fn release_parked(&mut self, session: &SessionId) {
+        for (ask, request) in self.state().parked.take(session) {
+            self.take_up(Command::RequestAction(ask, request));
+        }
+    }
+
+    /// Refuses what waited for a start gate that was not passed.
+    pub(super) fn refuse_parked(&mut self, session: &SessionId, code: DenyCode, reason: &str) {
+        for (ask, request) in self.state().parked.take(session) {
+            self.refuse_action(ask, &request, code, SESSION_START, reason.to_owned());
+        }
+    }
+}

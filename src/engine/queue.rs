@@ -1,0 +1,259 @@
+//! Held requests, parked requests and permits, with indexes by session, request and asker.
+//!
+//! Contract: every change goes through the methods here, so that the indexes and the byte counts agree with
+//! the entries. A lookup costs what one session or one request has, never what all of them have.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::base::digest::Digest;
+use crate::base::id::{GateId, SessionId};
+
+use super::command::{ActionRequest, AskId};
+use super::held::Held;
+use super::{Permit, Waiting};
+
+/// The queue of held requests.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    held: BTreeMap<GateId, Waiting>,
+    by_session: BTreeMap<SessionId, BTreeSet<GateId>>,
+    by_request: BTreeMap<Digest, BTreeSet<GateId>>,
+    by_asker: BTreeMap<AskId, GateId>,
+    bytes: usize,
+}
+
+impl Queue {
+    pub(super) fn get(&self, gate: &GateId) -> Option<&Waiting> {
+        self.held.get(gate)
+    }
+
+    pub(super) fn contains(&self, gate: &GateId) -> bool {
+        self.held.contains_key(gate)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.held.len()
+    }
+
+    /// Bytes of what all held requests ask for.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Pretends that so many bytes more are held.
+    #[cfg(test)]
+    pub(super) fn add_bytes(&mut self, bytes: usize) {
+        self.bytes += bytes;
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &Waiting> {
+        self.held.values()
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &GateId> {
+        self.held.keys()
+    }
+
+    /// Identifiers of a session's held requests.
+    pub(super) fn of_session(&self, session: &SessionId) -> impl Iterator<Item = &GateId> {
+        self.by_session.get(session).into_iter().flatten()
+    }
+
+    pub(super) fn count_of(&self, session: &SessionId) -> usize {
+        self.by_session.get(session).map_or(0, BTreeSet::len)
+    }
+
+    /// Held requests with this request hash.
+    pub(super) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &Waiting> {
+        let gates = self.by_request.get(hash).into_iter().flatten();
+        gates.filter_map(move |gate| self.held.get(gate))
+    }
+
+    pub(super) fn insert(&mut self, mut waiting: Waiting) {
+        let gate = waiting.held.id.clone();
+        self.remove(&gate);
+        waiting.bytes = waiting.held.subject.bytes();
+        self.bytes = self.bytes.saturating_add(waiting.bytes);
+        let of_session = self.by_session.entry(waiting.held.session.clone());
+        of_session.or_default().insert(gate.clone());
+        let of_request = self.by_request.entry(waiting.held.request_hash);
+        of_request.or_default().insert(gate.clone());
+        let askers = waiting.askers.iter().map(|ask| (*ask, gate.clone()));
+        self.by_asker.extend(askers);
+        self.held.insert(gate, waiting);
+    }
+
+    pub(super) fn remove(&mut self, gate: &GateId) -> Option<Waiting> {
+        let waiting = self.held.remove(gate)?;
+        self.bytes = self.bytes.saturating_sub(waiting.bytes);
+        remove_from(&mut self.by_session, &waiting.held.session, gate);
+        remove_from(&mut self.by_request, &waiting.held.request_hash, gate);
+        for ask in &waiting.askers {
+            self.by_asker.remove(ask);
+        }
+        Some(waiting)
+    }
+
+    /// Replaces the description of a held request. Its session and its hash stay as they are.
+    pub(super) fn replace(&mut self, held: Arc<Held>) -> Option<&Waiting> {
+        let waiting = self.held.get_mut(&held.id)?;
+        waiting.held = held;
+        Some(waiting)
+    }
+
+    /// Adds an asker to a held request.
+    pub(super) fn add_asker(&mut self, gate: &GateId, ask: AskId) {
+        if let Some(waiting) = self.held.get_mut(gate) {
+            waiting.askers.push(ask);
+            self.by_asker.insert(ask, gate.clone());
+        }
+    }
+
+    /// Removes the asker that came first, if at least `most` wait.
+    pub(super) fn remove_earliest(&mut self, gate: &GateId, most: usize) -> Option<AskId> {
+        let waiting = self.held.get_mut(gate)?;
+        let earliest = (waiting.askers.len() >= most).then(|| waiting.askers.remove(0))?;
+        self.by_asker.remove(&earliest);
+        Some(earliest)
+    }
+
+    /// Removes an asker that has left.
+    pub(super) fn remove_asker(&mut self, ask: AskId) {
+        let Some(gate) = self.by_asker.remove(&ask) else {
+            return;
+        };
+        if let Some(waiting) = self.held.get_mut(&gate) {
+            waiting.askers.retain(|asker| *asker != ask);
+        }
+    }
+}
+
+/// Requests that wait for a gate before their whole session, in the order asked. Their askers end with the
+/// process, so these are not persisted.
+#[derive(Debug, Default)]
+pub(super) struct Parked {
+    by_session: BTreeMap<SessionId, Vec<ParkedRequest>>,
+    by_asker: BTreeMap<AskId, SessionId>,
+    bytes: usize,
+}
+
+#[derive(Debug)]
+struct ParkedRequest {
+    ask: AskId,
+    request: ActionRequest,
+    bytes: usize,
+}
+
+impl Parked {
+    pub(super) fn count_of(&self, session: &SessionId) -> usize {
+        self.by_session.get(session).map_or(0, Vec::len)
+    }
+
+    /// Bytes of what all parked requests ask for.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Sessions with parked requests.
+    pub(super) fn sessions(&self) -> impl Iterator<Item = &SessionId> {
+        self.by_session.keys()
+    }
+
+    pub(super) fn requests_mut(&mut self) -> impl Iterator<Item = &mut ActionRequest> {
+        let parked = self.by_session.values_mut().flatten();
+        parked.map(|parked| &mut parked.request)
+    }
+
+    pub(super) fn push(&mut self, ask: AskId, request: ActionRequest) {
+        let bytes = request.params.to_string().len();
+        self.bytes = self.bytes.saturating_add(bytes);
+        self.by_asker.insert(ask, request.session.clone());
+        let own = self.by_session.entry(request.session.clone()).or_default();
+        own.push(ParkedRequest {
+            ask,
+            request,
+            bytes,
+        });
+    }
+
+    /// Removes all parked requests of a session.
+    pub(super) fn take(&mut self, session: &SessionId) -> Vec<(AskId, ActionRequest)> {
+        let taken = self.by_session.remove(session).unwrap_or_default();
+        for parked in &taken {
+            self.by_asker.remove(&parked.ask);
+            self.bytes = self.bytes.saturating_sub(parked.bytes);
+        }
+        let pairs = taken.into_iter().map(|parked| (parked.ask, parked.request));
+        pairs.collect()
+    }
+
+    /// Removes the requests of an asker that has left.
+    pub(super) fn remove_asker(&mut self, ask: AskId) {
+        let Some(session) = self.by_asker.remove(&ask) else {
+            return;
+        };
+        if let Some(own) = self.by_session.get_mut(&session) {
+            for gone in own.extract_if(.., |parked| parked.ask == ask) {
+                self.bytes = self.bytes.saturating_sub(gone.bytes);
+            }
+            if own.is_empty() {
+                self.by_session.remove(&session);
+            }
+        }
+    }
+}
+
+/// Permits by the held request that they were given for. Two approvals of identical requests are two permits.
+#[derive(Debug, Default)]
+pub(super) struct Permits {
+    by_gate: BTreeMap<GateId, Permit>,
+    by_request: BTreeMap<Digest, BTreeSet<GateId>>,
+}
+
+impl Permits {
+    /// Permits for this request hash.
+    pub(super) fn of_request(&self, hash: &Digest) -> impl Iterator<Item = &Permit> {
+        let gates = self.by_request.get(hash).into_iter().flatten();
+        gates.filter_map(move |gate| self.by_gate.get(gate))
+    }
+
+    pub(super) fn values(&self) -> impl Iterator<Item = &Permit> {
+        self.by_gate.values()
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Permit> {
+        self.by_gate.values_mut()
+    }
+
+    pub(super) fn insert(&mut self, permit: Permit) {
+        let of_request = self.by_request.entry(permit.request_hash);
+        of_request.or_default().insert(permit.gate.clone());
+        self.by_gate.insert(permit.gate.clone(), permit);
+    }
+
+    pub(super) fn remove(&mut self, gate: &GateId) -> Option<Permit> {
+        let permit = self.by_gate.remove(gate)?;
+        remove_from(&mut self.by_request, &permit.request_hash, gate);
+        Some(permit)
+    }
+
+    /// Removes the permits that `gone` names, and gives the held requests they were given for.
+    pub(super) fn remove_where(&mut self, gone: impl Fn(&Permit) -> bool) -> Vec<GateId> {
+        let permits = self.by_gate.values().filter(|permit| gone(permit));
+        let gates: Vec<_> = permits.map(|permit| permit.gate.clone()).collect();
+        for gate in &gates {
+            self.remove(gate);
+        }
+        gates
+    }
+}
+
+fn remove_from<K: Ord>(index: &mut BTreeMap<K, BTreeSet<GateId>>, key: &K, gate: &GateId) {
+    if let Some(gates) = index.get_mut(key) {
+        gates.remove(gate);
+        if gates.is_empty() {
+            index.remove(key);
+        }
+    }
+}

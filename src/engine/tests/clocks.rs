@@ -1,0 +1,156 @@
+//! Steps of the wall clock: what is left of every deadline, lifetime and window stays.
+
+use super::*;
+use crate::base::clock_step::ClockStep;
+
+const HOUR: i64 = 3600;
+
+/// Sets the wall clock while no time passes, and tells the engine.
+fn set_clock(bench: &mut Bench, seconds: i64) {
+    let step = ClockStep::from_micros(seconds * 1_000_000);
+    bench.now = step.apply(bench.now);
+    bench.tell(Command::ClockMoved(step));
+}
+
+fn entries(bench: &Bench) -> Vec<Value> {
+    let entered = bench.effects.iter().filter_map(|effect| match effect {
+        Effect::Enter(payload) => Some(payload.fields().into()),
+        _ => None,
+    });
+    entered.collect()
+}
+
+#[test]
+fn a_gate_has_as_much_time_left_after_a_step_as_before_it() {
+    for seconds in [-HOUR, HOUR, 10 * 24 * HOUR] {
+        let mut bench = Bench::in_acme("s-1");
+        let ask = bench.request("s-1", "ticket.delete", json!({}));
+        let whole = bench.held("c-2").deadline.since(bench.now);
+        bench.advance(10);
+        set_clock(&mut bench, seconds);
+        let held = bench.held("c-2");
+        assert_eq!(
+            held.deadline.since(bench.now) + Duration::from_secs(10),
+            whole
+        );
+        assert_eq!(bench.now.since(held.opened_at), Duration::from_secs(10));
+        let set = Effect::SetDeadline(held.id.clone(), held.deadline);
+        assert!(bench.effects.contains(&set));
+        // What is kept says the same: a restart changes nothing.
+        let next = super::restarts::restart(&bench, &[ACME]);
+        assert_eq!(next.engine.held(), bench.engine.held());
+        bench.wake();
+        assert!(bench.waits(ask), "{seconds}");
+        bench.advance(whole.as_secs() - 11);
+        bench.wake();
+        assert!(bench.waits(ask), "{seconds}");
+        bench.advance(1);
+        bench.wake();
+        let denied = bench.denied(ask);
+        assert_eq!(denied.code, DenyCode::Expired);
+        let told = format!("within {} s", whole.as_secs());
+        assert!(denied.reason.contains(&told), "{}", denied.reason);
+    }
+}
+
+#[test]
+fn a_step_is_entered_in_the_log_with_its_direction_and_size() {
+    let mut bench = Bench::in_acme("s-1");
+    set_clock(&mut bench, -600);
+    let told = "the system clock was set back by 10 min";
+    assert_eq!(
+        entries(&bench),
+        [json!({"moved_ms": -600_000, "what": told})]
+    );
+}
+
+#[test]
+fn a_permit_lives_as_long_as_it_would_have() {
+    for seconds in [-HOUR, HOUR] {
+        for (wait, allowed) in [
+            (PERMIT_LIFETIME.as_secs() - 1, true),
+            (PERMIT_LIFETIME.as_secs(), false),
+        ] {
+            let mut bench = Bench::in_acme("s-1");
+            let gone = bench.request("s-1", "ticket.delete", json!({}));
+            bench.tell(Command::AskerLeft(gone));
+            bench.pass("c-2");
+            set_clock(&mut bench, seconds);
+            bench.advance(wait);
+            let retry = bench.request("s-1", "ticket.delete", json!({}));
+            assert_eq!(!bench.waits(retry), allowed, "{seconds} {wait}");
+        }
+    }
+}
+
+#[test]
+fn a_rate_limit_counts_the_same_window() {
+    let limited = atlas(
+        "default_decision: allow\nactions: [{action_id: look, risk_tier: low}]\n\
+         policies: [{policy_id: few, type: rate_limit, actions: [look], max_calls: 1, window_seconds: 60}]\n",
+    );
+    for seconds in [-HOUR, HOUR] {
+        let mut bench = Bench::new(&[&limited]);
+        bench.start("s-1");
+        let first = bench.request("s-1", "look", json!({}));
+        bench.allowed(first);
+        set_clock(&mut bench, seconds);
+        bench.advance(59);
+        let second = bench.request("s-1", "look", json!({}));
+        bench.denied(second);
+        bench.advance(1);
+        let third = bench.request("s-1", "look", json!({}));
+        bench.allowed(third);
+    }
+}
+
+#[test]
+fn every_moment_that_a_session_keeps_is_moved() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let id: SessionId = "s-1".parse().unwrap();
+    let now = bench.now;
+    let session = bench.engine.state.sessions.get_mut(&id).unwrap();
+    session.contexts.insert("a/c".to_owned(), now);
+    session.beats.push(session::Beat {
+        key: ("a".to_owned(), "b".to_owned()),
+        at: now,
+        actions: 0,
+    });
+    set_clock(&mut bench, HOUR);
+    let session = &bench.engine.state.sessions[&id];
+    let moments = [
+        session.started_at,
+        session.contexts["a/c"],
+        session.beats[0].at,
+    ];
+    let running = session.running.values().map(|running| running.since);
+    for moment in moments.into_iter().chain(running) {
+        assert_eq!(moment, bench.now);
+    }
+    let kept = bench.kept();
+    let kept = kept.iter().find(|change| change.kind == StateKind::Session);
+    let body = kept.unwrap().body.as_ref().unwrap();
+    let body: Value = serde_json::from_str(body).unwrap();
+    assert_eq!(body["started_at"], json!(bench.now));
+}
+
+#[test]
+fn a_clock_set_back_while_the_console_was_down_gives_a_gate_at_most_its_whole_time() {
+    let mut bench = Bench::in_acme("s-1");
+    bench.request("s-1", "ticket.delete", json!({}));
+    let whole = bench.held("c-2").deadline.since(bench.now);
+    let gone = bench.request("s-1", "user.ban", json!({"user": "x"}));
+    bench.tell(Command::AskerLeft(gone));
+    bench.pass("c-3");
+    bench.now = Timestamp::from_micros(bench.now.micros() - HOUR * 1_000_000);
+    let mut next = super::restarts::restart(&bench, &[ACME]);
+    assert_eq!(next.held("c-2").deadline, next.now.plus(whole));
+    let started = next.engine.sessions()[0].started_at;
+    assert_eq!(started, next.now);
+    next.advance(PERMIT_LIFETIME.as_secs());
+    let retry = next.request("s-1", "user.ban", json!({"user": "x"}));
+    assert!(next.waits(retry), "the permit is over");
+    next.wake();
+    assert!(!next.held_ids().contains(&"c-2".to_owned()));
+}

@@ -1,0 +1,245 @@
+//! A session that has not passed the gate before it is handed nothing, and nothing is unlocked for it.
+
+use super::*;
+
+const GATED: &str = "actions: [{action_id: a, risk_tier: low}, {action_id: vault.read, risk_tier: low}, {action_id: odd, risk_tier: low}]
+default_decision: allow
+capabilities: [{capability_id: vault, actions: [vault.read]}]
+context_blocks:
+  - {context_id: house, content: house rules, inject_mode: always}
+  - {context_id: price, content: price list, keywords: [price]}
+  - {context_id: map, content: the map, inject_mode: on_demand}
+checkpoints:
+  - {checkpoint_id: terms, trigger: {type: session_start}, mode: blocking}
+  - checkpoint_id: welcome
+    trigger: {type: session_start}
+    inject_contexts: [map]
+    guidance: {content: be kind}
+    unlock_capabilities: [vault]
+    deny_actions: [odd]
+  - {checkpoint_id: stop, trigger: {type: keyword, patterns: [halt]}, mode: blocking, inject_contexts: [map]}
+  - {checkpoint_id: tip, trigger: {type: keyword, patterns: [halt]}, inject_contexts: [price], unlock_capabilities: [vault]}
+";
+
+fn bench() -> Bench {
+    let mut bench = Bench::new(&[&atlas(GATED)]);
+    bench.start("s-1");
+    bench
+}
+
+fn input(bench: &mut Bench, text: &str) -> AskId {
+    let input = Input {
+        session: "s-1".parse().unwrap(),
+        text: text.to_owned(),
+        source: InputSource::User,
+    };
+    bench.ask(|ask| Command::Input(ask, input))
+}
+
+fn context(bench: &mut Bench, hint: &str) -> AskId {
+    let request = ContextRequest {
+        session: "s-1".parse().unwrap(),
+        query: None,
+        hints: vec![hint.to_owned()],
+        checkpoint: None,
+    };
+    bench.ask(|ask| Command::RequestContext(ask, request))
+}
+
+fn resolve(bench: &mut Bench) -> AskId {
+    let resolve = Resolve {
+        session: "s-1".parse().unwrap(),
+        input: None,
+        actions: Vec::new(),
+    };
+    bench.ask(|ask| Command::Resolve(ask, resolve))
+}
+
+fn failure(bench: &mut Bench) -> AskId {
+    let report = ErrorReport {
+        session: "s-1".parse().unwrap(),
+        error_type: "io".to_owned(),
+        error_code: None,
+        message: "broken".to_owned(),
+        recoverable: true,
+        stack_trace: None,
+    };
+    bench.ask(|ask| Command::ReportError(ask, report))
+}
+
+/// The texts in a reply, as an agent would see them anywhere in it.
+fn texts(bench: &Bench, ask: AskId) -> Vec<&'static str> {
+    let told = serde_json::to_string(bench.reply(ask)).unwrap();
+    let all = ["house rules", "price list", "the map", "be kind"];
+    all.into_iter().filter(|it| told.contains(it)).collect()
+}
+
+fn ask_everything(bench: &mut Bench) -> Vec<AskId> {
+    vec![
+        bench.start("s-1"),
+        input(bench, "the price"),
+        context(bench, "map"),
+        failure(bench),
+        resolve(bench),
+    ]
+}
+
+// covers A17
+#[test]
+fn a_session_behind_its_start_gate_is_handed_nothing_until_it_is_passed() {
+    let mut bench = Bench::new(&[&atlas(GATED)]);
+    let first = bench.start("s-1");
+    let mut asked = ask_everything(&mut bench);
+    asked.push(first);
+    for ask in asked {
+        assert_eq!(texts(&bench, ask), Vec::<&str>::new(), "{ask:?}");
+    }
+    let session = bench.engine.sessions()[0].clone();
+    assert!(session.unlocked.is_empty(), "nothing is unlocked");
+    assert!(
+        session.denial_of("odd").is_some(),
+        "what it denies counts at once"
+    );
+    // The record claims nothing that did not happen.
+    assert_eq!(bench.payloads("context_injected"), Vec::<Value>::new());
+    assert_eq!(
+        bench.payloads("session_started")[0]["initial_contexts"],
+        json!([])
+    );
+
+    bench.pass("c-1");
+    let ask = bench.request("s-1", "vault.read", json!({}));
+    bench.allowed(ask);
+    assert_eq!(
+        texts(&bench, ask),
+        ["house rules", "price list", "the map", "be kind"]
+    );
+    let injected = bench.payloads("context_injected");
+    let ids: Vec<_> = injected
+        .iter()
+        .map(|it| it["context_ids"].clone())
+        .collect();
+    assert_eq!(ids, [json!(["house"]), json!(["map"]), json!(["price"])]);
+    let odd = bench.request("s-1", "odd", json!({}));
+    assert_eq!(bench.denied(odd).code, DenyCode::DeniedAction);
+}
+
+#[test]
+fn a_session_whose_start_was_refused_or_not_answered_is_handed_nothing() {
+    let mut refused = bench();
+    refused.refuse("c-1", "not today");
+    for ask in ask_everything(&mut refused) {
+        assert_eq!(texts(&refused, ask), Vec::<&str>::new(), "{ask:?}");
+    }
+    let ask = context(&mut refused, "map");
+    assert_eq!(refused.denied(ask).code, DenyCode::Refused);
+
+    let mut lapsed = bench();
+    lapsed.advance(3600);
+    lapsed.wake();
+    for ask in ask_everything(&mut lapsed) {
+        assert_eq!(texts(&lapsed, ask), Vec::<&str>::new(), "{ask:?}");
+    }
+    assert_eq!(lapsed.payloads("context_injected"), Vec::<Value>::new());
+    let gate = lapsed.held_ids()[0].clone();
+    lapsed.pass(&gate);
+    let started = lapsed.start("s-1");
+    assert_eq!(
+        texts(&lapsed, started),
+        ["house rules", "price list", "the map", "be kind"]
+    );
+}
+
+#[test]
+fn a_session_whose_start_was_refused_takes_no_turn() {
+    let mut bench = bench();
+    let payload = crate::trace::event::OutputProduced {
+        output_hash: Digest::ZERO.to_string(),
+        output_size_bytes: 0,
+        output_type: crate::trace::event::OutputType::Text,
+        contains_action: false,
+    };
+    let session: SessionId = "s-1".parse().unwrap();
+    let note = |ask| {
+        Command::Note(
+            ask,
+            session.clone(),
+            Box::new(Finding::Event(payload.clone().into())),
+        )
+    };
+    // A turn hands over nothing of an Atlas, so it does not wait for the gate.
+    let ask = bench.ask(note);
+    assert!(matches!(bench.reply(ask), Reply::Noted(_)));
+    bench.refuse("c-1", "not today");
+    let ask = bench.ask(note);
+    assert_eq!(bench.denied(ask).code, DenyCode::Refused);
+}
+
+#[test]
+fn another_atlas_with_a_start_gate_withholds_from_a_session_that_was_open() {
+    let open = atlas("actions: [{action_id: a, risk_tier: low}]\n");
+    let mut bench = Bench::new(&[&open]);
+    bench.start("s-1");
+    bench.engine.reload(atlases_of(&[&atlas(GATED)]).into());
+    for ask in ask_everything(&mut bench) {
+        assert_eq!(texts(&bench, ask), Vec::<&str>::new(), "{ask:?}");
+    }
+    assert!(bench.engine.sessions()[0].unlocked.is_empty());
+    bench.pass("c-1");
+    let ask = bench.request("s-1", "a", json!({}));
+    assert_eq!(
+        texts(&bench, ask),
+        ["house rules", "price list", "the map", "be kind"]
+    );
+}
+
+#[test]
+fn a_gate_of_an_input_withholds_from_the_whole_session() {
+    let mut bench = bench();
+    bench.pass("c-1");
+    let ask = bench.start("s-1");
+    assert_eq!(texts(&bench, ask), ["house rules", "the map", "be kind"]);
+    let session = bench.engine.state.sessions.values_mut().next().unwrap();
+    session.contexts.clear();
+    session.unlocked.clear();
+    let held = input(&mut bench, "halt");
+    assert!(bench.waits(held));
+    let ask = context(&mut bench, "map");
+    assert_eq!(texts(&bench, ask), Vec::<&str>::new());
+    assert!(bench.engine.sessions()[0].unlocked.is_empty());
+    let before = bench.payloads("context_injected").len();
+
+    // Input that was refused gives nothing; what was asked for beside it comes with the next answer.
+    bench.refuse("c-2", "no");
+    let injected = bench.payloads("context_injected").split_off(before);
+    assert_eq!(injected.len(), 1, "{injected:?}");
+    assert_eq!(injected[0]["context_ids"], json!(["map"]));
+    let ask = bench.start("s-1");
+    assert_eq!(texts(&bench, ask), ["the map"]);
+    let held = input(&mut bench, "halt");
+    bench.pass("c-3");
+    assert_eq!(texts(&bench, held), ["price list"]);
+    assert!(!bench.engine.sessions()[0].unlocked.is_empty());
+}
+
+#[test]
+fn what_is_withheld_comes_back_after_a_restart() {
+    let mut bench = bench();
+    input(&mut bench, "the price");
+    let kept = bench.kept();
+    let (engine, _) = Engine::restore(
+        atlases_of(&[&atlas(GATED)]),
+        Box::new(CountedIds::starting_at(1000)),
+        kept,
+        BTreeSet::new(),
+        bench.now,
+    )
+    .unwrap();
+    let mut next = Bench::with(engine);
+    next.pass("c-1");
+    let ask = next.request("s-1", "a", json!({}));
+    assert_eq!(
+        texts(&next, ask),
+        ["house rules", "price list", "the map", "be kind"]
+    );
+}

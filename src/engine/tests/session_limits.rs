@@ -1,0 +1,106 @@
+//! Bounds on live sessions: per process, and in all.
+
+use super::*;
+use crate::base::limits::{MAX_SESSIONS, MAX_SESSIONS_PER_PEER, SESSIONS_ENDED_TOGETHER};
+
+fn start_from(bench: &mut Bench, session: &str, pid: i32) -> AskId {
+    let start = StartSession {
+        session: session.parse().unwrap(),
+        agent: "bot".to_owned(),
+        agent_version: None,
+        intent: None,
+        owner: Some(Owner {
+            secret: Digest::ZERO,
+            api_key: None,
+            from: Some(Caller::Socket {
+                uid: 1,
+                pid: Some(pid),
+            }),
+        }),
+    };
+    bench.ask(|ask| Command::StartSession(ask, start))
+}
+
+fn open_bench() -> Bench {
+    Bench::new(&[&atlas("default_decision: allow\nunknown_actions: allow\n")])
+}
+
+/// Puts live sessions into the engine without a record of each.
+fn fill(bench: &mut Bench, count: usize) {
+    let (hash, now) = (bench.engine.atlas_hash(), bench.now);
+    for n in 0..count {
+        let id: SessionId = format!("f-{n}").parse().unwrap();
+        let session = Session::imagined(id, "bot".to_owned(), None, hash, now);
+        bench.engine.state.add_session(session);
+    }
+}
+
+#[test]
+fn one_process_opens_so_many_sessions_and_others_are_not_touched_by_that() {
+    let mut bench = open_bench();
+    let started = |bench: &Bench, ask| matches!(bench.reply(ask), Reply::Started(_));
+    for n in 0..MAX_SESSIONS_PER_PEER {
+        let ask = start_from(&mut bench, &format!("s-{n}"), 7);
+        assert!(started(&bench, ask));
+    }
+    let more = start_from(&mut bench, "more", 7);
+    let denied = bench.denied(more);
+    assert_eq!(denied.code, DenyCode::Overload);
+    assert!(denied.reason.contains("4096 open sessions"), "{denied:?}");
+    let other = start_from(&mut bench, "other", 8);
+    assert!(started(&bench, other));
+    // There is room again once one has ended.
+    bench.end("s-0");
+    let again = start_from(&mut bench, "again", 7);
+    assert!(started(&bench, again));
+}
+
+#[test]
+fn the_longest_idle_sessions_make_room_and_what_waits_or_works_stays() {
+    let gate = "checkpoints:\n  - {checkpoint_id: g, name: G, mode: blocking, \
+                trigger: {type: action_pre, patterns: [pay]}}\n";
+    let body = format!("default_decision: allow\nunknown_actions: allow\n{gate}");
+    let mut bench = Bench::new(&[&atlas(&body)]);
+    bench.start("works");
+    bench.request("works", "look", json!({}));
+    bench.start("waits");
+    bench.request("waits", "pay", json!({}));
+    bench.advance(1);
+    fill(&mut bench, MAX_SESSIONS - 3);
+    bench.advance(1);
+    bench.start("fresh");
+    assert_eq!(bench.engine.sessions().len(), MAX_SESSIONS);
+    let ask = bench.start("new");
+    assert!(matches!(bench.reply(ask), Reply::Started(_)));
+    assert_eq!(
+        bench.engine.sessions().len(),
+        MAX_SESSIONS - SESSIONS_ENDED_TOGETHER + 1
+    );
+    for name in ["works", "waits", "fresh", "new"] {
+        let session: SessionId = name.parse().unwrap();
+        assert!(bench.engine.session(&session).is_some(), "{name}");
+    }
+    let ended = bench.payloads("session_ended");
+    assert_eq!(ended.len(), SESSIONS_ENDED_TOGETHER);
+    assert_eq!(ended[0]["final_status"], "timeout");
+}
+
+#[test]
+fn a_session_is_denied_when_every_other_one_waits_or_works() {
+    let mut bench = open_bench();
+    fill(&mut bench, MAX_SESSIONS);
+    let running = {
+        bench.start("works");
+        bench.request("works", "look", json!({}));
+        let session: SessionId = "works".parse().unwrap();
+        bench.engine.session(&session).unwrap().running.clone()
+    };
+    fill(&mut bench, MAX_SESSIONS);
+    for session in bench.engine.state.sessions.values_mut() {
+        session.running.clone_from(&running);
+    }
+    let ask = bench.start("new");
+    let denied = bench.denied(ask);
+    assert_eq!(denied.code, DenyCode::Overload);
+    assert!(denied.reason.contains("wait or work"), "{denied:?}");
+}

@@ -1,0 +1,345 @@
+//! Contexts, guidance and grants that wait until a gate is passed.
+//!
+//! Contract: while a gate stands before a whole session (at its start, or after an input, an error, an
+//! interval or a run), the session is handed nothing and nothing is unlocked for it. What is called for
+//! meanwhile is kept in order and handed over when the last of these gates is passed; only then is it on
+//! record as injected. Locks and denials count at once. A refused session loses what was kept.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::atlas::document::GuidanceBlock;
+use crate::base::id::{GateId, SessionId};
+use crate::base::limits::{MAX_WITHHELD, MAX_WITHHELD_BYTES};
+use crate::base::pattern::Patterns;
+use crate::trace::event::{CheckpointSkipped, ContextInjected, InjectTrigger};
+
+use super::command::{Denied, DenyCode, Given, GivenContext};
+use super::give::{Gift, Size};
+use super::held::PassEffects;
+use super::lifecycle::session_place;
+use super::session::{Entry, Session};
+use super::turn::{Place, Turn};
+
+/// Something that is kept from a session until a gate is passed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Withheld {
+    /// Contexts of an Atlas, and guidance.
+    Contexts {
+        /// The Atlas whose contexts are meant; any of them when absent.
+        atlas: Option<String>,
+        /// The checkpoint that gives them, or the context itself.
+        from: String,
+        /// Its type.
+        kind: String,
+        /// The reason on record.
+        trigger: InjectTrigger,
+        /// Contexts, by identifier.
+        contexts: Vec<String>,
+        /// Guidance.
+        guidance: Option<GuidanceBlock>,
+    },
+    /// Texts of an extension.
+    Texts {
+        /// The checkpoint whose handler gives them.
+        from: String,
+        /// Its type.
+        kind: String,
+        /// The texts.
+        contexts: Vec<GivenContext>,
+    },
+    /// Capabilities that are unlocked, and actions that are allowed.
+    Grant {
+        /// The Atlas that grants them.
+        atlas_id: String,
+        /// The checkpoint that grants them.
+        from: String,
+        /// Capabilities.
+        unlock: BTreeSet<String>,
+        /// Actions.
+        allow: Patterns,
+    },
+}
+
+impl Withheld {
+    /// Bytes of texts that no Atlas has.
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Texts { contexts, .. } => contexts.iter().map(|it| it.content.len()).sum(),
+            Self::Contexts { .. } | Self::Grant { .. } => 0,
+        }
+    }
+}
+
+impl Session {
+    /// Tells whether a gate that is not passed stands before everything the session asks for.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.entry != Entry::Open || !self.pending.is_empty() || !self.unpassed.is_empty()
+    }
+
+    /// Refuses the session. It gets nothing of what was kept for it.
+    pub(super) fn refuse(&mut self, reason: String) {
+        self.entry = Entry::Refused { reason };
+        self.withheld.clear();
+        self.owed = Given::default();
+    }
+
+    /// The held gates that stand before everything the session asks for.
+    #[must_use]
+    pub fn closed_by(&self) -> Vec<GateId> {
+        let entry = match &self.entry {
+            Entry::Held(gate) => Some(gate.clone()),
+            Entry::Open | Entry::Lapsed { .. } | Entry::Refused { .. } => None,
+        };
+        entry.into_iter().chain(self.pending.clone()).collect()
+    }
+}
+
+impl Turn<'_> {
+    pub(super) fn is_closed(&self, session: &SessionId) -> bool {
+        self.live(session).is_some_and(Session::is_closed)
+    }
+
+    /// Tells whether what is given now has to wait for a gate.
+    pub(super) fn withholds(&self, session: &SessionId) -> bool {
+        self.beside_gate.is_some() || self.is_closed(session)
+    }
+
+    /// Keeps something until the gate beside it, or the gates before the session, are passed.
+    pub(super) fn withhold(&mut self, place: &Place, withheld: Withheld) {
+        match &mut self.beside_gate {
+            Some(kept) => kept.push(withheld),
+            None => self.withhold_from_session(place, withheld),
+        }
+    }
+
+    /// Keeps something until the gates before the session are passed.
+    pub(super) fn withhold_from_session(&mut self, place: &Place, withheld: Withheld) {
+        let Some(known) = self.engine.state.sessions.get_mut(&place.session) else {
+            return;
+        };
+        let refused = matches!(known.entry, Entry::Refused { .. });
+        if refused || known.withheld.contains(&withheld) {
+            return;
+        }
+        let bytes: usize = known.withheld.iter().map(Withheld::bytes).sum();
+        if known.withheld.len() < MAX_WITHHELD && bytes + withheld.bytes() <= MAX_WITHHELD_BYTES {
+            known.withheld.push(withheld);
+            self.touch(&place.session);
+            return;
+        }
+        let (from, kind, contexts) = match withheld {
+            Withheld::Contexts {
+                from,
+                kind,
+                contexts,
+                ..
+            } => (from, kind, contexts),
+            Withheld::Texts {
+                from,
+                kind,
+                contexts,
+            } => {
+                let ids = contexts.into_iter().map(|it| it.context_id);
+                (from, kind, ids.collect())
+            }
+            // Without it the session may do less, never more.
+            Withheld::Grant { .. } => return,
+        };
+        let record = CheckpointSkipped {
+            checkpoint_id: from,
+            checkpoint_type: kind,
+            reason: "too much is withheld from this session".to_owned(),
+            dropped_contexts: contexts,
+        };
+        self.record_below(place, record);
+    }
+
+    /// Applies what a checkpoint does to a session: restrictions at once, grants when no gate stands before it.
+    pub(super) fn apply_effects(
+        &mut self,
+        place: &Place,
+        atlas_id: &str,
+        gate: &str,
+        effects: &PassEffects,
+    ) {
+        let mut now = effects.clone();
+        if self.is_closed(&place.session) {
+            let unlock = std::mem::take(&mut now.unlock);
+            let allow = std::mem::take(&mut now.allow);
+            if !unlock.is_empty() || !allow.is_empty() {
+                let grant = Withheld::Grant {
+                    atlas_id: atlas_id.to_owned(),
+                    from: gate.to_owned(),
+                    unlock,
+                    allow,
+                };
+                self.withhold_from_session(place, grant);
+            }
+        }
+        if let Some(session) = self.state().sessions.get_mut(&place.session) {
+            session.apply(atlas_id, gate, &now);
+        }
+    }
+
+    /// Hands over what was withheld beside a gate that is passed.
+    pub(super) fn give_withheld(&mut self, place: &Place, withheld: Vec<Withheld>) -> Given {
+        let mut given = Given::default();
+        for withheld in withheld {
+            match withheld {
+                Withheld::Contexts {
+                    atlas,
+                    from,
+                    kind,
+                    trigger,
+                    contexts,
+                    guidance,
+                } => given.extend(self.give(
+                    place,
+                    &Gift {
+                        atlas: atlas.as_deref(),
+                        from: &from,
+                        kind: &kind,
+                        trigger,
+                        contexts: &contexts,
+                        guidance: guidance.as_ref(),
+                        size: Size::Budgeted,
+                    },
+                )),
+                Withheld::Texts {
+                    from,
+                    kind,
+                    contexts,
+                } => given
+                    .contexts
+                    .extend(self.give_texts(place, &from, &kind, contexts)),
+                Withheld::Grant {
+                    atlas_id,
+                    from,
+                    unlock,
+                    allow,
+                } => {
+                    let effects = PassEffects {
+                        unlock,
+                        allow,
+                        ..PassEffects::default()
+                    };
+                    self.apply_effects(place, &atlas_id, &from, &effects);
+                    self.state().caches.new_generation();
+                }
+            }
+        }
+        given
+    }
+
+    /// Hands over what was withheld from a session, once no gate stands before it: it goes with the next answer.
+    pub(super) fn hand_over_withheld(&mut self, session: &SessionId) {
+        if self.is_closed(session) {
+            return;
+        }
+        let Some(known) = self.state().sessions.get_mut(session) else {
+            return;
+        };
+        let withheld = std::mem::take(&mut known.withheld);
+        if withheld.is_empty() {
+            return;
+        }
+        let place = session_place(known);
+        // The context of the gate itself does not use up the budget of what waited behind it.
+        let handed = std::mem::take(&mut self.handed_bytes);
+        let given = self.give_withheld(&place, withheld);
+        self.handed_bytes = handed;
+        self.owe(session, given);
+    }
+
+    /// Takes what a session is owed, unless a gate stands before it.
+    pub(super) fn take_owed(&mut self, session: &SessionId) -> Given {
+        let known = self.state().sessions.get_mut(session);
+        match known.filter(|known| !known.is_closed()) {
+            Some(known) => std::mem::take(&mut known.owed),
+            None => Given::default(),
+        }
+    }
+
+    /// Hands over texts of an extension as far as they fit, and records it.
+    pub(super) fn give_texts(
+        &mut self,
+        place: &Place,
+        from: &str,
+        kind: &str,
+        texts: Vec<GivenContext>,
+    ) -> Vec<GivenContext> {
+        if texts.is_empty() {
+            return texts;
+        }
+        if self.withholds(&place.session) {
+            let withheld = Withheld::Texts {
+                from: from.to_owned(),
+                kind: kind.to_owned(),
+                contexts: texts,
+            };
+            self.withhold(place, withheld);
+            return Vec::new();
+        }
+        let mut given = Vec::new();
+        let mut dropped = Vec::new();
+        for text in texts {
+            let size = text.content.len() as u64;
+            if self.fits(size) {
+                self.handed_bytes += size;
+                given.push(text);
+            } else {
+                dropped.push(text.context_id);
+            }
+        }
+        if !given.is_empty() {
+            let sizes = given.iter().map(|it| it.content.len() as u64);
+            let record = ContextInjected {
+                context_ids: given.iter().map(|it| it.context_id.clone()).collect(),
+                atlas_ids: Vec::new(),
+                total_size_bytes: sizes.sum(),
+                trigger: InjectTrigger::OnDemand,
+                checkpoint_type: Some(kind.to_owned()),
+                cache_hit: false,
+            };
+            self.record_below(place, record);
+        }
+        self.record_too_large(place, from, kind, dropped);
+        given
+    }
+
+    /// Records contexts that were left out because they do not fit.
+    pub(super) fn record_too_large(
+        &mut self,
+        place: &Place,
+        from: &str,
+        kind: &str,
+        dropped: Vec<String>,
+    ) {
+        if !dropped.is_empty() {
+            let record = CheckpointSkipped {
+                checkpoint_id: from.to_owned(),
+                checkpoint_type: kind.to_owned(),
+                reason: "max_context_injection_size is used up".to_owned(),
+                dropped_contexts: dropped,
+            };
+            self.record_below(place, record);
+        }
+    }
+
+    /// The denial for a session whose start was refused.
+    pub(super) fn refused_denial(&self, session: &SessionId) -> Option<Denied> {
+        match &self.live(session)?.entry {
+            Entry::Refused { reason } => Some(Denied {
+                code: DenyCode::Refused,
+                reason: format!("this session may not act: {reason}"),
+                help: None,
+                gate: None,
+            }),
+            Entry::Open | Entry::Held(_) | Entry::Lapsed { .. } => None,
+        }
+    }
+}

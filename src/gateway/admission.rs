@@ -1,0 +1,326 @@
+//! Admission of connections: which process may connect, and which connection makes room when all are in use.
+//!
+//! Contract: a connection with a call that waits for its answer is never closed to make room. Among the others, the
+//! process with the most connections gives up the one that has been idle longest. One process never takes all: an
+//! eighth is kept free for the others.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::engine::command::Caller;
+
+/// Part of all connections that one process cannot take: one in this many.
+const RESERVED: usize = 8;
+
+/// Reason why a process may not connect.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PeerRefusal {
+    /// Another user, the superuser included.
+    #[error("it belongs to user {0}, and only this user may connect")]
+    OtherUser(u32),
+    /// The system does not name the user.
+    #[error("the system does not say whose it is: {0}")]
+    Unknown(io::Error),
+}
+
+/// Decides whether a process may connect, by user and process as the kernel names them.
+pub(super) fn check_peer(
+    peer: io::Result<(u32, Option<i32>)>,
+    own_uid: u32,
+) -> Result<Caller, PeerRefusal> {
+    match peer {
+        Ok((uid, pid)) if uid == own_uid => Ok(Caller::Socket { uid, pid }),
+        Ok((uid, _)) => Err(PeerRefusal::OtherUser(uid)),
+        Err(error) => Err(PeerRefusal::Unknown(error)),
+    }
+}
+
+/// Number of a connection, in the order of their arrival.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct ConnectionId(u64);
+
+/// The answer to a process that wants to connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Admission {
+    /// There is room.
+    Admit,
+    /// There is room when this one, which is idle, was closed.
+    Replace(ConnectionId),
+    /// Every connection that could make room waits for an answer.
+    Refuse,
+}
+
+/// All open connections.
+#[derive(Clone, Debug)]
+pub(super) struct Connections(Arc<Mutex<Table>>);
+
+#[derive(Debug)]
+struct Table {
+    most: usize,
+    open: BTreeMap<ConnectionId, Entry>,
+    /// Counts up with every connection, and with every call that ends.
+    events: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    pid: Option<i32>,
+    /// Calls that wait for their answer.
+    calls: usize,
+    /// When the last of them ended, or it was opened: a number of the table's events.
+    idle_since: u64,
+    close: Arc<Notify>,
+}
+
+impl Connections {
+    /// No connections yet, and room for so many.
+    pub(super) fn new(most: usize) -> Self {
+        Self(Arc::new(Mutex::new(Table {
+            most,
+            open: BTreeMap::new(),
+            events: 0,
+        })))
+    }
+
+    /// Decides about one more connection of a process. The one that makes room is told to close, and is counted no
+    /// longer.
+    pub(super) fn admit(&self, pid: Option<i32>) -> Admission {
+        let mut table = self.lock();
+        let admission = table.admission(pid);
+        if let Admission::Replace(id) = admission
+            && let Some(entry) = table.open.remove(&id)
+        {
+            entry.close.notify_one();
+        }
+        admission
+    }
+
+    /// Enters a connection that was admitted.
+    pub(super) fn enter(&self, pid: Option<i32>) -> OpenConnection {
+        let mut table = self.lock();
+        let id = ConnectionId(table.next_event());
+        let close = Arc::new(Notify::new());
+        table.open.insert(
+            id,
+            Entry {
+                pid,
+                calls: 0,
+                idle_since: id.0,
+                close: Arc::clone(&close),
+            },
+        );
+        OpenConnection {
+            all: self.clone(),
+            id,
+            close,
+        }
+    }
+
+    /// The process with the most connections, and how many it has.
+    pub(super) fn largest(&self) -> Option<(Option<i32>, usize)> {
+        let counts = self.lock().counts();
+        counts.into_iter().max_by_key(|(_, count)| *count)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Table> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn next_event(&mut self) -> u64 {
+        self.events += 1;
+        self.events
+    }
+
+    fn counts(&self) -> BTreeMap<Option<i32>, usize> {
+        let mut counts = BTreeMap::new();
+        for entry in self.open.values() {
+            *counts.entry(entry.pid).or_default() += 1;
+        }
+        counts
+    }
+
+    fn admission(&self, pid: Option<i32>) -> Admission {
+        let share = self.most - self.most / RESERVED;
+        if self.open.len() < share {
+            return Admission::Admit;
+        }
+        let counts = self.counts();
+        let own = counts.get(&pid).copied().unwrap_or(0);
+        // Where the system names no process, all would be the same one.
+        if pid.is_some() && own >= share {
+            let idle = self.longest_idle(pid);
+            return idle.map_or(Admission::Refuse, Admission::Replace);
+        }
+        if self.open.len() < self.most {
+            return Admission::Admit;
+        }
+        let mut processes: Vec<_> = counts.into_iter().collect();
+        processes.sort_by_key(|(pid, count)| {
+            let idle = self.longest_idle(*pid).and_then(|id| self.open.get(&id));
+            (
+                std::cmp::Reverse(*count),
+                idle.map(|entry| entry.idle_since),
+            )
+        });
+        let mut idle = processes
+            .iter()
+            .filter_map(|(pid, _)| self.longest_idle(*pid));
+        idle.next().map_or(Admission::Refuse, Admission::Replace)
+    }
+
+    fn longest_idle(&self, pid: Option<i32>) -> Option<ConnectionId> {
+        let own = self
+            .open
+            .iter()
+            .filter(|(_, entry)| entry.pid == pid && entry.calls == 0);
+        let longest = own.min_by_key(|(_, entry)| entry.idle_since);
+        longest.map(|(id, _)| *id)
+    }
+}
+
+/// A connection, counted for as long as this lives.
+#[derive(Debug)]
+pub(super) struct OpenConnection {
+    all: Connections,
+    id: ConnectionId,
+    close: Arc<Notify>,
+}
+
+impl OpenConnection {
+    /// Completes when the connection has to make room for another.
+    pub(super) async fn closed(&self) {
+        self.close.notified().await;
+    }
+
+    /// Notes that a call waits for its answer; nothing, if the connection had to make room before.
+    pub(super) fn begin_call(&self) -> Option<WaitingCall> {
+        let mut table = self.all.lock();
+        table.open.get_mut(&self.id)?.calls += 1;
+        Some(WaitingCall(self.all.clone(), self.id))
+    }
+}
+
+impl Drop for OpenConnection {
+    fn drop(&mut self) {
+        self.all.lock().open.remove(&self.id);
+    }
+}
+
+/// A call that waits for its answer, until this is dropped.
+#[derive(Debug)]
+pub(super) struct WaitingCall(Connections, ConnectionId);
+
+impl Drop for WaitingCall {
+    fn drop(&mut self) {
+        let mut table = self.0.lock();
+        let event = table.next_event();
+        if let Some(entry) = table.open.get_mut(&self.1) {
+            entry.calls -= 1;
+            entry.idle_since = event;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OWN: u32 = 1000;
+
+    #[test]
+    fn only_processes_of_the_same_user_may_connect() {
+        let admitted = check_peer(Ok((OWN, Some(7))), OWN).unwrap();
+        assert_eq!(
+            admitted,
+            Caller::Socket {
+                uid: OWN,
+                pid: Some(7)
+            }
+        );
+        assert!(check_peer(Ok((OWN, None)), OWN).is_ok());
+        for uid in [0, OWN - 1, OWN + 1, u32::MAX] {
+            let refused = check_peer(Ok((uid, Some(7))), OWN);
+            assert!(
+                matches!(refused, Err(PeerRefusal::OtherUser(found)) if found == uid),
+                "{uid}"
+            );
+        }
+        let unknown = Err(io::ErrorKind::Unsupported.into());
+        assert!(matches!(
+            check_peer(unknown, OWN),
+            Err(PeerRefusal::Unknown(_))
+        ));
+        // Also for the superuser, other users are others.
+        assert!(check_peer(Ok((OWN, None)), 0).is_err());
+        assert!(check_peer(Ok((0, None)), 0).is_ok());
+    }
+
+    fn enter(all: &Connections, pid: i32, count: usize) -> Vec<OpenConnection> {
+        (0..count)
+            .map(|_| {
+                assert_ne!(all.admit(Some(pid)), Admission::Refuse);
+                all.enter(Some(pid))
+            })
+            .collect()
+    }
+
+    #[test]
+    fn the_longest_idle_connection_makes_room() {
+        let all = Connections::new(3);
+        let open = enter(&all, 1, 3);
+        drop(open[0].begin_call());
+        assert_eq!(all.admit(Some(2)), Admission::Replace(open[1].id));
+        let _second = all.enter(Some(2));
+        assert_eq!(all.admit(Some(2)), Admission::Replace(open[2].id));
+        let _third = all.enter(Some(2));
+        // By now the other process has more.
+        assert_ne!(all.admit(Some(3)), Admission::Replace(open[0].id));
+    }
+
+    #[test]
+    fn a_connection_with_a_waiting_call_never_makes_room() {
+        let all = Connections::new(2);
+        let open = enter(&all, 1, 2);
+        let first = open[0].begin_call().unwrap();
+        let second = open[1].begin_call().unwrap();
+        assert_eq!(all.admit(Some(2)), Admission::Refuse);
+        drop(second);
+        assert_eq!(all.admit(Some(2)), Admission::Replace(open[1].id));
+        // Told to close, it takes no further call.
+        assert!(open[1].begin_call().is_none());
+        assert!(open[0].begin_call().is_some());
+        drop(first);
+    }
+
+    #[test]
+    fn a_process_with_many_connections_makes_room_before_one_with_few() {
+        let all = Connections::new(16);
+        let old = enter(&all, 1, 1);
+        let flood = enter(&all, 2, 14);
+        let other = enter(&all, 3, 1);
+        assert_eq!(all.largest(), Some((Some(2), 14)));
+        // The oldest of all is idle longest, and stays.
+        assert_eq!(all.admit(Some(4)), Admission::Replace(flood[0].id));
+        let newcomer = all.enter(Some(4));
+        assert!(newcomer.begin_call().is_some());
+        assert!(old[0].begin_call().is_some() && other[0].begin_call().is_some());
+    }
+
+    #[test]
+    fn one_process_leaves_an_eighth_for_the_others_even_if_all_it_has_is_busy() {
+        let all = Connections::new(16);
+        let flood = enter(&all, 1, 14);
+        let calls: Vec<_> = flood.iter().map(OpenConnection::begin_call).collect();
+        assert_eq!(all.admit(Some(1)), Admission::Refuse);
+        assert_eq!(all.admit(Some(2)), Admission::Admit);
+        drop(calls);
+        assert_eq!(all.admit(Some(1)), Admission::Replace(flood[0].id));
+        drop(flood);
+        assert_eq!(all.largest(), None);
+    }
+}

@@ -1,0 +1,118 @@
+//! Lines between an agent and the tools of this program, checked before they are read.
+//!
+//! The MCP library reads messages by itself, rounds numbers and takes the last of two keys. So every line is
+//! checked first; one that is refused is answered here and never reaches the library.
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use serde_json::Value;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{Mutex, Semaphore};
+
+use super::message;
+use crate::base::json::{self, JsonError};
+use crate::base::limits::MAX_LARGE_MESSAGES;
+use crate::gateway::call::Fault;
+use crate::gateway::socket::lines::Lines;
+
+/// The transport.
+pub(super) struct StrictTransport<R, W> {
+    lines: Lines<BufReader<R>>,
+    writer: Arc<Mutex<Option<W>>>,
+}
+
+impl<R: AsyncRead + Unpin, W> StrictTransport<R, W> {
+    pub(super) fn new((reader, writer): (R, W)) -> Self {
+        let large = Arc::new(Semaphore::new(MAX_LARGE_MESSAGES));
+        Self {
+            lines: Lines::new(BufReader::new(reader), vec![large]),
+            writer: Arc::new(Mutex::new(Some(writer))),
+        }
+    }
+}
+
+/// The way that a line goes.
+enum Received {
+    /// To the library.
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// Answered with this.
+    Refused(Value),
+    /// Passed over: nothing waits for an answer to it.
+    Ignored,
+}
+
+fn read(line: &[u8]) -> Received {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line);
+    if line.trim_ascii().is_empty() {
+        return Received::Ignored;
+    }
+    let message: Value = match json::read(line) {
+        Ok(message) => message,
+        Err(JsonError::Ambiguous(fault)) => {
+            let refused = Fault::ambiguous(&fault, "params");
+            return Received::Refused(message::fault(message::named(line).as_ref(), &refused));
+        }
+        // What is not JSON names nothing that could be answered.
+        Err(_) => return Received::Ignored,
+    };
+    match serde_json::from_slice(line) {
+        Ok(message) => Received::Message(Box::new(message)),
+        Err(_) if message.get("id").is_none() => Received::Ignored,
+        Err(error) => {
+            let refused = Fault::new(Fault::REQUEST, format!("invalid request: {error}"));
+            Received::Refused(message::fault(message::named(line).as_ref(), &refused))
+        }
+    }
+}
+
+async fn write<W: AsyncWrite + Unpin>(
+    writer: &Mutex<Option<W>>,
+    mut line: Vec<u8>,
+) -> io::Result<()> {
+    line.push(b'\n');
+    let mut writer = writer.lock().await;
+    let writer = writer.as_mut().ok_or(io::ErrorKind::NotConnected)?;
+    writer.write_all(&line).await?;
+    writer.flush().await
+}
+
+impl<R, W> Transport<RoleServer> for StrictTransport<R, W>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        async move { write(&writer, serde_json::to_vec(&item)?).await }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            let line = self.lines.next().await.ok()?;
+            match read(&line) {
+                Received::Message(message) => return Some(*message),
+                Received::Refused(told) => {
+                    // This call may be dropped at any time, and half a line must not be left behind.
+                    let writer = Arc::clone(&self.writer);
+                    let told = told.to_string().into_bytes();
+                    tokio::spawn(async move { write(&writer, told).await });
+                }
+                Received::Ignored => {}
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        drop(self.writer.lock().await.take());
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Shares of one caller, so that it cannot keep others waiting.
+//!
+//! A caller is a process at the socket, however many connections it opens; everything that comes by HTTP is one.
+//! Reports that come faster than [`REPORTS_PER_SECOND`] wait, and a caller has room for
+//! [`MAX_LARGE_MESSAGES_PER_PEER`] large messages at a time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep_until};
+
+use crate::base::limits::{MAX_LARGE_MESSAGES_PER_PEER, REPORTS_PER_SECOND};
+use crate::engine::command::Caller;
+
+/// The callers that are connected now.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Peers(Arc<Mutex<HashMap<PeerKey, Weak<Peer>>>>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum PeerKey {
+    Process(u32, i32),
+    Http,
+}
+
+/// The shares of one caller.
+#[derive(Debug)]
+pub(super) struct Peer {
+    /// Room for messages that are larger than most.
+    pub(super) large: Arc<Semaphore>,
+    /// The time at which all reports so far would be due at their pace.
+    due: Mutex<Instant>,
+}
+
+impl Peers {
+    /// The shares of a caller. All its connections have the same.
+    pub(super) fn of(&self, caller: &Caller) -> Arc<Peer> {
+        let key = match caller {
+            Caller::Socket {
+                uid,
+                pid: Some(pid),
+            } => PeerKey::Process(*uid, *pid),
+            // A process that the system does not name: each of its connections counts alone.
+            Caller::Socket { pid: None, .. } => return Arc::new(Peer::new()),
+            Caller::Http(_) => PeerKey::Http,
+        };
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(peer) = known.get(&key).and_then(Weak::upgrade) {
+            return peer;
+        }
+        known.retain(|_, peer| peer.strong_count() > 0);
+        let peer = Arc::new(Peer::new());
+        known.insert(key, Arc::downgrade(&peer));
+        peer
+    }
+}
+
+impl Peer {
+    /// The time that one report takes at the fastest pace.
+    const STEP: Duration = Duration::from_nanos(1_000_000_000 / REPORTS_PER_SECOND);
+
+    fn new() -> Self {
+        Self {
+            large: Arc::new(Semaphore::new(MAX_LARGE_MESSAGES_PER_PEER)),
+            due: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Waits until a report may be taken. A second's worth of them may come at once.
+    pub(super) async fn pace_report(&self) {
+        let due = {
+            let now = Instant::now();
+            let earliest = now.checked_sub(Duration::from_secs(1)).unwrap_or(now);
+            let mut due = self.due.lock().unwrap_or_else(PoisonError::into_inner);
+            *due = (*due).max(earliest) + Self::STEP;
+            *due
+        };
+        sleep_until(due).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    fn process(pid: i32) -> Caller {
+        Caller::Socket {
+            uid: 1,
+            pid: Some(pid),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reports_beyond_the_pace_wait_and_those_of_another_process_do_not() {
+        let peers = Peers::default();
+        let (one, same, other) = (
+            peers.of(&process(1)),
+            peers.of(&process(1)),
+            peers.of(&process(2)),
+        );
+        advance(Duration::from_secs(1)).await;
+        let begun = Instant::now();
+        for _ in 0..REPORTS_PER_SECOND {
+            one.pace_report().await;
+        }
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        other.pace_report().await;
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        for _ in 0..REPORTS_PER_SECOND {
+            same.pace_report().await;
+        }
+        let waited = begun.elapsed().as_millis();
+        assert!((990..=1010).contains(&waited), "{waited} ms");
+    }
+
+    #[test]
+    fn a_caller_that_left_is_forgotten() {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        let _inside = runtime.as_ref().unwrap().enter();
+        let peers = Peers::default();
+        for pid in 0..10 {
+            drop(peers.of(&process(pid)));
+        }
+        let _there = peers.of(&process(11));
+        assert_eq!(peers.0.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn one_process_leaves_room_for_large_messages_of_others() {
+        let peers = Peers::default();
+        let (one, other) = (peers.of(&process(1)), peers.of(&process(2)));
+        let mut rooms = Vec::new();
+        for _ in 0..MAX_LARGE_MESSAGES_PER_PEER {
+            rooms.push(Arc::clone(&one.large).try_acquire_owned().unwrap());
+        }
+        assert!(one.large.try_acquire().is_err());
+        assert!(other.large.try_acquire().is_ok());
+    }
+}

@@ -1,0 +1,317 @@
+//! Reports of answers that the console did not give.
+//!
+//! A hook or an MCP proxy that rejects an answer cannot tell the console by the socket: another process
+//! listens there. So it leaves a small file in a folder beside the store. The console looks there, raises an
+//! alarm, records the report in the log, and moves the file to the reports that are recorded. Those stay until
+//! an operator removes them.
+//!
+//! Contract: a report is what its writer says, and any process of the same user can write one. It causes an
+//! alarm and a record, and nothing else. Files are bounded in number and in size.
+
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::base::clock::{Clock, SystemClock, Timestamp};
+use crate::base::json;
+use crate::base::text::one_line;
+
+/// Name of the folder, beside the store.
+pub const FOLDER_NAME: &str = "rejected-answers";
+
+/// Folder in it, with the reports that are recorded.
+const RECORDED: &str = "recorded";
+
+/// Most reports in each of the two folders. The first one raises the alarm already.
+const MAX_REPORTS: usize = 64;
+
+/// Largest report that is read. Ours have some 300 bytes.
+const MAX_BYTES: u64 = 8 * 1024;
+
+/// Longest text of a report that is shown and recorded.
+const MAX_CHARS: usize = 300;
+
+/// Report of an answer that the console did not give.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejected {
+    /// Program that rejected it, such as `cra hook claude-code`.
+    pub by: String,
+    /// Session that asked, where it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// Socket that it came from.
+    pub socket: PathBuf,
+    /// Reason why it was rejected.
+    pub reason: String,
+    /// Time of the rejection, by the writer's clock.
+    pub at: Timestamp,
+}
+
+impl Rejected {
+    /// Builds a report of this moment.
+    #[must_use]
+    pub fn now(by: &str, session: Option<String>, socket: &Path, reason: String) -> Self {
+        Self {
+            by: by.to_owned(),
+            session,
+            socket: socket.to_owned(),
+            reason,
+            at: SystemClock.now(),
+        }
+    }
+
+    /// Leaves the report beside the store in `folder`.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn leave(&self, folder: &Path) -> io::Result<()> {
+        let folder = folder.join(FOLDER_NAME);
+        make_private(&folder)?;
+        if files(&folder).len() >= MAX_REPORTS {
+            return Ok(());
+        }
+        let name = format!("{}.json", Uuid::now_v7());
+        let draft = folder.join(format!(".{name}"));
+        let mut file = File::options()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(&draft)?;
+        file.write_all(serde_json::to_string(self)?.as_bytes())?;
+        // Under its own name it is there as a whole.
+        fs::rename(&draft, folder.join(name))
+    }
+
+    /// Returns the report with texts that can be shown: any process may have written them.
+    fn tamed(self) -> Self {
+        Self {
+            by: tame(&self.by),
+            session: self.session.as_deref().map(tame),
+            socket: PathBuf::from(tame(&self.socket.to_string_lossy())),
+            reason: tame(&self.reason),
+            at: self.at,
+        }
+    }
+}
+
+fn tame(text: &str) -> String {
+    let text: String = text.chars().take(MAX_CHARS).collect();
+    one_line(&text)
+}
+
+/// A report and its file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    file: PathBuf,
+    /// The report.
+    pub report: Rejected,
+}
+
+/// Reports beside the store in `folder`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reports {
+    /// Those that no console has recorded, the oldest first.
+    pub new: Vec<Found>,
+    /// Those that are recorded, the oldest first.
+    pub recorded: Vec<Found>,
+}
+
+impl Reports {
+    /// Reads all reports. A folder that cannot be read has none.
+    #[must_use]
+    pub fn read(folder: &Path) -> Self {
+        let folder = folder.join(FOLDER_NAME);
+        Self {
+            new: read_all(&folder),
+            recorded: read_all(&folder.join(RECORDED)),
+        }
+    }
+
+    /// Returns all of them, the recorded ones first.
+    pub fn all(&self) -> impl Iterator<Item = &Rejected> {
+        let all = self.recorded.iter().chain(&self.new);
+        all.map(|found| &found.report)
+    }
+
+    /// Describes all of them in one line; nothing if there are none.
+    #[must_use]
+    pub fn summary(&self) -> Option<String> {
+        summary(self.all())
+    }
+}
+
+/// Describes reports in one line; nothing if there are none.
+pub fn summary<'r>(reports: impl Iterator<Item = &'r Rejected>) -> Option<String> {
+    let reports: Vec<_> = reports.collect();
+    let last = reports.iter().max_by_key(|report| report.at)?;
+    let (by, socket, reason) = (&last.by, last.socket.display(), &last.reason);
+    let times = match reports.len() {
+        1 => "an answer".to_owned(),
+        count => format!("{count} answers"),
+    };
+    Some(format!(
+        "ANOTHER PROCESS gave {times} at {socket}, last to `{by}` at {}: {reason}",
+        last.at.time_of_day()
+    ))
+}
+
+/// Moves a report to those that are recorded. The oldest of those go when there are too many: the log has them.
+///
+/// # Errors
+/// When it cannot be moved.
+pub fn mark_recorded(found: &Found) -> io::Result<()> {
+    let (Some(folder), Some(name)) = (found.file.parent(), found.file.file_name()) else {
+        return Ok(());
+    };
+    let recorded = folder.join(RECORDED);
+    make_private(&recorded)?;
+    fs::rename(&found.file, recorded.join(name))?;
+    let files = files(&recorded);
+    let more = files.len().saturating_sub(MAX_REPORTS);
+    files.iter().take(more).try_for_each(fs::remove_file)
+}
+
+fn make_private(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// Lists the reports of a folder, the oldest first: their names begin with the time.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_report = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "json");
+    let is_hidden = |path: &PathBuf| {
+        let name = path.file_name().map(|name| name.to_string_lossy());
+        name.is_some_and(|name| name.starts_with('.'))
+    };
+    let paths = entries.map(|entry| entry.path());
+    let mut files: Vec<_> = paths
+        .filter(|path| is_report(path) && !is_hidden(path))
+        .collect();
+    files.sort();
+    files
+}
+
+fn read_all(folder: &Path) -> Vec<Found> {
+    let files = files(folder).into_iter().take(MAX_REPORTS);
+    files
+        .map(|file| {
+            let report = read_one(&file).unwrap_or_else(|error| unreadable(&file, &error));
+            Found { file, report }
+        })
+        .collect()
+}
+
+fn read_one(file: &Path) -> io::Result<Rejected> {
+    // Neither a link nor a pipe is a report.
+    if !fs::symlink_metadata(file)?.is_file() {
+        return Err(io::Error::other("it is not a file"));
+    }
+    let mut text = String::new();
+    File::open(file)?
+        .take(MAX_BYTES)
+        .read_to_string(&mut text)?;
+    let read = json::read::<Rejected>(text.as_bytes());
+    Ok(read.map_err(io::Error::other)?.tamed())
+}
+
+/// Stands for a report that cannot be read: it is an alarm all the same.
+fn unreadable(file: &Path, error: &io::Error) -> Rejected {
+    Rejected {
+        by: "an unknown program".to_owned(),
+        session: None,
+        socket: PathBuf::from("an unknown place"),
+        reason: tame(&format!(
+            "the report `{}` cannot be read: {error}",
+            file.display()
+        )),
+        at: Timestamp::from_micros(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn report(reason: &str) -> Rejected {
+        let socket = Path::new("/run/cra/console.sock");
+        Rejected::now(
+            "cra hook codex",
+            Some("s-1".to_owned()),
+            socket,
+            reason.to_owned(),
+        )
+    }
+
+    #[test]
+    fn a_report_is_private_reads_back_and_stays_after_it_is_recorded() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Reports::read(folder.path()).summary(), None);
+        let left = report("it has no proof");
+        left.leave(folder.path()).unwrap();
+        let reports = Reports::read(folder.path());
+        assert_eq!(reports.new.len(), 1);
+        assert_eq!(reports.new[0].report, left);
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&reports.new[0].file), 0o600);
+        assert_eq!(mode(&folder.path().join(FOLDER_NAME)), 0o700);
+        mark_recorded(&reports.new[0]).unwrap();
+        let reports = Reports::read(folder.path());
+        assert_eq!((reports.new.len(), reports.recorded.len()), (0, 1));
+        let told = reports.summary().unwrap();
+        assert!(told.contains("ANOTHER PROCESS gave an answer at /run/cra/console.sock"));
+        assert!(told.contains("it has no proof"), "{told}");
+    }
+
+    #[test]
+    fn no_number_of_reports_fills_the_disk_and_the_newest_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for _ in 0..MAX_REPORTS + 5 {
+            report("x").leave(folder.path()).unwrap();
+        }
+        let reports = Reports::read(folder.path());
+        assert_eq!(reports.new.len(), MAX_REPORTS);
+        reports
+            .new
+            .iter()
+            .for_each(|found| mark_recorded(found).unwrap());
+        report("the last").leave(folder.path()).unwrap();
+        mark_recorded(&Reports::read(folder.path()).new[0]).unwrap();
+        let recorded = Reports::read(folder.path()).recorded;
+        assert_eq!(recorded.len(), MAX_REPORTS);
+        assert_eq!(recorded.last().unwrap().report.reason, "the last");
+    }
+
+    #[test]
+    fn a_report_that_cannot_be_read_is_an_alarm_too_and_no_text_of_one_reaches_the_screen_raw() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join(FOLDER_NAME);
+        make_private(&place).unwrap();
+        fs::write(place.join("a.json"), "no report").unwrap();
+        symlink("/dev/zero", place.join("b.json")).unwrap();
+        report("\u{1b}[2Jgone\nand more")
+            .leave(folder.path())
+            .unwrap();
+        let reports = Reports::read(folder.path());
+        let reasons: Vec<_> = reports.all().map(|report| report.reason.clone()).collect();
+        assert_eq!(reasons.len(), 3);
+        assert_eq!(
+            reasons
+                .iter()
+                .filter(|reason| reason.contains("cannot be read"))
+                .count(),
+            2
+        );
+        assert!(
+            reasons
+                .iter()
+                .all(|reason| !reason.contains(['\u{1b}', '\n'])),
+            "{reasons:?}"
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! Owner of a thread: the session that began it, or a later session that shows the same secret.
+//!
+//! A session proves itself with a secret before any call of it is taken. Session names are never given out
+//! twice, so the name alone identifies a session, also after it has ended. A session without a secret (an agent
+//! in the console's own process) has only its name.
+
+use serde::{Deserialize, Serialize};
+
+use super::text::Name;
+use super::thread::Thread;
+use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
+use crate::base::id::SessionId;
+
+/// Owner of a thread, or a session that wants to write into one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ThreadOwner {
+    /// The session; of several with the same secret, the one that took the newest turn.
+    pub session: SessionId,
+    /// Digest of the session's secret.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secret: Option<Digest>,
+}
+
+impl ThreadOwner {
+    /// Returns true for the same session, and for another session with the same secret.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        let same_secret = self.secret.is_some() && self.secret == other.secret;
+        self.session == other.session || same_secret
+    }
+}
+
+/// Writes of other sessions that were refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RefusedWrites {
+    /// Number of refused writes.
+    pub count: u64,
+    /// Session that tried last.
+    pub session: SessionId,
+    /// Time of the last one.
+    pub at: Timestamp,
+}
+
+impl Thread {
+    /// Returns true if the session may read and write this thread: it owns it, or it was offered it.
+    #[must_use]
+    pub fn admits(&self, session: &ThreadOwner) -> bool {
+        let offered = self.offered_to.as_ref() == Some(&session.session);
+        offered || self.is_owned_by(session)
+    }
+
+    /// Returns true if the session owns this thread.
+    #[must_use]
+    pub fn is_owned_by(&self, session: &ThreadOwner) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_some_and(|owner| owner.is_same(session))
+    }
+
+    /// Offers this thread to another session. It owns the thread from its first turn on.
+    #[must_use]
+    pub fn offer(&self, to: SessionId) -> Self {
+        let mut offered = self.clone();
+        offered.offered_to = Some(to);
+        offered
+    }
+
+    /// Counts a write of another session that was refused.
+    #[must_use]
+    pub fn with_refused_write(&self, session: SessionId, at: Timestamp) -> Self {
+        let before = self.refused.as_ref().map_or(0, |refused| refused.count);
+        let count = before.saturating_add(1);
+        let mut counted = self.clone();
+        counted.refused = Some(RefusedWrites { count, session, at });
+        counted
+    }
+
+    /// Returns true while an operator or a model waits for something here: the summary is frozen, a proposal is
+    /// held back, an edit or a drift flag has not reached the agent, or a hand-over was not taken up.
+    #[must_use]
+    pub fn is_unfinished(&self) -> bool {
+        self.is_frozen()
+            || !self.held_back.is_empty()
+            || self.edited
+            || self.drift_flagged.is_some()
+            || self.offered_to.is_some()
+    }
+
+    /// Time of the newest turn.
+    #[must_use]
+    pub fn last_turn(&self) -> Option<Timestamp> {
+        self.turns.first().map(|turned| turned.at)
+    }
+
+    /// Gives an owner to a thread that was stored before threads had one.
+    ///
+    /// That is the session that took every turn still kept. Where several did, it is the one of them that has the
+    /// thread's name: it was that session's own. Otherwise the thread has no owner, and only an operator can hand
+    /// it over.
+    #[must_use]
+    pub(crate) fn with_inferred_owner(mut self) -> Self {
+        if self.owner.is_none() {
+            let session = self.inferred_owner();
+            self.owner = session.map(|session| ThreadOwner {
+                session,
+                secret: None,
+            });
+        }
+        self
+    }
+
+    fn inferred_owner(&self) -> Option<SessionId> {
+        let writers = || {
+            let turns = self.turns.iter().map(|turned| &turned.session);
+            turns.chain([&self.session])
+        };
+        let only_one = writers().all(|writer| *writer == self.session);
+        if only_one {
+            return Some(self.session.clone());
+        }
+        let has_its_name = |writer: &&SessionId| is_named_after(&self.id, writer);
+        writers().find(has_its_name).cloned()
+    }
+}
+
+fn is_named_after(thread: &Name, session: &SessionId) -> bool {
+    thread.as_str() == session.as_str()
+}

@@ -1,0 +1,155 @@
+use super::*;
+use crate::base::digest::Digest;
+
+fn by(session: &str, secret: Option<&str>, number: u32) -> Named {
+    Named {
+        by: ThreadOwner {
+            secret: secret.map(Digest::of),
+            ..owner(session)
+        },
+        memento: format!("mm-{number}").parse().unwrap(),
+    }
+}
+
+fn go() -> Turn {
+    turn("go", &json!({}))
+}
+
+fn brings(memento: &Value) -> Value {
+    json!({"context": {"thread_memento": memento}})
+}
+
+fn take(thread: &Thread, fields: &Value, number: u32) -> (Thread, Outcome) {
+    let taken = thread.take(&turn("go", fields), named(number), at(number.into()));
+    taken.unwrap()
+}
+
+fn edited(thread: &Thread) -> Thread {
+    let shape = Shape {
+        arc: "the operator's".to_owned(),
+        ..Shape::default()
+    };
+    let etag = thread.etag().unwrap();
+    let edited = thread.edit(&shape, &etag, "edit-1".parse().unwrap(), at(5));
+    edited.unwrap()
+}
+
+#[test]
+fn only_the_owner_and_sessions_with_its_secret_take_turns() {
+    let first = by("s-1", Some("key"), 1);
+    let (one, _) = thread().take(&go(), first, at(1)).unwrap();
+    let refused = |named: Named| one.take(&go(), named, at(2)).map(|_| ());
+    assert_eq!(refused(by("s-2", None, 2)), Err(Refusal::NotOwner));
+    assert_eq!(refused(by("s-2", Some("other"), 2)), Err(Refusal::NotOwner));
+    assert_eq!(refused(by("s-1", Some("key"), 2)), Ok(()));
+    // A later session with the same secret continues it, and the first one still may.
+    let (two, _) = one.take(&go(), by("s-2", Some("key"), 2), at(2)).unwrap();
+    assert_eq!(two.owner.as_ref().unwrap().session.as_str(), "s-2");
+    assert!(two.admits(&by("s-1", Some("key"), 3).by));
+    // Two sessions without a secret are not the same.
+    let (bare, _) = thread().take(&go(), by("s-1", None, 1), at(1)).unwrap();
+    assert!(!bare.admits(&owner("s-2")));
+}
+
+#[test]
+fn a_thread_that_is_handed_over_changes_its_owner_with_the_first_turn() {
+    let (one, _) = take(&thread(), &json!({}), 1);
+    let offered = one.offer("s-2".parse().unwrap());
+    assert!(offered.admits(&owner("s-1")) && offered.admits(&owner("s-2")));
+    assert!(!offered.admits(&owner("s-3")));
+    // A turn of the owner does not take the offer back.
+    let (offered, _) = take(&offered, &json!({}), 2);
+    let (two, _) = offered.take(&go(), by("s-2", None, 3), at(3)).unwrap();
+    assert!(two.is_owned_by(&owner("s-2")));
+    assert!(!two.admits(&owner("s-1")));
+    assert_eq!(two.offered_to, None);
+}
+
+#[test]
+fn a_thread_stored_without_an_owner_gets_the_session_that_wrote_it_or_none() {
+    let stored = |id: &str, writers: &[&str]| {
+        let session = |name: &str| name.parse::<SessionId>().unwrap();
+        let mut thread = Thread::new(id.parse().unwrap(), session(writers[0]));
+        for (number, writer) in (1..).zip(writers) {
+            thread.owner = Some(owner(writer));
+            let named = by(writer, None, number);
+            thread = thread.take(&go(), named, at(number.into())).unwrap().0;
+        }
+        let mut old = serde_json::to_value(&thread).unwrap();
+        for field in ["owner", "offered_to", "refused"] {
+            old.as_object_mut().unwrap().remove(field);
+        }
+        let read: Thread = serde_json::from_value(old).unwrap();
+        let owner = read.with_inferred_owner().owner;
+        owner.map(|owner| owner.session.to_string())
+    };
+    assert_eq!(stored("t-1", &["s-1", "s-1"]).as_deref(), Some("s-1"));
+    // Others wrote into the own thread of a session.
+    assert_eq!(stored("s-1", &["s-1", "s-2"]).as_deref(), Some("s-1"));
+    // The last writer may be the one that had no right to it.
+    assert_eq!(stored("t-1", &["s-1", "s-2"]), None);
+}
+
+// covers D20
+#[test]
+fn a_memento_that_is_not_the_newest_replaces_nothing() {
+    let proposes = json!({"proposed": proposal()});
+    let (one, first) = take(&thread(), &proposes, 1);
+    let edited = edited(&one);
+    let old = serde_json::to_value(&first.memento).unwrap();
+    let by_ref = json!({"context": {"thread_memento_ref": first.memento.memento_id}});
+    for fields in [brings(&old), by_ref] {
+        let (next, outcome) = take(&edited, &fields, 6);
+        assert_eq!(outcome.memento.arc.as_str(), "the operator's");
+        assert_eq!(outcome.source, BaselineSource::StoredLatest);
+        assert_eq!(outcome.notes.len(), 1);
+        assert!(outcome.notes[0].contains("is not the newest of this thread"));
+        assert!(next.edited, "the agent has not read the edit");
+    }
+}
+
+// covers D20
+#[test]
+fn a_proposal_of_an_agent_that_has_not_read_the_edit_is_held_back() {
+    let (one, first) = take(&thread(), &json!({}), 1);
+    let edited = edited(&one);
+    let mut fields = brings(&serde_json::to_value(&first.memento).unwrap());
+    fields["proposed"] = proposal();
+    let (next, outcome) = take(&edited, &fields, 6);
+    assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
+    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+    assert_eq!(outcome.memento.arc.as_str(), "the operator's");
+    assert_eq!(next.held_back[0].why, Kept::BeforeEdit);
+    // The answer had the edit: what the agent proposes with it is taken.
+    let mut fields = brings(&serde_json::to_value(&outcome.memento).unwrap());
+    fields["proposed"] = proposal();
+    let (next, outcome) = take(&next, &fields, 7);
+    assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
+    assert_eq!(outcome.summary, Summary::Updated);
+    assert!(!next.edited && next.held_back.is_empty());
+    // So is what comes with the ETag of the edit.
+    let mut fields = brings(&serde_json::to_value(&first.memento).unwrap());
+    fields["proposed"] = proposal();
+    fields["if_match"] = json!(edited.etag());
+    let (_, outcome) = take(&edited, &fields, 6);
+    assert_eq!(outcome.summary, Summary::Updated);
+}
+
+// covers D14
+#[test]
+fn contents_that_differ_from_the_stored_memento_are_not_taken_under_its_name() {
+    let hot = json!({
+        "affect": {"label": "tense", "intensity": 0.9, "confidence": "high", "source": "model"},
+        "proposed": proposal(),
+    });
+    let (one, outcome) = take(&thread(), &hot, 1);
+    let mut changed = serde_json::to_value(&outcome.memento).unwrap();
+    changed["arc"] = json!("mine");
+    changed["affect"] = memento()["affect"].clone();
+    let (_, outcome) = take(&one, &brings(&changed), 2);
+    assert_eq!(outcome.source, BaselineSource::Request);
+    assert_eq!(outcome.memento.arc.as_str(), "purge all");
+    assert_eq!(outcome.memento.affect.points.len(), 1);
+    assert!(outcome.freeze.holds());
+    assert!(outcome.notes[0].contains("was changed since it was sent"));
+}

@@ -1,0 +1,124 @@
+//! The promise behind an answer to an agent, kept in the store for the next start.
+//!
+//! By default an agent is answered after its events are on disk, so a crash loses nothing that it was told.
+//! If all Atlases in force say `acknowledge: early`, agents are answered before; then at most
+//! [`MAX_EARLY_EVENTS`] acknowledged events are not on disk at any time. The store keeps which of the two
+//! holds while a console runs. After a crash the next console records what may be missing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::atlas::document::Acknowledge;
+use crate::base::canon::canonical;
+use crate::base::json;
+use crate::base::limits::MAX_EARLY_EVENTS;
+use crate::store::StateRow;
+
+/// The kind of state under which the promise is kept.
+pub(super) const ACKNOWLEDGEMENT: &str = "acknowledgement";
+
+/// The promise of one console.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Acknowledgement {
+    mode: Acknowledge,
+    /// Acknowledged events that may be missing after a crash.
+    may_lose: u64,
+    /// True while the console runs; an orderly stop clears it.
+    running: bool,
+}
+
+impl Acknowledgement {
+    /// The promise of a console that runs.
+    pub(super) fn running(mode: Acknowledge) -> Self {
+        Self {
+            mode,
+            may_lose: match mode {
+                Acknowledge::Early => MAX_EARLY_EVENTS,
+                Acknowledge::Durable => 0,
+            },
+            running: true,
+        }
+    }
+
+    /// Ends the promise: after an orderly stop, or once a crash is on record.
+    pub(super) fn stopped(self) -> Self {
+        Self {
+            running: false,
+            ..self
+        }
+    }
+
+    /// The promise among pieces of state.
+    pub(super) fn find(rows: &[StateRow]) -> Option<Self> {
+        let row = rows.iter().find(|row| row.kind == ACKNOWLEDGEMENT)?;
+        Self::read(row)
+    }
+
+    /// Reads what the console before kept.
+    pub(super) fn read(row: &StateRow) -> Option<Self> {
+        json::read(row.body.as_deref()?.as_bytes()).ok()
+    }
+
+    /// The piece of state that keeps it.
+    pub(super) fn row(self) -> StateRow {
+        let body = serde_json::to_value(self).unwrap_or_default();
+        StateRow {
+            kind: ACKNOWLEDGEMENT.to_owned(),
+            key: "mode".to_owned(),
+            body: Some(canonical(&body)),
+        }
+    }
+}
+
+/// The sentence about acknowledged events that the record of a recovery needs.
+///
+/// `dropped` tells that the store dropped an unfinished write when it was opened.
+pub(super) fn loss_after(before: Option<Acknowledgement>, dropped: bool) -> Option<String> {
+    match before {
+        Some(before) if before.running && before.may_lose > 0 => Some(format!(
+            "the console before did not stop in order, and its Atlases let it answer agents early: up to {} \
+             acknowledged events may be missing",
+            before.may_lose
+        )),
+        Some(_) => dropped.then(|| "no event in that write had been acknowledged".to_owned()),
+        None => dropped.then(|| {
+            "an older version of cra wrote it, so events in that write may have been acknowledged"
+                .to_owned()
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_promise_reads_back_as_it_was_kept() {
+        for mode in [Acknowledge::Early, Acknowledge::Durable] {
+            for kept in [
+                Acknowledgement::running(mode),
+                Acknowledgement::running(mode).stopped(),
+            ] {
+                assert_eq!(Acknowledgement::read(&kept.row()), Some(kept));
+            }
+        }
+    }
+
+    #[test]
+    fn only_a_console_that_answered_early_and_crashed_may_have_lost_acknowledged_events() {
+        let early = Acknowledgement::running(Acknowledge::Early);
+        let loss = loss_after(Some(early), false).unwrap();
+        assert!(loss.contains("up to 256 acknowledged events"), "{loss}");
+        let in_order = [
+            Acknowledgement::running(Acknowledge::Early).stopped(),
+            Acknowledgement::running(Acknowledge::Durable).stopped(),
+            Acknowledgement::running(Acknowledge::Durable),
+        ];
+        for before in in_order {
+            assert_eq!(loss_after(Some(before), false), None);
+            let mended = loss_after(Some(before), true).unwrap();
+            assert_eq!(mended, "no event in that write had been acknowledged");
+        }
+        assert_eq!(loss_after(None, false), None);
+        assert!(loss_after(None, true).unwrap().contains("older version"));
+    }
+}

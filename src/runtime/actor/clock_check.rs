@@ -1,0 +1,50 @@
+//! Comparison of the wall clock with the steady clock, and what a step of the wall clock changes.
+
+use super::Actor;
+use crate::engine::command::Command;
+use crate::runtime::snapshot::ClockMovedAt;
+
+impl Actor {
+    /// Notices a step of the wall clock. Everything that waits for a moment then waits as long as it would have.
+    pub(super) async fn check_clock(&mut self) {
+        let Some(step) = self.steps.check(self.clock.read()) else {
+            return;
+        };
+        tracing::warn!(%step, "the wall clock was set");
+        let now = self.clock.now();
+        self.clock_moved = Some(ClockMovedAt { step, at: now });
+        self.changed = true;
+        self.ledger.clock_moved(step);
+        self.outbox.clock_moved(step);
+        // Without a record nothing is decided any more, not even by time.
+        if self.poison.is_some() {
+            self.show();
+            return;
+        }
+        // INVARIANT: the engine sets the deadline of every held request again.
+        self.deadlines.clear();
+        let effects = self.engine.handle(Command::ClockMoved(step), now);
+        self.carry_out(effects).await;
+        // What is unsealed was recorded before and after the step: it must not lie there for long.
+        if self.poison.is_none() {
+            self.seal_all().await;
+        }
+    }
+
+    /// Expires what is due.
+    pub(super) async fn wake(&mut self) {
+        // A clock that was set forward is no reason to expire anything.
+        self.check_clock().await;
+        let now = self.clock.now();
+        while let Some((at, gate)) = self.deadlines.first().cloned() {
+            if at > now {
+                return;
+            }
+            self.deadlines.pop_first();
+            if self.poison.is_none() {
+                let effects = self.engine.handle(Command::DeadlineReached(gate), now);
+                self.carry_out(effects).await;
+            }
+        }
+    }
+}

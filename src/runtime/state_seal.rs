@@ -1,0 +1,362 @@
+//! The seal over the engine's state: a keyed digest of all its rows, bound to the end of the record.
+//!
+//! The rows decide what may run after a restart: permits, held requests, what sessions passed and spent. Any
+//! process that can write to the store can edit, remove or put back rows while the console is closed. So every
+//! batch that changes rows or adds records carries one more row: a code over all rows and over where the log and
+//! the record end, made with a key that is derived from the key that signs the log. Without that key no row can be
+//! forged; and rows that were valid once do not fit the record that has gone on since. Batches are written whole,
+//! so the seal fits after a crash, too.
+//!
+//! Contract: where the seal does not fit, no row lets anything run. Permits and held requests are dropped, open
+//! sessions are over, and that is in the log and in an alarm.
+//!
+//! Not covered: a store that was replaced as a whole by an older copy of itself. Only a head that is kept
+//! elsewhere shows that.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use super::ledger::{Ledger, LogError};
+use crate::base::digest::Digest;
+use crate::engine::command::StateKind;
+use crate::store::{Batch, LogState, StateRow, Store};
+use crate::trace::event::{Payload, StoreRecovered};
+use crate::trace::note::Signer;
+use crate::trace::verify;
+
+/// The kind of the row that has the seal.
+pub(super) const STATE_SEAL: &str = "state_seal";
+
+/// The key of that row.
+const CURRENT: &str = "current";
+
+type Lanes = [u64; 4];
+
+/// The seal over the engine's state.
+pub(super) struct StateSeal {
+    row_key: Hmac<Sha256>,
+    seal_key: Hmac<Sha256>,
+    /// The part of each row in the sum.
+    rows: HashMap<(String, String), Lanes>,
+    sum: Lanes,
+    written: Option<Digest>,
+    standing: Standing,
+}
+
+/// The origin of the rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Standing {
+    /// The console's own: the seal goes on with them.
+    Own,
+    /// Another process changed them: they are never sealed.
+    Foreign,
+}
+
+/// The verdict of a store's seal about its rows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Backing {
+    /// The rows are those that a console wrote last.
+    Backed,
+    /// The rows are not those that a console wrote last, for this reason.
+    Unbacked(&'static str),
+}
+
+/// The version of cra that wrote to a store last, as far as the seal is concerned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WrittenBy {
+    /// One that seals the state.
+    Sealing,
+    /// An earlier one.
+    Earlier,
+}
+
+/// The version that made the newest signed entry of the log.
+///
+/// # Errors
+/// When the store cannot be read, or the entry is not what its hash says.
+pub(super) async fn written_by(store: &dyn Store, log: &LogState) -> Result<WrittenBy, LogError> {
+    let Some(size) = log.seal.as_ref().map(|seal| seal.size) else {
+        return Ok(WrittenBy::Earlier);
+    };
+    let newest = size.saturating_sub(1);
+    let entry = store.session_records(log.log.clone(), newest, 1).await?;
+    let Some(entry) = entry.first() else {
+        return Ok(WrittenBy::Sealing);
+    };
+    let changed = |what: String| LogError::ReadBack { what };
+    let (envelope, _) = verify::check(&entry.text, &entry.hash).map_err(changed)?;
+    let marker = serde_json::from_str::<Marker>(envelope.payload);
+    match marker {
+        Ok(marker) if !marker.state_sealed.unwrap_or_default() => Ok(WrittenBy::Earlier),
+        // An entry that cannot be read is not one of an earlier version.
+        Ok(_) | Err(_) => Ok(WrittenBy::Sealing),
+    }
+}
+
+/// The part of an entry that says whether the state was sealed.
+#[derive(serde::Deserialize)]
+struct Marker {
+    #[serde(default)]
+    state_sealed: Option<bool>,
+}
+
+impl StateSeal {
+    /// The seal over these rows of a store. They are believed only if the seal among them fits.
+    pub(super) fn new(signer: &Signer, rows: &[StateRow]) -> Self {
+        // A signature over a text that is never published is known to the holder of the key alone.
+        let secret = |text: &str| Digest::of(signer.signature(text));
+        let mut seal = Self {
+            row_key: keyed(&secret("cra state row key 1\n")),
+            seal_key: keyed(&secret("cra state seal key 1\n")),
+            rows: HashMap::new(),
+            sum: [0; 4],
+            written: None,
+            standing: Standing::Own,
+        };
+        seal.note(rows);
+        seal
+    }
+
+    /// Compares the rows of a store with the seal among them.
+    pub(super) fn backing(&self, rows: &[StateRow], ledger: &Ledger, by: WrittenBy) -> Backing {
+        let stored = rows.iter().find(|row| row.kind == STATE_SEAL);
+        let stored = stored.and_then(|row| row.body.as_deref());
+        match stored {
+            Some(stored) if stored == body(&self.code(ledger)) => Backing::Backed,
+            Some(_) => Backing::Unbacked("its seal does not fit"),
+            None if by == WrittenBy::Sealing => Backing::Unbacked("its seal is gone"),
+            None if self.rows.is_empty() => Backing::Backed,
+            None if ledger.is_new() => Backing::Unbacked("there is no log that goes with it"),
+            // An earlier version wrote them, which sealed no state.
+            None => Backing::Backed,
+        }
+    }
+
+    /// Seals with a key that is derived from another signer from now on.
+    pub(super) fn change_key(&mut self, signer: &Signer, rows: &[StateRow]) {
+        let standing = self.standing;
+        *self = Self {
+            standing,
+            ..Self::new(signer, rows)
+        };
+    }
+
+    /// Never seals the rows of this store: another process changed them.
+    pub(super) fn distrust(&mut self) {
+        self.standing = Standing::Foreign;
+    }
+
+    /// Adds the seal to a batch that changes rows or adds records. The records are in the ledger already.
+    pub(super) fn stamp(&mut self, batch: &mut Batch, ledger: &Ledger) {
+        if self.standing == Standing::Foreign {
+            return;
+        }
+        self.note(&batch.state);
+        let code = self.code(ledger);
+        if self.written != Some(code) {
+            self.written = Some(code);
+            batch.state.push(StateRow {
+                kind: STATE_SEAL.to_owned(),
+                key: CURRENT.to_owned(),
+                body: Some(body(&code)),
+            });
+        }
+    }
+
+    fn note(&mut self, rows: &[StateRow]) {
+        for row in rows.iter().filter(|row| is_covered(&row.kind)) {
+            let key = (row.kind.clone(), row.key.clone());
+            let before = match &row.body {
+                Some(body) => {
+                    let lanes = self.lanes(row, body);
+                    self.sum = lane_wise(self.sum, lanes, u64::wrapping_add);
+                    self.rows.insert(key, lanes)
+                }
+                None => self.rows.remove(&key),
+            };
+            if let Some(before) = before {
+                self.sum = lane_wise(self.sum, before, u64::wrapping_sub);
+            }
+        }
+    }
+
+    fn lanes(&self, row: &StateRow, body: &str) -> Lanes {
+        let parts = [row.kind.as_bytes(), row.key.as_bytes(), body.as_bytes()];
+        let code = mac(&self.row_key, parts);
+        let mut lanes = [0; 4];
+        let (chunks, _) = code.as_bytes().as_chunks();
+        for (lane, bytes) in lanes.iter_mut().zip(chunks) {
+            *lane = u64::from_be_bytes(*bytes);
+        }
+        lanes
+    }
+
+    /// The code over all rows and the ends of log and record.
+    fn code(&self, ledger: &Ledger) -> Digest {
+        let (entries, events) = ledger.ends();
+        let sum = self.sum.map(u64::to_be_bytes);
+        let parts = [
+            ledger.log().as_str().as_bytes(),
+            &entries.to_be_bytes(),
+            &events.to_be_bytes(),
+            sum.as_flattened(),
+        ];
+        mac(&self.seal_key, parts)
+    }
+}
+
+impl fmt::Debug for StateSeal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the keys.
+        let rows = self.rows.len();
+        f.debug_struct("StateSeal")
+            .field("rows", &rows)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The state of a store, as far as it is believed.
+#[derive(Debug)]
+pub(super) struct OpenedState {
+    pub(super) seal: StateSeal,
+    /// The rows that count.
+    pub(super) rows: Vec<StateRow>,
+    /// Rows that do not count, to be removed.
+    pub(super) removed: Vec<StateRow>,
+    /// The reason why rows do not count, for people.
+    pub(super) distrusted: Option<String>,
+}
+
+impl OpenedState {
+    /// The state of a store. Where the seal does not back it, only rows that let nothing run are left: counters,
+    /// what was spent of limits, what operators have to acknowledge.
+    pub(super) fn new(
+        seal: StateSeal,
+        rows: Vec<StateRow>,
+        ledger: &Ledger,
+        by: WrittenBy,
+    ) -> Self {
+        let why = match seal.backing(&rows, ledger, by) {
+            Backing::Backed => {
+                return Self {
+                    seal,
+                    rows,
+                    removed: Vec::new(),
+                    distrusted: None,
+                };
+            }
+            Backing::Unbacked(why) => why,
+        };
+        let count = |kind: StateKind| {
+            let own = rows.iter().filter(|row| row.kind == kind.as_str());
+            own.count()
+        };
+        let what = format!(
+            "the state was changed while no console was open ({why}): {} permits and {} held requests \
+             do not count, {} sessions are over, and limits may be counted wrong",
+            count(StateKind::Permit),
+            count(StateKind::Held),
+            count(StateKind::Session),
+        );
+        let (rows, mut removed): (Vec<_>, Vec<_>) = rows.into_iter().partition(lets_nothing_run);
+        for row in &mut removed {
+            row.body = None;
+        }
+        Self {
+            seal,
+            rows,
+            removed,
+            distrusted: Some(what),
+        }
+    }
+
+    /// The entry of the log about rows that do not count.
+    pub(super) fn entry(&self) -> Option<Payload> {
+        let what = self.distrusted.clone()?;
+        Some(StoreRecovered { what }.into())
+    }
+}
+
+/// Tells whether a row lets nothing run, whatever it says.
+fn lets_nothing_run(row: &StateRow) -> bool {
+    let mut kinds = StateKind::ALL.into_iter();
+    match kinds.find(|kind| kind.as_str() == row.kind) {
+        Some(StateKind::Session | StateKind::Held | StateKind::Permit | StateKind::Fault) => false,
+        Some(StateKind::Counter | StateKind::Usage | StateKind::Overruled) | None => true,
+    }
+}
+
+fn is_covered(kind: &str) -> bool {
+    StateKind::ALL.into_iter().any(|it| it.as_str() == kind)
+}
+
+fn body(code: &Digest) -> String {
+    format!("{{\"code\":\"{code}\"}}")
+}
+
+fn lane_wise(a: Lanes, b: Lanes, with: fn(u64, u64) -> u64) -> Lanes {
+    let [a0, a1, a2, a3] = a;
+    let [b0, b1, b2, b3] = b;
+    [with(a0, b0), with(a1, b1), with(a2, b2), with(a3, b3)]
+}
+
+fn keyed(key: &Digest) -> Hmac<Sha256> {
+    // A key that is shorter than a block of the hash is filled up with zeros.
+    let mut block = [0; 64];
+    for (place, byte) in block.iter_mut().zip(key.as_bytes()) {
+        *place = *byte;
+    }
+    Hmac::new(&block.into())
+}
+
+fn mac<'a>(key: &Hmac<Sha256>, parts: impl IntoIterator<Item = &'a [u8]>) -> Digest {
+    let mut mac = key.clone();
+    for part in parts {
+        mac.update(&(part.len() as u64).to_be_bytes());
+        mac.update(part);
+    }
+    Digest::from_bytes(mac.finalize().into_bytes().into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(kind: &str, key: &str, body: Option<&str>) -> StateRow {
+        StateRow {
+            kind: kind.to_owned(),
+            key: key.to_owned(),
+            body: body.map(str::to_owned),
+        }
+    }
+
+    fn seal(number: u8, rows: &[StateRow]) -> StateSeal {
+        StateSeal::new(&Signer::new("cra/test", &[number; 32]).unwrap(), rows)
+    }
+
+    #[test]
+    fn the_sum_depends_on_every_row_on_the_key_and_on_nothing_else() {
+        let rows = [
+            row("permit", "c-1", Some("{}")),
+            row("session", "s-1", Some("{}")),
+        ];
+        let sum = seal(7, &rows).sum;
+        assert_ne!(sum, seal(8, &rows).sum, "another key");
+        let turned = [rows[1].clone(), rows[0].clone()];
+        assert_eq!(sum, seal(7, &turned).sum, "the order does not count");
+        for (kind, key, body) in [
+            ("held", "c-1", "{}"),
+            ("permit", "c-2", "{}"),
+            ("permit", "c-1", "{ }"),
+        ] {
+            let other = [row(kind, key, Some(body)), rows[1].clone()];
+            assert_ne!(sum, seal(7, &other).sum, "{kind} {key} {body}");
+        }
+        let mut gone = seal(7, &rows);
+        gone.note(&[row("permit", "c-1", None), row("draft", "c-1", Some("x"))]);
+        assert_eq!(gone.sum, seal(7, &rows[1..]).sum);
+    }
+}

@@ -1,0 +1,38 @@
+//! The state of the store, as pictures show it.
+
+/// State of the store: it takes records, hangs, or has failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoreState {
+    /// The store takes records.
+    Ready,
+    /// A write takes too long, or there is no room: nothing is recorded until that ends, and nothing is allowed.
+    Stalled {
+        /// The reason, for people.
+        what: String,
+    },
+    /// A write failed: nothing more is recorded, and nothing is allowed.
+    Poisoned {
+        /// The failure, for people.
+        what: String,
+    },
+}
+
+impl StoreState {
+    /// The reason why nothing is recorded, if there is one.
+    #[must_use]
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Ready => None,
+            Self::Stalled { what } | Self::Poisoned { what } => Some(what),
+        }
+    }
+
+    /// The reason why nothing is recorded, where that can end without a restart.
+    #[must_use]
+    pub fn stall(&self) -> Option<&str> {
+        match self {
+            Self::Stalled { what } => Some(what),
+            Self::Ready | Self::Poisoned { .. } => None,
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Room for new threads: a limit per owner, a limit in total, and the thread that makes room.
+//!
+//! An owner at its limit loses its own oldest thread that nothing waits in. In total, only abandoned threads make
+//! room: those of ended sessions, and those without a turn for a long time. Whatever is dropped is in the log. Where
+//! nothing can be dropped, the new thread is refused.
+
+use std::cell::LazyCell;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use super::{LiveSessions, Refused, THREAD, Threads};
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+use crate::base::limits::{ENDED_THREAD_TIME, IDLE_THREAD_TIME, MAX_SESSION_THREADS, MAX_THREADS};
+use crate::memento::{Name, Thread, ThreadOwner};
+use crate::store::StateRow;
+use crate::trace::event::{Payload, ThreadDropped};
+
+/// Thread that is dropped to make room.
+#[derive(Debug)]
+pub(super) struct Victim {
+    thread: Name,
+    reason: &'static str,
+}
+
+impl Threads {
+    /// Finds room for a new thread: the thread to be dropped for it, if one has to be.
+    pub(super) fn room_for(
+        &self,
+        owner: &ThreadOwner,
+        live: LiveSessions<'_>,
+        now: Timestamp,
+    ) -> Result<Option<Victim>, Refused> {
+        let victim = self.room_of_owner(owner)?;
+        if victim.is_some() || self.all.len() < MAX_THREADS {
+            return Ok(victim);
+        }
+        let abandoned = self.abandoned(live, now);
+        let victim = abandoned.or_else(|| self.own_victim(owner));
+        victim.map(Some).ok_or(Refused::Full)
+    }
+
+    /// Finds room among the threads of one owner.
+    pub(super) fn room_of_owner(&self, owner: &ThreadOwner) -> Result<Option<Victim>, Refused> {
+        if self.owned_by(owner).count() < MAX_SESSION_THREADS {
+            return Ok(None);
+        }
+        let victim = self.own_victim(owner);
+        victim.map(Some).ok_or(Refused::OwnLimit)
+    }
+
+    fn owned_by(&self, owner: &ThreadOwner) -> impl Iterator<Item = &Arc<Thread>> {
+        let threads = self.all.values();
+        threads.filter(move |thread| thread.is_owned_by(owner))
+    }
+
+    fn own_victim(&self, owner: &ThreadOwner) -> Option<Victim> {
+        let calm = self
+            .owned_by(owner)
+            .filter(|thread| !self.is_in_use(thread));
+        let oldest = calm.min_by_key(|thread| thread.last_turn())?;
+        Some(Victim {
+            thread: oldest.id.clone(),
+            reason: "its owner began another thread",
+        })
+    }
+
+    /// The oldest abandoned thread. One that something waits in goes last, and only when its session has ended.
+    fn abandoned(&self, live: LiveSessions<'_>, now: Timestamp) -> Option<Victim> {
+        // Looked up only for threads that are old enough: there may be many sessions.
+        let secrets = LazyCell::new(|| live.secrets());
+        let is_live = |owner: &ThreadOwner| {
+            let shown = || owner.secret.is_some_and(|secret| secrets.contains(&secret));
+            live.contains(&owner.session) || shown()
+        };
+        let idle = |thread: &Thread, time| {
+            let last = thread.last_turn();
+            last.is_none_or(|last| now.since(last) >= time)
+        };
+        let reason = |thread: &Thread| {
+            if !idle(thread, ENDED_THREAD_TIME) {
+                return None;
+            }
+            if !thread.owner.as_ref().is_some_and(is_live) {
+                return Some("its session has ended");
+            }
+            let forgotten = idle(thread, IDLE_THREAD_TIME) && !self.is_in_use(thread);
+            forgotten.then_some("it had no turn for 30 days")
+        };
+        let abandoned = self.all.values().filter_map(|thread| {
+            let reason = reason(thread)?;
+            Some((thread, reason))
+        });
+        let newest = |(thread, _): &(&Arc<Thread>, _)| {
+            (!self.is_in_use(thread), Reverse(thread.last_turn()))
+        };
+        let (thread, reason) = abandoned.max_by_key(newest)?;
+        Some(Victim {
+            thread: thread.id.clone(),
+            reason,
+        })
+    }
+
+    /// Returns true while something waits in the thread, or an operator has typed a text for it.
+    fn is_in_use(&self, thread: &Thread) -> bool {
+        thread.is_unfinished() || self.drafts.contains_key(&thread.id)
+    }
+
+    /// Drops a thread: the rows to be written, and the entry for the log.
+    pub(super) fn drop_thread(
+        &mut self,
+        victim: &Victim,
+        dropped_for: &SessionId,
+    ) -> (Vec<StateRow>, Option<Payload>) {
+        self.listed = None;
+        let Some(thread) = self.all.remove(&victim.thread) else {
+            return (Vec::new(), None);
+        };
+        let draft = self.drafts.contains_key(&thread.id);
+        let draft = draft.then(|| self.keep_draft(thread.id.clone(), None));
+        let gone = StateRow {
+            kind: THREAD.to_owned(),
+            key: thread.id.to_string(),
+            body: None,
+        };
+        let owner = thread.owner.as_ref();
+        let entry = ThreadDropped {
+            thread_id: thread.id.to_string(),
+            owner: owner.map(|owner| owner.session.to_string()),
+            dropped_for: dropped_for.to_string(),
+            reason: victim.reason.to_owned(),
+            etag: thread.etag().unwrap_or_default(),
+        };
+        let rows = [gone].into_iter().chain(draft.flatten()).collect();
+        (rows, Some(entry.into()))
+    }
+}

@@ -1,0 +1,201 @@
+//! A runtime that only shows: the record belongs to another process, or its disk cannot be written.
+//!
+//! There is no engine at work here and no way in for agents. The state that the other process keeps is
+//! read every second, and a picture is made of it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, watch};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::message::{AskIds, Message};
+use super::snapshot::{
+    Access, Acts, AtlasSummary, ChainState, ChainVerdict, Elsewhere, HeadState, SessionSummary,
+    Snapshot,
+};
+use super::{Agents, Desk, Runtime, StartError, check_names, restore};
+use crate::atlas::Atlas;
+use crate::base::clock::Clock;
+use crate::base::id::RandomIds;
+use crate::base::limits::COMMAND_QUEUE;
+use crate::engine::Engine;
+use crate::store::{StateRow, Store, StoreError};
+use crate::trace::note::Verifier;
+use crate::trace::verify::Head;
+
+/// Time between two readings of the store.
+const VIEW_TIME: Duration = Duration::from_secs(1);
+
+/// Parts of a runtime that only shows.
+pub struct ViewParts {
+    /// The store, which is only read.
+    pub store: Arc<dyn Store>,
+    /// The Atlases that the state is shown under.
+    pub atlases: Vec<Atlas>,
+    /// The source of time.
+    pub clock: Arc<dyn Clock>,
+    /// The operator at this console.
+    pub operator: String,
+    /// The key that the heads of the log are signed with.
+    pub key: Verifier,
+}
+
+/// State and chain heads of a store, as they were read together.
+type Seen = (Vec<StateRow>, Vec<Head>);
+
+struct Viewer {
+    parts: ViewParts,
+    engine: Engine,
+    seen: Seen,
+    chain: ChainState,
+    snapshots: watch::Sender<Arc<Snapshot>>,
+}
+
+impl Runtime {
+    /// Starts a runtime that shows what is in a store and changes nothing.
+    ///
+    /// # Errors
+    /// When what is kept cannot be read or used.
+    pub async fn view(parts: ViewParts) -> Result<Self, StartError> {
+        check_names(&parts.atlases)?;
+        let seen = look(parts.store.as_ref()).await?;
+        let engine = engine(&parts).await?;
+        let (snapshots, pictures) = watch::channel(Arc::new(Snapshot::empty()));
+        let (store, key) = (Arc::clone(&parts.store), parts.key.clone());
+        let mut viewer = Viewer {
+            parts,
+            engine,
+            seen,
+            chain: ChainState::default(),
+            snapshots: snapshots.clone(),
+        };
+        viewer.show().await?;
+        let (messages, inbox) = mpsc::channel(COMMAND_QUEUE);
+        let ids = AskIds::default();
+        let desk = Desk::new(messages.clone(), pictures.clone(), store, ids.clone(), key);
+        let checking = tokio::spawn({
+            let desk = desk.clone();
+            async move {
+                let _ = desk.verify().await;
+            }
+        });
+        tokio::spawn(viewer.run(inbox));
+        Ok(Self {
+            agents: Agents::new(messages.clone(), ids, pictures),
+            desk,
+            messages,
+            snapshots,
+            checking,
+        })
+    }
+}
+
+async fn look(store: &dyn Store) -> Result<Seen, StoreError> {
+    Ok((store.state().await?, store.heads().await?))
+}
+
+async fn engine(parts: &ViewParts) -> Result<Engine, StartError> {
+    let (atlases, now) = (parts.atlases.clone(), parts.clock.now());
+    let rows = parts.store.state().await?;
+    let restored = restore(rows, atlases, Box::new(RandomIds), now)?;
+    Ok(restored.0)
+}
+
+impl Viewer {
+    async fn run(mut self, mut inbox: mpsc::Receiver<Message>) {
+        let mut ticks = interval(VIEW_TIME);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = ticks.tick() => self.read_again().await,
+                message = inbox.recv() => match message {
+                    Some(Message::Checked(checked)) => {
+                        self.chain.verdict = ChainVerdict::from(&checked);
+                        self.show_or_say().await;
+                    }
+                    Some(Message::Explain(question, reply)) => {
+                        let now = self.parts.clock.now();
+                        // The caller may have left; nothing else comes of it.
+                        let _ = reply.send(self.engine.account(&question, now));
+                    }
+                    Some(Message::Stop(done)) => {
+                        let _ = done.send(());
+                        return;
+                    }
+                    None => return,
+                    // Everything else would change something: the caller sees its reply dropped.
+                    Some(_) => {}
+                },
+            }
+        }
+    }
+
+    async fn read_again(&mut self) {
+        let read = async {
+            let seen = look(self.parts.store.as_ref()).await?;
+            if seen == self.seen {
+                return Ok(None);
+            }
+            Ok::<_, StartError>(Some((seen, engine(&self.parts).await?)))
+        };
+        match read.await {
+            Ok(None) => {}
+            Ok(Some((seen, engine))) => {
+                (self.seen, self.engine) = (seen, engine);
+                self.show_or_say().await;
+            }
+            Err(error) => self.say_unreadable(&error),
+        }
+    }
+
+    async fn show_or_say(&mut self) {
+        if let Err(error) = self.show().await {
+            self.say_unreadable(&error);
+        }
+    }
+
+    async fn show(&mut self) -> Result<(), StartError> {
+        let log = self.parts.store.log().await?;
+        let heads = self.seen.1.iter().filter(|head| head.session != log.log);
+        self.chain.sessions = heads.clone().count() as u64;
+        self.chain.events = heads.map(|head| head.count).sum();
+        self.chain.head = HeadState {
+            signed: log.seal.map_or(0, |seal| seal.size),
+            covered: 0,
+            elsewhere: Elsewhere::Nowhere,
+        };
+        let engine = &self.engine;
+        let sessions = engine.sessions().into_iter();
+        let picture = Snapshot {
+            revision: self.snapshots.borrow().revision + 1,
+            operator: self.parts.operator.clone(),
+            access: Access::ReadOnly,
+            atlases: engine.atlases().iter().map(AtlasSummary::of).collect(),
+            loaded: engine.shared_atlases(),
+            sessions: sessions
+                .map(|session| SessionSummary::of(session, engine.atlases()))
+                .collect(),
+            held: engine.held(),
+            decided: engine.settled().cloned().collect(),
+            acts: Acts {
+                overruled: engine.overruled(),
+                known: engine.known_fault().cloned(),
+            },
+            chain: self.chain.clone(),
+            ..Snapshot::empty()
+        };
+        self.snapshots.send_replace(Arc::new(picture));
+        Ok(())
+    }
+
+    fn say_unreadable(&self, error: &StartError) {
+        let what = error.to_string();
+        self.snapshots.send_modify(|picture| {
+            let mut next = (**picture).clone();
+            next.revision += 1;
+            next.chain.verdict = ChainVerdict::Unreadable { what };
+            *picture = Arc::new(next);
+        });
+    }
+}

@@ -1,0 +1,98 @@
+//! Which numbers of a record are written as strings of their digits.
+//!
+//! Canonical JSON passes numbers through doubles, so an integer beyond 2^53 is recorded as text. The list
+//! tells it from text of the same digits that an agent sent.
+
+use serde_json::{Map, Value};
+
+use super::Payload;
+use super::registered::Registered;
+use crate::base::canon::canonical;
+use crate::base::digest::Digest;
+use crate::base::json::{paths_of_large_numbers, paths_of_large_numbers_in};
+
+/// Field of the list: no registered type has it for itself.
+pub const NUMBERS_AS_TEXT: &str = "numbers_as_text";
+
+/// Longest list, and most characters of its paths together. A longer list is recorded as its digest.
+const MAX_PATHS: usize = 64;
+const MAX_PATH_CHARS: usize = 4096;
+
+impl Payload {
+    /// Lists the numbers that this record has as text.
+    pub fn list_large_numbers(&mut self) {
+        match self {
+            Self::ActionAttempted(it) => {
+                it.numbers_as_text = listed("action_params", &it.action_params);
+            }
+            Self::ActionBlocked(it) => {
+                it.numbers_as_text = listed("action_params", &it.action_params);
+            }
+            Self::CheckpointTriggered(it) => {
+                it.numbers_as_text = listed("trigger_data", &it.trigger_data);
+            }
+            Self::CheckpointResponse(it) => it.numbers_as_text = listed_in("answers", &it.answers),
+            Self::PluginEvent(it) => it.numbers_as_text = listed_in("data", &it.data),
+            Self::Registered(it) => list_registered(it),
+            _ => {}
+        }
+    }
+}
+
+fn list_registered(registered: &mut Registered) {
+    let listed = listed_in("", registered.fields());
+    if !listed.is_empty() {
+        let fields = registered.fields_mut();
+        fields.insert(NUMBERS_AS_TEXT.to_owned(), listed.into());
+    }
+}
+
+fn listed(field: &str, value: &Value) -> Vec<String> {
+    bounded(paths_of_large_numbers(field, value))
+}
+
+fn listed_in(field: &str, fields: &Map<String, Value>) -> Vec<String> {
+    bounded(paths_of_large_numbers_in(field, fields))
+}
+
+/// The paths, or their digest where they are too many for a record.
+fn bounded(paths: Vec<String>) -> Vec<String> {
+    let chars: usize = paths.iter().map(String::len).sum();
+    if paths.len() <= MAX_PATHS && chars <= MAX_PATH_CHARS {
+        return paths;
+    }
+    vec![format!("sha256:{}", Digest::of(canonical(&paths)))]
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_list_names_large_numbers_and_no_text() {
+        let params =
+            json!({"a": u64::MAX, "b": "18446744073709551615", "c": [1, 1e16, {"d e": i64::MIN}]});
+        assert_eq!(listed("p", &params), ["p.a", "p.c[1]", "p.c[2][\"d e\"]"]);
+        assert!(
+            listed(
+                "p",
+                &json!({"a": 1.0, "b": 1e300, "c": 9_007_199_254_740_992_u64})
+            )
+            .is_empty()
+        );
+    }
+
+    #[test]
+    fn a_long_list_is_recorded_as_its_digest() {
+        let many = |count: usize| json!(vec![u64::MAX; count]);
+        assert_eq!(listed("p", &many(MAX_PATHS)).len(), MAX_PATHS);
+        let digest = listed("p", &many(MAX_PATHS + 1));
+        assert_eq!(digest.len(), 1);
+        assert!(digest[0].starts_with("sha256:"), "{digest:?}");
+        assert_ne!(digest, listed("p", &many(MAX_PATHS + 2)));
+        let long = json!({"k".repeat(MAX_PATH_CHARS): u64::MAX});
+        assert!(listed("p", &long)[0].starts_with("sha256:"));
+    }
+}

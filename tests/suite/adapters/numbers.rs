@@ -1,0 +1,70 @@
+//! Numbers and keys in the payloads of hooks.
+
+use super::super::socket::numbers::INEXACT;
+use super::*;
+
+/// A harmless use of a tool, with `"value": VALUE` in what the tool is told.
+fn with_value(agent: &str, value: &str) -> Vec<u8> {
+    const MARK: &str = "@value@";
+    let mut payload = before(agent, HARMLESS);
+    let text = if agent == "copilot" {
+        payload["toolArgs"] = json!({"command": HARMLESS, "value": MARK})
+            .to_string()
+            .into();
+        let value = value.replace('"', "\\\"");
+        payload
+            .to_string()
+            .replace(&format!("\\\"{MARK}\\\""), &value)
+    } else {
+        payload["tool_input"]["value"] = MARK.into();
+        payload.to_string().replace(&format!("\"{MARK}\""), value)
+    };
+    text.into_bytes()
+}
+
+#[tokio::test]
+async fn a_step_with_an_inexact_number_or_a_key_twice_is_denied_with_the_path() {
+    let desk = Desk::new().await;
+    for agent in AGENTS {
+        let exact = desk.hook(agent, &[], &with_value(agent, "1.0")).await;
+        assert_eq!(denial(agent, &exact), None, "{agent}: {}", exact.out);
+        let harmful = format!(r#"1,"value":"{HARMFUL}""#);
+        for value in ["1e400", INEXACT[0], INEXACT[3], &harmful] {
+            let told = desk.hook(agent, &[], &with_value(agent, value)).await;
+            let why = denial(agent, &told);
+            let why = why.unwrap_or_else(|| panic!("{agent} {value}: {}", told.out));
+            assert!(why.contains("value"), "{agent} {value}: {why}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_result_with_an_inexact_number_is_recorded_as_it_was_written() {
+    let desk = Desk::new().await;
+    let before = desk
+        .says("claude-code", &before("claude-code", HARMLESS))
+        .await;
+    assert_eq!(denial("claude-code", &before), None);
+    let after = br#"{"session_id":"6bd73c2b-1","cwd":"/src","hook_event_name":"PostToolUse","tool_name":"Bash","tool_input":{"command":"cargo test"},"tool_response":{"id":123456789012345678901234567890},"tool_use_id":"toolu_1"}"#;
+    let told = desk.hook("claude-code", &[], after).await;
+    assert_eq!(told.code, 0, "{}", told.err);
+    let found = completed(&desk).await;
+    assert!(found.contains("123456789012345678901234567890"), "{found}");
+}
+
+/// What the record has of the first run that is over, when it is there: the hook is answered before that.
+async fn completed(desk: &Desk) -> String {
+    let records = desk.house.bench.runtime.desk();
+    let mut pictures = records.snapshots();
+    loop {
+        for session in records.sessions().await.unwrap() {
+            let events = records.events(session.session, 0, 100).await.unwrap();
+            let mut events = events.iter();
+            if let Some(event) = events.find(|event| event.event_type == "action_completed") {
+                return event.payload["result_summary"].to_string();
+            }
+        }
+        let changed = tokio::time::timeout(Duration::from_secs(20), pictures.changed());
+        changed.await.expect("it was never recorded").unwrap();
+    }
+}

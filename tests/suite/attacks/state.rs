@@ -1,0 +1,231 @@
+//! The engine's state, edited in the file while no console is open: nothing that was not written by the console
+//! counts.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use cra_core::base::clock::ManualClock;
+use cra_core::engine::held::request_hash;
+use cra_core::runtime::Requested;
+use cra_core::store::Store;
+use cra_core::store::sqlite::FILE_NAME;
+use futures_util::FutureExt;
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use super::super::support::{Bench, clock, close, open_again, request};
+
+/// A console with a permit for `T-1` and a held request for `T-2`, stopped.
+async fn permit_and_held(folder: &Path, clock: &Arc<ManualClock>) {
+    let store = Arc::new(open_again(folder));
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(clock)).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.pass(&held).await;
+    let agents = bench.runtime.agents();
+    assert!(
+        agents
+            .request_action(delete("T-1"))
+            .now_or_never()
+            .is_none()
+    );
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.pass(&held).await;
+    assert!(
+        agents
+            .request_action(delete("T-2"))
+            .now_or_never()
+            .is_none()
+    );
+    bench.until(|s| s.held.len() == 1).await;
+    bench.runtime.stop().await;
+    close(store, folder).await;
+}
+
+fn delete(ticket: &str) -> cra_core::engine::command::ActionRequest {
+    let params = json!({"ticket_ids": [ticket], "cascade": true});
+    request("s-1", "ticket.delete", params)
+}
+
+fn rows(folder: &Path, kind: &str) -> Vec<(String, Value)> {
+    let file = Connection::open(folder.join(FILE_NAME)).unwrap();
+    let mut statement = file
+        .prepare("SELECT key, body FROM state WHERE kind = ?1 ORDER BY key")
+        .unwrap();
+    let rows = statement.query_map([kind], |row| {
+        let (key, body): (String, String) = (row.get(0)?, row.get(1)?);
+        Ok((key, serde_json::from_str(&body).unwrap()))
+    });
+    rows.unwrap().map(Result::unwrap).collect()
+}
+
+fn put(folder: &Path, kind: &str, key: &str, body: &Value) {
+    let file = Connection::open(folder.join(FILE_NAME)).unwrap();
+    let put = "INSERT OR REPLACE INTO state (kind, key, body) VALUES (?1, ?2, ?3)";
+    file.execute(put, [kind, key, &body.to_string()]).unwrap();
+}
+
+fn drop_row(folder: &Path, kind: &str, key: &str) {
+    let file = Connection::open(folder.join(FILE_NAME)).unwrap();
+    let gone = "DELETE FROM state WHERE kind = ?1 AND key = ?2";
+    file.execute(gone, [kind, key]).unwrap();
+}
+
+async fn again(folder: &Path, clock: &Arc<ManualClock>) -> (Bench, Arc<dyn Store>) {
+    let store: Arc<dyn Store> = Arc::new(open_again(folder));
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(clock)).await;
+    (bench, store)
+}
+
+/// Asks to run; gives the approver of a run that is let through, and nothing for one that is denied or held.
+async fn runs(bench: &Bench, ticket: &str) -> Option<Option<String>> {
+    let agents = bench.runtime.agents();
+    let before = bench.snapshot().held.len();
+    tokio::select! {
+        answer = agents.request_action(delete(ticket)) => match answer {
+            Ok(Requested::Allowed(allowed)) => Some(allowed.approved_by),
+            Ok(Requested::Asked(_)) | Err(_) => None,
+        },
+        _ = bench.until(|it| it.held.len() > before) => None,
+    }
+}
+
+#[tokio::test]
+async fn permits_and_held_requests_outlive_a_restart() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    permit_and_held(folder.path(), &clock).await;
+    let (bench, _store) = again(folder.path(), &clock).await;
+    assert_eq!(bench.snapshot().distrusted, None);
+    assert_eq!(bench.snapshot().held.len(), 1);
+    assert_eq!(runs(&bench, "T-1").await, Some(Some("op-1".to_owned())));
+    bench.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn state_that_a_killed_console_left_behind_is_believed() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let store: Arc<dyn Store> = Arc::new(open_again(folder.path()));
+    let bench = Bench::start(Arc::clone(&store), Arc::clone(&clock)).await;
+    bench.begin("s-1").await;
+    bench.until(|s| s.held.len() == 1).await;
+    let left = tempfile::tempdir().unwrap();
+    for entry in std::fs::read_dir(folder.path()).unwrap() {
+        let path = entry.unwrap().path();
+        std::fs::copy(&path, left.path().join(path.file_name().unwrap())).unwrap();
+    }
+    bench.runtime.stop().await;
+    let (bench, _store) = again(left.path(), &clock).await;
+    assert_eq!(bench.snapshot().distrusted, None);
+    assert_eq!(bench.snapshot().held.len(), 1);
+    bench.runtime.stop().await;
+}
+
+/// What is said about state that does not count, in the log and to the operator.
+async fn distrusted(bench: &Bench, store: &Arc<dyn Store>) -> String {
+    let told = bench.snapshot().distrusted.clone().expect("it is believed");
+    let log = store.log().await.unwrap().log;
+    let entries = store.events(log, 0, 100).await.unwrap();
+    let mut entries = entries.iter();
+    let noted = entries.any(|it| it.payload.get("what") == Some(&json!(*told)));
+    assert!(noted, "the log says so, too: {told}");
+    told.to_string()
+}
+
+#[tokio::test]
+async fn state_from_which_a_row_or_the_seal_was_removed_does_not_count() {
+    for kind in ["held", "session", "counter", "state_seal"] {
+        let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+        permit_and_held(folder.path(), &clock).await;
+        let (key, _) = rows(folder.path(), kind).remove(0);
+        drop_row(folder.path(), kind, &key);
+        let (bench, store) = again(folder.path(), &clock).await;
+        let told = distrusted(&bench, &store).await;
+        assert!(told.contains("1 permits"), "{kind}: {told}");
+        assert_eq!(runs(&bench, "T-1").await, None, "{kind}");
+        assert_eq!(bench.snapshot().held, [], "{kind}");
+        bench.runtime.stop().await;
+        drop(store);
+        // What is left is the console's own again.
+        let (bench, _store) = again(folder.path(), &clock).await;
+        assert_eq!(bench.snapshot().distrusted, None, "{kind}");
+        bench.runtime.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_permit_that_was_written_into_the_file_lets_nothing_run() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    permit_and_held(folder.path(), &clock).await;
+    let (key, mut permit) = rows(folder.path(), "permit").remove(0);
+    let other = delete("T-9");
+    let hash = request_hash(&other.session, &other.action, &other.params).to_string();
+    permit["request_hash"] = json!(hash);
+    permit["approved_by"] = json!("ceo@hq");
+    drop_row(folder.path(), "permit", &key);
+    put(folder.path(), "permit", &key, &permit);
+    let (bench, store) = again(folder.path(), &clock).await;
+    distrusted(&bench, &store).await;
+    assert_eq!(runs(&bench, "T-9").await, None);
+    assert_eq!(
+        bench.snapshot().held,
+        [],
+        "held requests do not count either"
+    );
+    bench.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn a_permit_that_was_used_and_put_back_lets_nothing_run() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    permit_and_held(folder.path(), &clock).await;
+    let before: Vec<_> = [
+        "permit",
+        "session",
+        "held",
+        "counter",
+        "usage",
+        "state_seal",
+    ]
+    .map(|kind| (kind, rows(folder.path(), kind)))
+    .into();
+    let (bench, store) = again(folder.path(), &clock).await;
+    assert!(runs(&bench, "T-1").await.is_some());
+    bench.runtime.stop().await;
+    drop(store);
+    // Everything in the state is as it was, and the record goes on.
+    for (kind, rows) in before {
+        for (key, body) in rows {
+            put(folder.path(), kind, &key, &body);
+        }
+    }
+    let (bench, store) = again(folder.path(), &clock).await;
+    distrusted(&bench, &store).await;
+    assert_eq!(runs(&bench, "T-1").await, None);
+    bench.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn a_session_that_was_opened_in_the_file_may_not_act() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let store = Arc::new(open_again(folder.path()));
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(&clock)).await;
+    bench.begin("s-2").await;
+    let held = bench.until(|s| s.held.len() == 1).await.held[0].clone();
+    bench.pass(&held).await;
+    bench.begin("s-1").await;
+    bench.until(|s| s.held.len() == 1).await;
+    bench.runtime.stop().await;
+    close(store, folder.path()).await;
+    // The one session gets what the other one passed a gate for.
+    let [(key, mut session), (_, passed)] = rows(folder.path(), "session").try_into().unwrap();
+    assert_eq!(key, "s-1");
+    for field in ["entry", "unlocked", "allowed"] {
+        session[field] = passed[field].clone();
+    }
+    put(folder.path(), "session", &key, &session);
+    let (bench, _store) = again(folder.path(), &clock).await;
+    let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+    let told = bench.runtime.agents().request_action(get).await;
+    assert!(told.is_err(), "{told:?}");
+    bench.runtime.stop().await;
+}

@@ -1,0 +1,337 @@
+//! Faults of the store, below the console: files that go, disks that hang, outages, imports cut short.
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use cra_core::base::clock::Boxed;
+use cra_core::base::digest::Digest;
+use cra_core::base::id::SessionId;
+use cra_core::engine::command::{DenyCode, Refused, Reply, Ruling};
+use cra_core::runtime::snapshot::StoreState;
+use cra_core::runtime::{RecordedSession, STALL_TIME};
+use cra_core::store::memory::MemoryStore;
+use cra_core::store::sqlite::{HEAD_FILE_NAME, SqliteStore};
+use cra_core::store::{Ack, AtlasText, Batch, LogState, StateRow, Store, StoreError};
+use cra_core::trace::record::Record;
+use cra_core::trace::verify::{Head, Report, Trust};
+use serde_json::json;
+
+use super::cli::Desk;
+use super::support::{Bench, clock, decide, open_again, request};
+
+/// A store whose disk hangs for as long as a test wants.
+#[derive(Debug)]
+struct HangingStore {
+    inner: MemoryStore,
+    hangs: AtomicBool,
+}
+
+impl Store for HangingStore {
+    fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
+        self.inner.append(batch)
+    }
+
+    fn writing_since(&self) -> Option<Instant> {
+        let hangs = self.hangs.load(Ordering::Relaxed);
+        hangs.then(|| Instant::now().checked_sub(STALL_TIME).unwrap())
+    }
+
+    fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>> {
+        self.inner.state()
+    }
+
+    fn heads(&self) -> Boxed<'_, Result<Vec<Head>, StoreError>> {
+        self.inner.heads()
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
+        self.inner.head(session)
+    }
+
+    fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
+        self.inner.log()
+    }
+
+    fn records(&self, from: u64, limit: usize) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.inner.records(from, limit)
+    }
+
+    fn session_records(
+        &self,
+        session: SessionId,
+        from: u64,
+        limit: usize,
+    ) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
+        self.inner.session_records(session, from, limit)
+    }
+
+    fn hashes(&self, session: SessionId) -> Boxed<'_, Result<Vec<Digest>, StoreError>> {
+        self.inner.hashes(session)
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
+        self.inner.sessions()
+    }
+
+    fn atlas(&self, hash: String) -> Boxed<'_, Result<Option<AtlasText>, StoreError>> {
+        self.inner.atlas(hash)
+    }
+
+    fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
+        self.inner.verify(trust)
+    }
+}
+
+#[tokio::test]
+async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
+    let store = Arc::new(HangingStore {
+        inner: MemoryStore::default(),
+        hangs: AtomicBool::new(false),
+    });
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
+    bench.begin("s-1").await;
+    let held = bench.until(|picture| picture.held.len() == 1).await;
+    bench.runtime.watch_store();
+    store.hangs.store(true, Ordering::Relaxed);
+    let stalled = |state: &StoreState| matches!(state, StoreState::Stalled { .. });
+    bench.until(|picture| stalled(&picture.store)).await;
+    let get = || request("s-1", "ticket.get", json!({ "ticket_id": "T-1" }));
+    let denied = bench
+        .runtime
+        .agents()
+        .request_action(get())
+        .await
+        .unwrap_err();
+    assert!(
+        denied.reason.contains("has not finished a write"),
+        "{denied:?}"
+    );
+    let deny = Ruling::Deny {
+        reason: "no".to_owned(),
+    };
+    let refused = bench
+        .runtime
+        .desk()
+        .decide(decide(&held.held[0], deny))
+        .await;
+    assert!(
+        matches!(&refused, Reply::Refused(Refused::Unavailable(what)) if what.contains("write")),
+        "{refused:?}"
+    );
+    store.hangs.store(false, Ordering::Relaxed);
+    bench
+        .until(|picture| picture.store == StoreState::Ready)
+        .await;
+    bench.pass(&held.held[0]).await;
+    bench.runtime.agents().request_action(get()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_that_fails_while_no_agent_asks_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Arc::new(SqliteStore::open(folder.path()).unwrap());
+    let bench = Bench::start(store, clock()).await;
+    bench.runtime.watch_store();
+    fs::remove_file(folder.path().join("cra.db")).unwrap();
+    let gone = |state: &StoreState| state.problem().is_some_and(|what| what.contains("is gone"));
+    bench.until(|picture| gone(&picture.store)).await;
+}
+
+fn row(n: usize) -> Batch {
+    let row = StateRow {
+        // A draft of no held request: a start passes it over.
+        kind: "draft".to_owned(),
+        key: format!("none {n}"),
+        body: Some("{}".to_owned()),
+    };
+    Batch {
+        state: vec![row],
+        ..Batch::default()
+    }
+}
+
+async fn write(store: &SqliteStore, n: usize) -> Result<(), StoreError> {
+    store.append(row(n)).await?.await
+}
+
+#[tokio::test]
+async fn nothing_is_acknowledged_that_is_not_in_the_folder() {
+    for (name, replaced) in [
+        ("cra.db", false),
+        ("cra.db", true),
+        ("cra.db-wal", false),
+        ("cra.db-wal", true),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(folder.path()).unwrap();
+        write(&store, 1).await.unwrap();
+        let path = folder.path().join(name);
+        let away = folder.path().join("away");
+        fs::rename(&path, &away).unwrap();
+        if replaced {
+            fs::copy(&away, &path).unwrap();
+        }
+        let refused = write(&store, 2).await.unwrap_err().to_string();
+        let what = if replaced {
+            "is another file now"
+        } else {
+            "is gone"
+        };
+        assert!(
+            refused.contains(name) && refused.contains(what),
+            "{refused}"
+        );
+        // It does not take anything more, also when the file is back.
+        fs::rename(&away, &path).unwrap();
+        write(&store, 3).await.unwrap_err();
+    }
+}
+
+#[tokio::test]
+async fn many_commits_and_checkpoints_by_others_are_no_fault() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    for n in 0..50 {
+        write(&store, n).await.unwrap();
+        if n % 10 == 0 {
+            let other = rusqlite::Connection::open(folder.path().join("cra.db")).unwrap();
+            let checkpoint = "PRAGMA wal_checkpoint(TRUNCATE)";
+            other.query_row(checkpoint, [], |_| Ok(())).unwrap();
+        }
+    }
+    assert_eq!(store.state().await.unwrap().len(), 50);
+}
+
+#[tokio::test]
+async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, away) = (folder.path().join("cra.db"), folder.path().join("away"));
+    let store = SqliteStore::open(folder.path()).unwrap();
+    write(&store, 1).await.unwrap();
+    fs::rename(&path, &away).unwrap();
+    write(&store, 2).await.unwrap_err();
+    fs::rename(&away, &path).unwrap();
+    drop(store);
+    let store = open_again(folder.path());
+    let told = store.log().await.unwrap().mended.unwrap_or_default();
+    assert!(told.contains("nothing could be recorded from 20"), "{told}");
+    assert!(
+        told.contains(" until 20") && told.contains("is gone"),
+        "{told}"
+    );
+    drop(store);
+    // Nothing was written: it is still not on record.
+    let store = Arc::new(open_again(folder.path()));
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
+    bench.runtime.stop().await;
+    super::support::close(store, folder.path()).await;
+    let store = open_again(folder.path());
+    assert_eq!(store.log().await.unwrap().mended, None);
+    let log = store.log().await.unwrap().log;
+    let entries = store.events(log, 0, 100).await.unwrap();
+    let recovered: Vec<_> = entries
+        .iter()
+        .filter(|entry| entry.event_type == "store_recovered")
+        .collect();
+    assert_eq!(recovered.len(), 1, "{entries:?}");
+    let what = recovered[0].payload["what"].to_string();
+    assert!(what.contains("nothing could be recorded from 20"), "{what}");
+}
+
+#[test]
+fn pruned_text_is_in_no_page_of_the_files() {
+    const SECRET: &str = "the customer's unlisted number is 555-0199";
+    let desk = Desk::of(|store| async move {
+        let bench = Bench::start(store, clock()).await;
+        bench.begin("s-1").await;
+        let gate = bench.until(|picture| picture.held.len() == 1).await;
+        bench.pass(&gate.held[0]).await;
+        // Held requests are kept with their parameters, and the row goes when they are decided.
+        for n in 0..20 {
+            let params = json!({ "ticket_ids": ["T-1"], "note": format!("{SECRET} {n}") });
+            let agents = bench.runtime.agents();
+            let ask = request("s-1", "ticket.delete", params);
+            let asking = tokio::spawn(async move { agents.request_action(ask).await });
+            let gate = bench.until(|picture| picture.held.len() == 1).await;
+            let reason = "no".to_owned();
+            let deny = decide(&gate.held[0], Ruling::Deny { reason });
+            bench.runtime.desk().decide(deny).await;
+            bench.until(|picture| picture.held.is_empty()).await;
+            asking.await.unwrap().unwrap_err();
+        }
+        bench.runtime.stop().await;
+    });
+    let in_files = || {
+        let entries = fs::read_dir(desk.0.path()).unwrap();
+        let files = entries.map(|entry| entry.unwrap().path());
+        let files = files.filter(|path| {
+            path.file_name()
+                .unwrap()
+                .to_string_lossy()
+                .starts_with("cra.")
+        });
+        let count = |bytes: &[u8]| {
+            let windows = bytes.windows(SECRET.len());
+            windows
+                .filter(|window| *window == SECRET.as_bytes())
+                .count()
+        };
+        files
+            .map(|path| count(&fs::read(path).unwrap()))
+            .sum::<usize>()
+    };
+    assert!(in_files() > 20, "{}", in_files());
+    let atlas = desk.0.path().join("kept.yaml");
+    let text = "atlas_version: '1.0'\natlas_id: short\nversion: '1'\nname: S\n\
+                trace_config: { retention: { default_days: 1 } }\n";
+    fs::write(&atlas, text).unwrap();
+    desk.run(&["trace", "prune", "--atlas", atlas.to_str().unwrap()])
+        .succeeds();
+    assert_eq!(in_files(), 0);
+    desk.run(&["trace", "verify"]).succeeds();
+}
+
+#[test]
+fn a_store_older_than_the_head_beside_it_is_not_opened_and_does_not_verify() {
+    let desk = Desk::recorded();
+    let head = desk.0.path().join(HEAD_FILE_NAME);
+    let before = fs::read(desk.file()).unwrap();
+    // Something more goes on record, and its head beside it.
+    desk.run(&["trace", "key", "--rotate"]).succeeds();
+    let newer = fs::read_to_string(&head).unwrap();
+    assert_eq!(newer, desk.run(&["trace", "head"]).out);
+    fs::write(desk.file(), before).unwrap();
+    let said = desk.run(&["trace", "verify"]);
+    assert_eq!(said.code, 6, "{}", said.out);
+    let rotated = desk.run(&["trace", "key", "--new"]);
+    rotated.fails(1, &["`cra.head` beside the store was signed over"]);
+    // What is no head is not passed over either.
+    fs::write(&head, "shopping list").unwrap();
+    let said = desk.run(&["trace", "verify"]);
+    assert!(
+        said.code == 6 && said.out.contains("does not hold a signed head"),
+        "{}",
+        said.out
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_record_that_reaches_its_quota_denies_agents_and_says_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = SqliteStore::open(folder.path()).unwrap();
+    let store: Arc<dyn Store> = Arc::new(store.with_quota(Some(1)));
+    let bench = Bench::start(store, clock()).await;
+    bench.begin("s-1").await;
+    bench.runtime.watch_store();
+    let full = bench.until(|snapshot| snapshot.store.problem().is_some());
+    let picture = full.await;
+    let problem = picture.store.problem().unwrap();
+    assert!(problem.contains("its quota is 1 bytes"), "{problem}");
+    let get = request("s-1", "ticket.get", json!({"ticket_id": "x"}));
+    let denied = bench.runtime.agents().request_action(get).await;
+    let denied = denied.unwrap_err();
+    assert_eq!(denied.code, DenyCode::Unavailable);
+    assert!(denied.reason.contains("--quota"), "{denied:?}");
+}

@@ -1,0 +1,220 @@
+//! Numbers and keys at the socket: what is judged is exactly what was sent, or it is refused.
+
+use std::sync::Arc;
+
+use cra_core::atlas::load_str;
+use cra_core::base::clock::{Clock, ManualClock, SystemClock};
+use cra_core::engine::held::Subject;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::UnixStream;
+
+use super::House;
+
+/// Every payment needs an operator.
+pub(crate) const ATLAS: &str = r#"
+atlas_version: "1.0"
+atlas_id: "org.test.pay"
+version: "1.0.0"
+name: "Payments"
+description: "Every payment is held"
+default_decision: allow
+actions:
+  - { action_id: "pay", name: "Pay", risk_tier: high }
+checkpoints:
+  - checkpoint_id: "pay-gate"
+    name: "Payments"
+    trigger: { type: action_pre, patterns: ["pay"] }
+    mode: blocking
+    questions:
+      - { question_id: "why", question: "Why?", response_type: text }
+"#;
+
+/// Tokens that no reader here carries exactly.
+pub(crate) const INEXACT: [&str; 7] = [
+    "1271270613000041655817448348132275889066893754095",
+    "18446744073709551616",
+    "-9223372036854775809",
+    "0.12345678901234567890123",
+    "1e400",
+    "1e-400",
+    "9007199254740993.0",
+];
+
+async fn send(stream: &mut BufReader<UnixStream>, line: &str) {
+    stream.write_all(line.as_bytes()).await.unwrap();
+    stream.write_all(b"\n").await.unwrap();
+}
+
+async fn answer(stream: &mut BufReader<UnixStream>) -> Value {
+    let mut answer = String::new();
+    stream.read_line(&mut answer).await.unwrap();
+    serde_json::from_str(&answer).unwrap()
+}
+
+/// A session, its key, and the connection that began it.
+async fn begin(house: &House) -> (String, BufReader<UnixStream>) {
+    let mut stream = house.raw().await;
+    let start = json!({"jsonrpc": "2.0", "id": 1, "method": "session.start",
+        "params": {"session": "s-1", "agent": "bot"}});
+    send(&mut stream, &start.to_string()).await;
+    let started = answer(&mut stream).await;
+    let key = started["result"]["key"].as_str().unwrap().to_owned();
+    (key, stream)
+}
+
+/// A request to pay whose parameters are this text.
+fn pay(key: &str, params: &str) -> String {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":7,"method":"action.request","params":{{"session":"s-1","key":"{key}","action":"pay","params":{params}}}}}"#
+    )
+}
+
+#[tokio::test]
+async fn a_number_that_cannot_be_carried_exactly_is_refused_with_its_path() {
+    let house = House::under(ATLAS).await;
+    let (key, mut stream) = begin(&house).await;
+    for token in INEXACT {
+        send(&mut stream, &pay(&key, &format!(r#"{{"to":{token}}}"#))).await;
+        // The next line is answered on the same connection: one that is held would come later.
+        send(&mut stream, r#"{"jsonrpc":"2.0","id":8,"method":"none"}"#).await;
+        let refused = answer(&mut stream).await;
+        assert_eq!(refused["id"], 7, "{token} was held: {refused}");
+        assert_eq!(refused["error"]["code"], -32602, "{refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        for part in ["`params.to`", token, "send it as a string"] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+        assert_eq!(answer(&mut stream).await["id"], 8);
+    }
+    assert!(house.bench.snapshot().held.is_empty());
+}
+
+#[tokio::test]
+async fn a_key_that_is_there_twice_is_refused_with_its_path() {
+    let house = House::under(ATLAS).await;
+    let (key, mut stream) = begin(&house).await;
+    for params in [
+        r#"{"to":"mallory","to":"alice"}"#,
+        r#"{"to":"mallory","\u0074o":"alice"}"#,
+    ] {
+        send(&mut stream, &pay(&key, params)).await;
+        send(&mut stream, r#"{"jsonrpc":"2.0","id":8,"method":"none"}"#).await;
+        let refused = answer(&mut stream).await;
+        assert_eq!(refused["id"], 7, "{params} was held: {refused}");
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains("`params.to`"), "{message}");
+        assert!(message.contains("twice"), "{message}");
+        assert_eq!(answer(&mut stream).await["id"], 8);
+    }
+    // Beside the parameters, too.
+    let twice = r#"{"jsonrpc":"2.0","id":9,"id":10,"method":"input"}"#;
+    send(&mut stream, twice).await;
+    let refused = answer(&mut stream).await;
+    assert_eq!(refused["id"], Value::Null, "{refused}");
+    let message = refused["error"]["message"].as_str().unwrap();
+    assert!(message.contains("`id`"), "{message}");
+    // An identifier that would come back as another one is not one.
+    let inexact = r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"input"}"#;
+    send(&mut stream, inexact).await;
+    let refused = answer(&mut stream).await;
+    assert_eq!(refused["id"], Value::Null, "{refused}");
+}
+
+/// Tokens that mean two things to some server: none of them stands for the other.
+const APART: [(&str, &str); 5] = [
+    ("1", "1.0"),
+    ("0", "-0"),
+    ("0.0", "-0.0"),
+    ("9007199254740993", r#""9007199254740993""#),
+    ("10000000000000000", "1e16"),
+];
+
+#[tokio::test]
+async fn requests_with_different_numbers_are_held_apart() {
+    for (one, other) in APART {
+        for reference in ["", r#","reference":"r-1""#] {
+            let house = House::under(ATLAS).await;
+            let (key, mut first) = begin(&house).await;
+            let ask = |token: &str| {
+                let whole = pay(&key, &format!(r#"{{"to":{token}}}"#));
+                whole.replace(
+                    r#""action":"pay""#,
+                    &format!(r#""action":"pay"{reference}"#),
+                )
+            };
+            send(&mut first, &ask(one)).await;
+            house.bench.until(|it| it.held.len() == 1).await;
+            let mut second = house.raw().await;
+            send(&mut second, &ask(other)).await;
+            let settled = house
+                .bench
+                .until(|it| it.held.len() == 2 || it.held.iter().any(|held| held.joined > 0));
+            let picture = settled.await;
+            assert_eq!(picture.held.len(), 2, "{one} and {other} are one request");
+            let hashes: Vec<_> = picture.held.iter().map(|it| it.request_hash).collect();
+            assert_ne!(hashes[0], hashes[1], "{one} and {other}");
+        }
+    }
+}
+
+/// What an operator is shown of the one request that is held.
+fn shown(house: &House) -> String {
+    let picture = house.bench.snapshot();
+    match &picture.held[0].subject {
+        Subject::Action(call) => call.params.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_large_integer_is_shown_and_kept_as_the_number_that_runs() {
+    let house = House::under(ATLAS).await;
+    let (key, mut stream) = begin(&house).await;
+    let params = r#"{"name":"9007199254740993","to":18446744073709551615}"#;
+    send(&mut stream, &pay(&key, params)).await;
+    house.bench.until(|it| it.held.len() == 1).await;
+    assert_eq!(shown(&house), params);
+    let hash = house.bench.snapshot().held[0].request_hash;
+    // The record has strings of digits, and says which of them were numbers.
+    let desk = house.bench.runtime.desk();
+    let events = desk.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
+    let attempted = events.iter().find(|it| it.event_type == "action_attempted");
+    let attempted = &attempted.unwrap().payload;
+    let recorded = json!({"name": "9007199254740993", "to": "18446744073709551615"});
+    assert_eq!(attempted["action_params"], recorded);
+    assert_eq!(attempted["numbers_as_text"], json!(["action_params.to"]));
+    // A restart changes nothing of it.
+    drop((stream, desk));
+    let House {
+        bench,
+        door,
+        hall,
+        folder,
+    } = house;
+    drop((door, hall));
+    bench.runtime.stop().await;
+    let atlas = load_str("atlas.yaml", ATLAS).unwrap().atlas;
+    let clock = Arc::new(ManualClock::new(SystemClock.now()));
+    let house = House::with(folder, vec![atlas], clock).await;
+    house.bench.until(|it| it.held.len() == 1).await;
+    assert_eq!(shown(&house), params);
+    assert_eq!(house.bench.snapshot().held[0].request_hash, hash);
+}
+
+#[tokio::test]
+async fn a_request_without_large_integers_records_no_list_of_them() {
+    let house = House::under(ATLAS).await;
+    let (key, mut stream) = begin(&house).await;
+    send(
+        &mut stream,
+        &pay(&key, r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#),
+    )
+    .await;
+    house.bench.until(|it| it.held.len() == 1).await;
+    assert_eq!(shown(&house), r#"{"a":1.0,"b":0.1,"to":9007199254740992}"#);
+    let desk = house.bench.runtime.desk();
+    let events = desk.events("s-1".parse().unwrap(), 0, 100).await.unwrap();
+    let attempted = events.iter().find(|it| it.event_type == "action_attempted");
+    assert!(!attempted.unwrap().payload.contains_key("numbers_as_text"));
+}
