@@ -57,6 +57,24 @@ impl Batch {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+
+    /// Adds another batch behind this one.
+    pub fn append(&mut self, other: Self) {
+        let Self {
+            records,
+            state,
+            seals,
+            atlases,
+            prune,
+            compact,
+        } = other;
+        self.records.extend(records);
+        self.state.extend(state);
+        self.seals.extend(seals);
+        self.atlases.extend(atlases);
+        self.prune.extend(prune);
+        self.compact |= compact;
+    }
 }
 
 /// A piece of state; the store does not look inside.

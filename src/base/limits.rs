@@ -169,6 +169,10 @@ pub const FILE_LOOK: Duration = Duration::from_secs(3);
 /// Commands that may wait for the runtime. A full queue makes the sender wait.
 pub const COMMAND_QUEUE: usize = 1024;
 
+/// Messages that the runtime handles before it hands their changes to the store in one batch. More would make the first
+/// of them wait for the last; fewer would cost each its own batch when many agents ask at once.
+pub const MESSAGE_BURST: usize = 128;
+
 /// Events that may wait for event hooks. When it is full, hooks miss events; the record does not.
 pub const HOOK_QUEUE: usize = 1024;
 

@@ -26,12 +26,13 @@ pub struct Session {
     /// Its agent.
     pub agent: String,
     /// What it says it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub intent: Option<String>,
     /// Whose it is: the digest of a secret that whoever takes it up again has to show.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub owner: Option<Digest>,
     /// Whose requests count together with its own, where it comes in by a door.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asker: Option<Digest>,
     /// The process that began it, as its sessions are counted. A restart forgets it.
     #[serde(skip)]
@@ -50,41 +51,46 @@ pub struct Session {
     /// Whether it may act at all.
     pub entry: Entry,
     /// Capabilities that gates unlocked, each with its Atlas: one Atlas opens nothing of another's.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unlocked: BTreeSet<(String, String)>,
     /// Capabilities that gates locked, whosever they are; they stay locked.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub locked: BTreeSet<String>,
     /// Actions that gates allowed, each with its Atlas: one Atlas lifts no denial of another's.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<(String, Patterns)>,
     /// Actions that gates denied, with the gate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub denied: Vec<(String, Patterns)>,
     /// Contexts it was handed, each with its Atlas, and when.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub contexts: BTreeMap<String, Timestamp>,
     /// Guidance that holds, in the order given.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<GivenGuidance>,
     /// What gates gave it and it was not told yet: it goes with the next answer.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Given::is_empty")]
     pub owed: Given,
     /// Things that a gate before the whole session keeps from it until it is passed, in the order called for.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<Withheld>,
     /// Held gates that stand before everything it asks for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub pending: BTreeSet<GateId>,
     /// Gates that were put up and not passed: they are put up again.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unpassed: Vec<Unpassed>,
     /// When interval checkpoints last fired.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub beats: Vec<Beat>,
     /// The operation that the last input began: what the agent does from then on belongs to it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<TraceId>,
     /// Errors that it reported and may recover from, in the order of time.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<EventId, Reported>,
     /// Plugins that were in force for it, as the record names them.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub loaded: BTreeSet<String>,
     /// Runs that were allowed and are not yet completed.
     pub running: BTreeMap<ExecutionId, Running>,

@@ -13,8 +13,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
@@ -54,6 +54,9 @@ pub enum CallError {
     /// No key was given, so no answer can be verified.
     #[error("no usable `--key` was given: {0}")]
     NoKey(String),
+    /// The request cannot be written as JSON.
+    #[error("the request cannot be written: {0}")]
+    Unwritable(String),
     /// The system has no randomness for a challenge.
     #[error("no challenge can be made: {0}")]
     NoChallenge(getrandom::Error),
@@ -136,6 +139,17 @@ struct Answer {
     error: Option<Fault>,
 }
 
+/// A request to be written.
+#[derive(Serialize)]
+struct Message<'a> {
+    jsonrpc: &'static str,
+    id: u64,
+    method: &'a str,
+    params: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    challenge: Option<String>,
+}
+
 /// A request as it was written.
 struct Sent {
     id: u64,
@@ -145,20 +159,26 @@ struct Sent {
 
 impl Proof {
     fn write(&self, id: u64, method: &str, params: &Value) -> Result<Sent, CallError> {
-        let mut message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         let challenge = match self.key {
             Some(_) => Some(Challenge::random().map_err(CallError::NoChallenge)?),
             None => None,
         };
-        if let (Some(challenge), Some(fields)) = (challenge, message.as_object_mut()) {
-            fields.insert("challenge".to_owned(), challenge.to_string().into());
-        }
-        let line = message.to_string();
+        let message = Message {
+            jsonrpc: "2.0",
+            id,
+            method,
+            params,
+            challenge: challenge.map(|challenge| challenge.to_string()),
+        };
+        let unwritable = |error: serde_json::Error| CallError::Unwritable(error.to_string());
+        let mut line = serde_json::to_string(&message).map_err(unwritable)?;
         let noted = |challenge| Challenged::new(challenge, line.as_bytes());
+        let challenged = challenge.map(noted);
+        line.push('\n');
         Ok(Sent {
             id,
-            challenged: challenge.map(noted),
-            line: format!("{line}\n"),
+            line,
+            challenged,
         })
     }
 

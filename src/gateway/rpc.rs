@@ -1,7 +1,7 @@
 //! JSON-RPC 2.0, a message a line.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use super::call::{Fault, Spoken};
 use super::proof::{AnswerSigner, Challenge, Challenged};
@@ -132,10 +132,29 @@ pub fn proven_answer(
     line
 }
 
+/// An answer as it is written, keys in alphabetical order.
+#[derive(Serialize)]
+struct Response<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<Fault>,
+    id: Option<&'a Id>,
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+}
+
 fn object(id: Option<&Id>, result: Result<Value, Fault>) -> String {
-    match result {
-        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-        Err(fault) => json!({"jsonrpc": "2.0", "id": id, "error": fault}),
-    }
-    .to_string()
+    let (result, error) = match result {
+        Ok(result) => (Some(result), None),
+        Err(fault) => (None, Some(fault)),
+    };
+    let response = Response {
+        error,
+        id,
+        jsonrpc: "2.0",
+        result,
+    };
+    // INVARIANT: plain data with string keys always becomes JSON. An empty line would answer nothing, which lets nothing
+    // run.
+    serde_json::to_string(&response).unwrap_or_default()
 }

@@ -47,7 +47,7 @@ pub(super) fn denial(error: &CallError, remedy: Remedy) -> String {
             "cra: {error}, so no answer can be verified and this is denied. To put it right, {}.",
             remedy.words()
         ),
-        CallError::Refused(_) | CallError::NoChallenge(_) => {
+        CallError::Refused(_) | CallError::Unwritable(_) | CallError::NoChallenge(_) => {
             format!("cra: {error}, so this is denied. Try again later.")
         }
     }

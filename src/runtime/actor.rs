@@ -12,7 +12,7 @@ use super::hooks::Hooks;
 use super::ledger::Ledger;
 use super::live::LiveView;
 use super::message::Message;
-use super::notices::{KeptNotice, Outbox};
+use super::notices::Outbox;
 use super::outside::Outside;
 use super::snapshot::{ChainVerdict, ClockMovedAt, Drafts, Dropped, InForce, Seat, Snapshot};
 use super::state_seal::StateSeal;
@@ -23,13 +23,12 @@ use crate::atlas::recording;
 use crate::base::clock::{Boxed, Clock, Timestamp};
 use crate::base::clock_step::StepDetector;
 use crate::base::id::{GateId, SessionId};
-use crate::base::limits::{CLOCK_CHECK, MAX_EARLY_EVENTS};
+use crate::base::limits::{CLOCK_CHECK, MESSAGE_BURST};
 use crate::engine::Engine;
-use crate::engine::command::{AskId, Command, Effect, Refused, Reply};
+use crate::engine::command::{AskId, Command, Effect, Reply};
 use crate::engine::extension::{CallId, Returned};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
-use crate::trace::record::Record;
 use crate::trace::verify::Report;
 
 mod clock_check;
@@ -42,10 +41,11 @@ mod picture;
 mod sealing;
 mod told;
 mod turning;
+mod writing;
 
-use sealing::Entered;
 pub(super) use sealing::{Copies, DRAFT, Sealing, begin};
-use told::{denied, durability_of, row, unavailable};
+use told::{durability_of, row, unavailable};
+use writing::{Pending, Written};
 
 /// The actor.
 pub(super) struct Actor {
@@ -66,6 +66,8 @@ pub(super) struct Actor {
     steps: StepDetector,
     /// The last step of the wall clock.
     clock_moved: Option<ClockMovedAt>,
+    /// Changes of the messages that are being handled, not handed over yet.
+    pending: Pending,
     /// Batches handed over and not yet durable, in order.
     writes: FuturesOrdered<Boxed<'static, Written>>,
     /// Moment of the answer to agents.
@@ -108,21 +110,6 @@ pub(super) struct Beginning {
     pub(super) outbox: Outbox,
 }
 
-/// A batch that was written, or not, with what waited for it.
-struct Written {
-    outcome: Result<(), StoreError>,
-    replies: Vec<(AskId, Reply)>,
-    /// Events of it that agents were told of before.
-    early: u64,
-    picture: Option<Arc<Snapshot>>,
-    /// The records, where hooks want to hear of them.
-    records: Vec<Record>,
-    /// The entry of the log among them that waits to be signed.
-    entered: Option<Entered>,
-    /// Notices among it, which may be sent then.
-    notices: Vec<KeptNotice>,
-}
-
 impl Actor {
     pub(super) fn new(parts: Beginning) -> Self {
         let steps = StepDetector::new(parts.clock.as_ref());
@@ -142,6 +129,7 @@ impl Actor {
             deadlines: BTreeSet::new(),
             steps,
             clock_moved: None,
+            pending: Pending::default(),
             writes: FuturesOrdered::new(),
             acknowledge: Acknowledge::default(),
             early_events: 0,
@@ -175,8 +163,10 @@ impl Actor {
 
     /// Works until it is told to stop, or nobody can reach it any more.
     pub(super) async fn run(mut self, effects: Vec<Effect>, mut inbox: mpsc::Receiver<Message>) {
-        self.carry_out(effects).await;
+        self.carry_out(effects);
+        let mut burst = Vec::new();
         loop {
+            self.flush().await;
             let next = self.deadlines.first().map(|(at, _)| *at);
             let due = self.ledger.due().filter(|_| self.poison.is_none());
             let notice = self.notice_due();
@@ -205,13 +195,17 @@ impl Actor {
                 () = sleep_until(clock.as_ref(), due), if due.is_some() => {
                     self.seal_all().await;
                 }
-                Some(came) = self.outbox.next() => self.noticed(came).await,
+                Some(came) = self.outbox.next() => self.noticed(came),
                 () = sleep_until(clock.as_ref(), notice), if notice.is_some() => {
                     self.outbox.send(clock.now());
                 }
-                message = inbox.recv() => {
+                count = inbox.recv_many(&mut burst, MESSAGE_BURST) => {
                     self.check_clock().await;
-                    if self.take_message(message).await.is_break() {
+                    if count == 0 {
+                        self.drain().await;
+                        return;
+                    }
+                    if self.take_messages(&mut burst).await.is_break() {
                         return;
                     }
                 }
@@ -230,10 +224,10 @@ impl Actor {
         }
         if matches!(command, Command::Decide(..) | Command::Answer(..)) {
             // Who is still there decides between a release and a permit.
-            self.notice_who_left().await;
+            self.notice_who_left();
         }
         if let Command::RequestAction(_, request) = &command {
-            self.notice_twins_left(request).await;
+            self.notice_twins_left(request);
         }
         self.waiting.insert(ask, reply);
         let now = self.clock.now();
@@ -241,7 +235,7 @@ impl Actor {
         self.look_on(&command, now);
         let effects = self.engine.handle(command, now);
         self.watching.after(seen, ask, &effects);
-        self.carry_out(effects).await;
+        self.carry_out(effects);
     }
 
     /// Looks for a session that is not live in the record: there it is over, whether it ended or was recorded
@@ -264,22 +258,22 @@ impl Actor {
     }
 
     /// An extension answered. Without a record nothing may come of it.
-    async fn returned(&mut self, id: CallId, returned: Returned) {
+    fn returned(&mut self, id: CallId, returned: Returned) {
         if self.poison.is_none() {
-            self.notice_who_left().await;
+            self.notice_who_left();
             let command = Command::Returned(id, returned);
             let effects = self.engine.handle(command, self.clock.now());
-            self.carry_out(effects).await;
+            self.carry_out(effects);
         }
     }
 
     /// Does what the engine said must happen.
-    async fn carry_out(&mut self, effects: Vec<Effect>) {
-        self.carry_out_with(effects, Vec::new()).await;
+    fn carry_out(&mut self, effects: Vec<Effect>) {
+        self.carry_out_with(effects, Vec::new());
     }
 
     /// The same, with rows of state that are not the engine's.
-    async fn carry_out_with(&mut self, effects: Vec<Effect>, state: Vec<StateRow>) {
+    fn carry_out_with(&mut self, effects: Vec<Effect>, state: Vec<StateRow>) {
         if effects.is_empty() {
             return;
         }
@@ -326,121 +320,7 @@ impl Actor {
             self.show();
             return;
         }
-        self.write(batch, replies, durability).await;
-    }
-
-    async fn write(
-        &mut self,
-        mut batch: Batch,
-        replies: Vec<(AskId, Reply)>,
-        durability: Durability,
-    ) {
-        let records = if self.hooks.listen() {
-            batch.records.clone()
-        } else {
-            Vec::new()
-        };
-        let events = batch.records.len() as u64;
-        let entered = self.enter_if_full(&mut batch);
-        self.state_seal.stamp(&mut batch, &self.ledger);
-        let notices = self.outbox.take_drafted();
-        let ack = match self.store.append(batch).await {
-            Ok(ack) => ack,
-            Err(error) => {
-                self.poisoned(&error, replies);
-                return;
-            }
-        };
-        let early = match durability {
-            Durability::Sync => 0,
-            Durability::Async => self.early_room(events),
-        };
-        let replies = if early > 0 {
-            self.early_events += early;
-            self.tell(replies);
-            Vec::new()
-        } else {
-            replies
-        };
-        let picture = (!self.picture_pending).then(|| self.picture());
-        self.picture_pending |= picture.is_some();
-        self.writes.push_back(Box::pin(async move {
-            Written {
-                outcome: ack.await,
-                replies,
-                early,
-                picture,
-                records,
-                entered,
-                notices,
-            }
-        }));
-    }
-
-    /// The number of events that may be acknowledged before they are durable: all of a batch, or none.
-    fn early_room(&self, events: u64) -> u64 {
-        let wanted = self.acknowledge == Acknowledge::Early;
-        let fits = self.early_events.saturating_add(events) <= MAX_EARLY_EVENTS;
-        if wanted && fits { events } else { 0 }
-    }
-
-    fn written(&mut self, written: Written) {
-        self.early_events = self.early_events.saturating_sub(written.early);
-        if written.picture.is_some() {
-            self.picture_pending = false;
-        }
-        match written.outcome {
-            Ok(()) => {
-                // A picture from before a failed write would hide the failure.
-                let picture = written.picture.filter(|_| self.poison.is_none());
-                if let Some(picture) = picture {
-                    self.snapshots.send_replace(picture);
-                }
-                self.tell(written.replies);
-                let missed = self.hooks.after(&written.records);
-                self.dropped.hooks += missed;
-                self.changed |= missed > 0;
-                self.sealing
-                    .entered(written.entered, &self.store, &self.ledger);
-                self.changed |= !written.notices.is_empty();
-                self.outbox.written(written.notices, self.clock.now());
-                self.show();
-            }
-            Err(error) => self.poisoned(&error, written.replies),
-        }
-    }
-
-    /// A write failed. Nothing more is allowed, and everyone who waits is told.
-    fn poisoned(&mut self, error: &StoreError, replies: Vec<(AskId, Reply)>) {
-        let what = error.to_string();
-        tracing::error!(%what, "the store is poisoned");
-        self.poison.get_or_insert_with(|| what.clone());
-        for (ask, reply) in replies {
-            let refusal = match reply {
-                Reply::Decided(_)
-                | Reply::Approved(_)
-                | Reply::Acted
-                | Reply::Invalid(_)
-                | Reply::Refused(_) => Reply::Refused(Refused::Unavailable(what.clone())),
-                Reply::Started(_)
-                | Reply::Ended
-                | Reply::Accepted(_)
-                | Reply::Allowed(_)
-                | Reply::Denied(_)
-                | Reply::Asked(_)
-                | Reply::Resolved(_)
-                | Reply::Consulted(_)
-                | Reply::Completed
-                | Reply::Noted(_) => Reply::Denied(denied(&what)),
-            };
-            self.tell(vec![(ask, refusal)]);
-        }
-        let rest: Vec<_> = self.waiting.drain().collect();
-        for (_, reply) in rest {
-            let _ = reply.send(Reply::Denied(denied(&what)));
-        }
-        let picture = self.picture();
-        self.snapshots.send_replace(picture);
+        self.write(batch, replies, durability);
     }
 
     fn tell(&mut self, replies: Vec<(AskId, Reply)>) {
@@ -454,12 +334,12 @@ impl Actor {
         }
     }
 
-    async fn checked(&mut self, checked: Result<Report, String>) {
-        self.verdict = ChainVerdict::from(&checked);
+    fn checked(&mut self, checked: &Result<Report, String>) {
+        self.verdict = ChainVerdict::from(checked);
         self.changed = true;
         if self.poison.is_none() && self.verdict.fault().is_none() {
             let effects = self.engine.handle(Command::RecordSound, self.clock.now());
-            self.carry_out(effects).await;
+            self.carry_out(effects);
         }
         self.show();
     }

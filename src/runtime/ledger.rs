@@ -266,6 +266,13 @@ impl Ledger {
         (record, head)
     }
 
+    /// Place of the newest entry, which has this hash.
+    pub(super) fn place(&self, hash: Digest) -> EntryPlace {
+        let (entries, events) = self.ends();
+        let records = entries.saturating_add(events);
+        EntryPlace { hash, records }
+    }
+
     /// Signs a head. What it covers must have been read back.
     pub(super) fn sign(&self, head: &LogHead) -> Seal {
         Seal {
@@ -285,6 +292,14 @@ struct Unsealed {
     /// Those of them with records behind the last entry that said where they stand. That entry may be there and
     /// its signature not.
     changed: BTreeSet<SessionId>,
+}
+
+/// Place of an entry of the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EntryPlace {
+    pub(super) hash: Digest,
+    /// Records of log and sessions with the entry.
+    pub(super) records: u64,
 }
 
 /// Reads back what was written, from where the last signed head ends.
@@ -352,13 +367,17 @@ impl ReadBack {
         mut self,
         store: Arc<dyn Store>,
         log: SessionId,
-        entry: Digest,
+        entry: EntryPlace,
     ) -> Result<Self, LogError> {
         loop {
-            let page = store.records(self.records, PAGE).await?;
+            // Agents go on meanwhile: what lies behind the entry is not read twice.
+            let left = entry.records.saturating_sub(self.records);
+            let limit = usize::try_from(left).unwrap_or(PAGE).min(PAGE);
+            let limit = if limit == 0 { PAGE } else { limit };
+            let page = store.records(self.records, limit).await?;
             for record in &page {
                 self.take(record)?;
-                if record.session == log && record.hash == entry {
+                if record.session == log && record.hash == entry.hash {
                     return Ok(self);
                 }
             }

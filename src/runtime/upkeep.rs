@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::acknowledgement::Acknowledgement;
 use super::actor::begin;
-use super::ledger::{Ledger, LogError, ReadBack};
+use super::ledger::{EntryPlace, Ledger, LogError, ReadBack};
 use super::state_seal::{Backing, StateSeal, written_by};
 use crate::base::clock::{Clock, Timestamp};
 use crate::base::digest::Digest;
@@ -256,7 +256,7 @@ impl Upkeep {
         let now = self.clock.now();
         let entry = self.ledger.entry(rotated, now);
         let (record, head) = self.ledger.seal_all(now);
-        let hash = record.hash;
+        let place = self.ledger.place(record.hash);
         let mut seal = self.ledger.sign(&head);
         seal.note.push_str(&next.signature(&head.to_string()));
         let mut batch = Batch {
@@ -267,7 +267,7 @@ impl Upkeep {
             .change_key(&next, &self.store.state().await?);
         self.state_seal.stamp(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
-        self.read_up_to(hash).await?;
+        self.read_up_to(place).await?;
         self.ledger.sign_with(next);
         Ok(seal)
     }
@@ -298,11 +298,11 @@ impl Upkeep {
 
     async fn seal_all(&mut self) -> Result<Seal, LogError> {
         let (record, head) = self.ledger.seal_all(self.clock.now());
-        let hash = record.hash;
+        let place = self.ledger.place(record.hash);
         let mut batch = Batch::of(vec![record]);
         self.state_seal.stamp(&mut batch, &self.ledger);
         self.store.append(batch).await?.await?;
-        self.read_up_to(hash).await?;
+        self.read_up_to(place).await?;
         let seal = self.ledger.sign(&head);
         let batch = Batch {
             seals: vec![seal.clone()],
@@ -312,8 +312,8 @@ impl Upkeep {
         Ok(seal)
     }
 
-    /// Reads back what was written, up to and with the entry that has this hash.
-    async fn read_up_to(&mut self, entry: Digest) -> Result<(), LogError> {
+    /// Reads back what was written, up to and with the entry at that place.
+    async fn read_up_to(&mut self, entry: EntryPlace) -> Result<(), LogError> {
         let read_back = std::mem::take(&mut self.read_back);
         let (store, log) = (Arc::clone(&self.store), self.ledger.log().clone());
         self.read_back = read_back.up_to(store, log, entry).await?;

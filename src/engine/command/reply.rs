@@ -117,6 +117,14 @@ pub struct Given {
     pub withdrawn: Vec<String>,
 }
 
+impl Given {
+    /// Whether there is nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.contexts.is_empty() && self.guidance.is_empty() && self.withdrawn.is_empty()
+    }
+}
+
 /// Guidance handed to an agent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenGuidance {

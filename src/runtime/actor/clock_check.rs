@@ -24,7 +24,7 @@ impl Actor {
         // INVARIANT: the engine sets the deadline of every held request again.
         self.deadlines.clear();
         let effects = self.engine.handle(Command::ClockMoved(step), now);
-        self.carry_out(effects).await;
+        self.carry_out(effects);
         // What is unsealed was recorded before and after the step: it must not lie there for long.
         if self.poison.is_none() {
             self.seal_all().await;
@@ -43,7 +43,7 @@ impl Actor {
             self.deadlines.pop_first();
             if self.poison.is_none() {
                 let effects = self.engine.handle(Command::DeadlineReached(gate), now);
-                self.carry_out(effects).await;
+                self.carry_out(effects);
             }
         }
     }

@@ -59,6 +59,7 @@ impl Actor {
     }
 
     async fn finish_writes(&mut self) {
+        self.flush().await;
         while let Some(written) = self.writes.next().await {
             self.written(written);
         }

@@ -7,25 +7,25 @@ use crate::engine::command::{ActionRequest, Command};
 
 impl Actor {
     /// Tells the engine which askers have left.
-    pub(super) async fn notice_who_left(&mut self) {
+    pub(super) fn notice_who_left(&mut self) {
         let gone = self.waiting.extract_if(|_, reply| reply.is_closed());
         for ask in gone.map(|(ask, _)| ask).collect::<Vec<_>>() {
             let effects = self
                 .engine
                 .handle(Command::AskerLeft(ask), self.clock.now());
-            self.carry_out(effects).await;
+            self.carry_out(effects);
         }
     }
 
     /// Tells the engine which askers of identical held requests have left: then the new request joins theirs.
-    pub(super) async fn notice_twins_left(&mut self, request: &ActionRequest) {
+    pub(super) fn notice_twins_left(&mut self, request: &ActionRequest) {
         for ask in self.engine.twin_askers(request) {
             let waiting = self.waiting.get(&ask);
             if waiting.is_none_or(oneshot::Sender::is_closed) {
                 self.waiting.remove(&ask);
                 let left = Command::AskerLeft(ask);
                 let effects = self.engine.handle(left, self.clock.now());
-                self.carry_out(effects).await;
+                self.carry_out(effects);
             }
         }
     }

@@ -22,6 +22,8 @@ impl Actor {
         if let Some(fault) = load.fault(&self.engine) {
             return Err(fault);
         }
+        // Everything decided under the Atlases before goes on record before the entry that replaces them.
+        self.flush().await;
         let before = self.engine.shared_atlases();
         let all = load.atlases.iter();
         let is_new = |atlas: &&Atlas| before.iter().all(|old| old.hash != atlas.hash);

@@ -6,38 +6,47 @@ use super::Actor;
 use crate::runtime::message::Message;
 
 impl Actor {
-    /// Carries out one message. Breaks when the actor is to end: told to, or out of reach.
-    pub(super) async fn take_message(&mut self, message: Option<Message>) -> ControlFlow<()> {
+    /// Carries out messages that came together. Their changes are written in one batch. Breaks when the actor is told
+    /// to end.
+    pub(super) async fn take_messages(&mut self, burst: &mut Vec<Message>) -> ControlFlow<()> {
+        for message in burst.drain(..) {
+            // Deadlines before messages, also within a burst: a decision that comes too late finds its gate expired.
+            let due = self.deadlines.first().map(|(at, _)| *at);
+            if due.is_some_and(|at| at <= self.clock.now()) {
+                self.wake().await;
+            }
+            self.take_message(message).await?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    async fn take_message(&mut self, message: Message) -> ControlFlow<()> {
         match message {
-            Some(Message::Ask {
+            Message::Ask {
                 ask,
                 command,
                 reply,
-            }) => self.ask(ask, command, reply).await,
-            Some(Message::Returned(id, returned)) => self.returned(id, returned).await,
-            Some(Message::Checked(checked)) => self.checked(checked).await,
-            Some(Message::Draft(of, draft)) => self.keep_draft(of, draft).await,
-            Some(Message::Explain(question, reply)) => {
+            } => self.ask(ask, command, reply).await,
+            Message::Returned(id, returned) => self.returned(id, returned),
+            Message::Checked(checked) => self.checked(&checked),
+            Message::Draft(of, draft) => self.keep_draft(of, draft),
+            Message::Explain(question, reply) => {
                 // The caller may have left; nothing else comes of it.
                 let _ = reply.send(self.engine.account(&question, self.clock.now()));
             }
-            Some(Message::Watch(watch)) => self.watch(watch),
-            Some(Message::Shadow(load)) => self.shadow(load),
-            Some(Message::Turn(asked)) => self.turn(*asked).await,
-            Some(Message::HandOver(asked)) => self.hand_over(*asked).await,
-            Some(Message::ThreadAct(asked)) => self.thread_act(*asked).await,
-            Some(Message::Enter(asked)) => self.enter_asked(*asked).await,
-            Some(Message::Load(load, reply)) => {
+            Message::Watch(watch) => self.watch(watch),
+            Message::Shadow(load) => self.shadow(load),
+            Message::Turn(asked) => self.turn(*asked).await,
+            Message::HandOver(asked) => self.hand_over(*asked),
+            Message::ThreadAct(asked) => self.thread_act(*asked),
+            Message::Enter(asked) => self.enter_asked(*asked),
+            Message::Load(load, reply) => {
                 let _ = reply.send(self.load(load).await);
             }
-            Some(Message::StoreFailed(error)) => self.store_failed(&error),
-            Some(Message::Stop(done)) => {
+            Message::StoreFailed(error) => self.store_failed(&error),
+            Message::Stop(done) => {
                 self.drain().await;
                 let _ = done.send(());
-                return ControlFlow::Break(());
-            }
-            None => {
-                self.drain().await;
                 return ControlFlow::Break(());
             }
         }

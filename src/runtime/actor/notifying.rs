@@ -22,7 +22,7 @@ impl Actor {
     }
 
     /// A notice was taken, or was not.
-    pub(super) async fn noticed(&mut self, came: Came) {
+    pub(super) fn noticed(&mut self, came: Came) {
         if self.poison.is_some() {
             return;
         }
@@ -34,7 +34,7 @@ impl Actor {
             state: vec![row],
             ..Batch::default()
         };
-        self.write(batch, Vec::new(), Durability::Async).await;
+        self.write(batch, Vec::new(), Durability::Async);
     }
 
     /// Waits a moment for what is on its way: else a steward would hear of the last decision of a day on
@@ -49,7 +49,7 @@ impl Actor {
                 let Some(came) = self.outbox.next().await else {
                     return;
                 };
-                self.noticed(came).await;
+                self.noticed(came);
                 self.outbox.send(self.clock.now());
             }
         };

@@ -8,7 +8,7 @@ use super::Actor;
 impl Actor {
     /// Shows what changed, unless something in it is not durable yet: then a later write does.
     pub(super) fn show(&mut self) {
-        if self.changed && self.writes.is_empty() {
+        if self.changed && self.writes.is_empty() && self.pending.batch.is_empty() {
             let picture = self.picture();
             self.snapshots.send_replace(picture);
         }

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::task::JoinHandle;
 
-use super::super::ledger::{Ledger, LogError, ReadBack};
+use super::super::ledger::{EntryPlace, Ledger, LogError, ReadBack};
 use super::super::message::{DraftOf, EntryAsked};
 use super::super::snapshot::{Elsewhere, HeadState};
 use super::super::state_seal::StateSeal;
 use super::super::witness;
-use super::{Actor, Written};
+use super::Actor;
+use super::writing::Written;
 use crate::base::clock::{Boxed, Timestamp};
-use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::engine::command::{Effect, Refused, Reply};
 use crate::store::{Batch, Seal, StateRow, Store, StoreError};
@@ -24,7 +24,7 @@ use crate::trace::head::LogHead;
 #[derive(Clone, Debug)]
 pub(super) struct Entered {
     head: LogHead,
-    hash: Digest,
+    place: EntryPlace,
     /// Events of sessions that it covers.
     events: u64,
 }
@@ -94,7 +94,7 @@ impl Sealing {
         }
         if let (Some(entered), Some(read_back)) = (self.waiting.take(), self.read_back.take()) {
             let (store, log) = (Arc::clone(store), ledger.log().clone());
-            let reading = read_back.up_to(store, log, entered.hash);
+            let reading = read_back.up_to(store, log, entered.place);
             self.reading = Some((Box::pin(reading), entered));
         }
     }
@@ -167,14 +167,18 @@ impl Actor {
     fn enter(&mut self, batch: &mut Batch) -> Entered {
         let now = self.clock.now();
         let (record, head) = self.ledger.seal_all(now);
-        let hash = record.hash;
+        let place = self.ledger.place(record.hash);
         batch.records.push(record);
         let events = self.ledger.chains().events();
-        Entered { head, hash, events }
+        Entered {
+            head,
+            place,
+            events,
+        }
     }
 
     /// Puts an entry into the log. The reply goes out when it is durable.
-    pub(super) async fn enter_asked(&mut self, asked: EntryAsked) {
+    pub(super) fn enter_asked(&mut self, asked: EntryAsked) {
         let EntryAsked {
             ask,
             payload,
@@ -186,11 +190,13 @@ impl Actor {
         }
         self.waiting.insert(ask, reply);
         let effects = vec![Effect::Enter(payload), Effect::Reply(ask, Reply::Acted)];
-        self.carry_out(effects).await;
+        self.carry_out(effects);
     }
 
     /// Seals what there is, because it is time.
     pub(super) async fn seal_all(&mut self) {
+        // The entry covers everything before it, so that goes first.
+        self.flush().await;
         let mut batch = Batch::default();
         let entered = self.enter(&mut batch);
         self.write_quietly(batch, Some(entered)).await;
@@ -234,7 +240,7 @@ impl Actor {
     }
 
     /// Keeps what an operator typed, or throws it away.
-    pub(super) async fn keep_draft(&mut self, of: DraftOf, draft: Option<Value>) {
+    pub(super) fn keep_draft(&mut self, of: DraftOf, draft: Option<Value>) {
         if self.poison.is_some() {
             return;
         }
@@ -248,7 +254,7 @@ impl Actor {
             state: vec![row],
             ..Batch::default()
         };
-        self.write(batch, Vec::new(), Durability::Async).await;
+        self.write(batch, Vec::new(), Durability::Async);
     }
 
     /// Nothing is kept for a request that is not held.
@@ -275,6 +281,7 @@ impl Actor {
 
     /// Writes what nobody waits for and no picture shows.
     pub(super) async fn write_quietly(&mut self, mut batch: Batch, entered: Option<Entered>) {
+        self.flush().await;
         self.state_seal.stamp(&mut batch, &self.ledger);
         let ack = match self.store.append(batch).await {
             Ok(ack) => ack,
@@ -320,12 +327,12 @@ pub(in super::super) async fn begin(
         batch.records.push(ledger.entry(payload, now));
     }
     let (record, head) = ledger.seal_all(now);
-    let hash = record.hash;
+    let place = ledger.place(record.hash);
     batch.records.push(record);
     state_seal.stamp(&mut batch, ledger);
     store.append(batch).await?.await?;
     let log = ledger.log().clone();
-    let read_back = read_back.up_to(Arc::clone(store), log, hash).await?;
+    let read_back = read_back.up_to(Arc::clone(store), log, place).await?;
     let seal = ledger.sign(&head);
     let batch = Batch {
         seals: vec![seal.clone()],

@@ -33,11 +33,11 @@ impl Actor {
         let taken = match taken {
             Ok(taken) => taken,
             Err(refused) => {
-                self.refuse_thread(ask, &session, thread, &refused).await;
+                self.refuse_thread(ask, &session, thread, &refused);
                 return;
             }
         };
-        let Some(mut effects) = self.note(ask, &session, taken.payload.clone()).await else {
+        let Some(mut effects) = self.note(ask, &session, taken.payload.clone()) else {
             return;
         };
         // The first record of the turn is the next of its chain.
@@ -59,11 +59,11 @@ impl Actor {
         let _ = asked.outcome.send(taken.outcome.clone());
         let (rows, entry) = self.threads.keep(taken, event);
         effects.extend(entry.map(Effect::Enter));
-        self.carry_out_with(effects, rows).await;
+        self.carry_out_with(effects, rows);
     }
 
     /// Hands a thread over for its owner. It is answered when the record of it is durable.
-    pub(super) async fn hand_over(&mut self, asked: HandOverAsked) {
+    pub(super) fn hand_over(&mut self, asked: HandOverAsked) {
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
             return;
@@ -76,25 +76,19 @@ impl Actor {
             Ok(handed) => handed,
             Err(refused) => {
                 let thread = hand_over.thread();
-                self.refuse_thread(ask, &hand_over.session, thread, &refused)
-                    .await;
+                self.refuse_thread(ask, &hand_over.session, thread, &refused);
                 return;
             }
         };
-        let Some(effects) = self.note(ask, &hand_over.session, payload).await else {
+        let Some(effects) = self.note(ask, &hand_over.session, payload) else {
             return;
         };
         let row = self.threads.keep_changed(thread);
-        self.carry_out_with(effects, vec![row]).await;
+        self.carry_out_with(effects, vec![row]);
     }
 
     /// Has the engine record an event of a session: the effects, unless the session may not record it.
-    async fn note(
-        &mut self,
-        ask: AskId,
-        session: &SessionId,
-        payload: Payload,
-    ) -> Option<Vec<Effect>> {
+    fn note(&mut self, ask: AskId, session: &SessionId, payload: Payload) -> Option<Vec<Effect>> {
         let finding = Box::new(Finding::Event(payload));
         let note = Command::Note(ask, session.clone(), finding);
         let effects = self.engine.handle(note, self.clock.now());
@@ -102,13 +96,13 @@ impl Actor {
         if effects.iter().any(noted) {
             return Some(effects);
         }
-        self.carry_out(effects).await;
+        self.carry_out(effects);
         None
     }
 
     /// Answers a call about a thread that is refused. What the session had no right to is recorded in its chain, and
     /// counted at the thread.
-    async fn refuse_thread(
+    fn refuse_thread(
         &mut self,
         ask: AskId,
         session: &SessionId,
@@ -135,12 +129,11 @@ impl Actor {
         // The count is written together with the record, so as rarely as that.
         let recorded = |effect: &Effect| matches!(effect, Effect::Record(_));
         let row = row.filter(|_| effects.iter().any(recorded));
-        self.carry_out_with(effects, row.into_iter().collect())
-            .await;
+        self.carry_out_with(effects, row.into_iter().collect());
     }
 
     /// Does what an operator wants with a conversation. It is answered when it is durable.
-    pub(super) async fn thread_act(&mut self, asked: ThreadActAsked) {
+    pub(super) fn thread_act(&mut self, asked: ThreadActAsked) {
         let refused = |what: String| Reply::Refused(Refused::Unavailable(what));
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(refused(what.clone()));
@@ -167,7 +160,7 @@ impl Actor {
         };
         self.changed = true;
         let replies = vec![(asked.ask, Reply::Acted)];
-        self.write(batch, replies, Durability::Sync).await;
+        self.write(batch, replies, Durability::Sync);
     }
 }
 
