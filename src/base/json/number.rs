@@ -11,7 +11,7 @@ const MAX_SAFE_DIGITS: usize = 15;
 /// point, no exponent.
 pub(super) fn is_short(token: &[u8]) -> bool {
     let digits = token.strip_prefix(b"-").unwrap_or(token);
-    if digits.len() > MAX_SAFE_DIGITS {
+    if digits.len() > MAX_SAFE_DIGITS || token == b"-0" {
         return false;
     }
     match digits {
@@ -43,12 +43,14 @@ pub(super) fn is_token(token: &str) -> bool {
 
 /// Tells whether the value that `serde_json` keeps for a token has exactly the decimal value that is written.
 ///
-/// An integer has to fit in 64 bits. Of a fraction, the shortest text of its double has to be the same
+/// An integer has to fit in 64 bits. `-0` is not carried: `serde_json` keeps the fraction -0.0 for it, and readers of
+/// integers the integer 0. Of a fraction, the shortest text of its double has to be the same
 /// decimal number: whatever writes its doubles that way, as most languages do, is read back.
 #[must_use]
 pub fn is_carried(token: &str) -> bool {
     if !token.contains(['.', 'e', 'E']) {
-        return is_token(token) && (token.parse::<u64>().is_ok() || token.parse::<i64>().is_ok());
+        let fits = token.parse::<u64>().is_ok() || token.parse::<i64>().is_ok();
+        return is_token(token) && fits && token != "-0";
     }
     let kept = serde_json::from_str::<Number>(token).ok();
     let kept = kept.and_then(|number| number.as_f64());

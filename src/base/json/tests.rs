@@ -29,6 +29,7 @@ fn an_inexact_number_is_refused_with_its_path_and_token() {
         "4.9e-324",
         "1e99999999999999999999",
         "1e-99999999999999999999",
+        "-0",
     ] {
         let found = fault(&format!(
             r#"{{"params": {{"list": [1, {{"to": {token}}}]}}}}"#
@@ -44,7 +45,7 @@ fn an_inexact_number_is_refused_with_its_path_and_token() {
 fn exact_numbers_are_kept_however_they_are_written() {
     for (token, value) in [
         ("0", json!(0)),
-        ("-0", json!(-0.0)),
+        ("-0.0", json!(-0.0)),
         ("1", json!(1)),
         ("1.0", json!(1.0)),
         ("1e0", json!(1.0)),

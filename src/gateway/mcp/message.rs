@@ -108,11 +108,14 @@ impl FromAgent {
         if fields.get("jsonrpc") != Some(&json!("2.0")) {
             return wrong(id, "not a JSON-RPC 2.0 message");
         }
-        if let Some(name) = misspelt(fields, &ENVELOPE) {
-            return wrong(
-                id,
-                &format!("`{}` is not a field of a message", one_line(name)),
-            );
+        let is_call = fields
+            .get("method")
+            .is_some_and(|method| method == "tools/call");
+        let stray = is_call.then(|| unknown(fields, &REQUEST)).flatten();
+        if let Some(name) = misspelt(fields, &ENVELOPE).or(stray) {
+            let name = one_line(name);
+            let of = if is_call { "a call" } else { "a message" };
+            return wrong(id, &format!("`{name}` is not a field of {of}"));
         }
         let line = Line::received(line);
         let method = match fields.get("method") {
@@ -143,17 +146,32 @@ impl FromAgent {
 /// Where it stands among the arguments what a call carries beside them.
 const BESIDE: &str = "mcp_call";
 
-/// Fields of a message, and of the parameters of a use of a tool. Some readers take them in any case.
+/// Fields of a message, of a request, and of the parameters of a use of a tool. Some readers take them in any case.
 const ENVELOPE: [&str; 6] = ["jsonrpc", "id", "method", "params", "result", "error"];
+const REQUEST: [&str; 4] = ["jsonrpc", "id", "method", "params"];
 const CALL: [&str; 3] = ["name", "arguments", "_meta"];
 
 /// A field that some readers would take for one of `known`, and others would not.
 fn misspelt<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
     let mut names = fields.keys().map(String::as_str);
     names.find(|name| {
-        let mut known = known.iter();
-        known.any(|known| name.eq_ignore_ascii_case(known) && name != known)
+        let folded = fold_case(name);
+        !known.contains(name) && known.contains(&folded.as_str())
     })
+}
+
+/// A field that is not one of `known`.
+fn unknown<'f>(fields: &'f Map<String, Value>, known: &[&str]) -> Option<&'f str> {
+    let mut names = fields.keys().map(String::as_str);
+    names.find(|name| !known.contains(name))
+}
+
+/// A name as readers see it that ignore case: by Unicode, so that the long s is an s, the Kelvin sign a k, and an i
+/// with any dot an i.
+fn fold_case(name: &str) -> String {
+    let upper = name.chars().flat_map(char::to_uppercase);
+    let lower = upper.flat_map(char::to_lowercase);
+    lower.filter(|letter| *letter != '\u{307}').collect()
 }
 
 /// The name of a message that is refused, where it has exactly one.

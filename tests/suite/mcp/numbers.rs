@@ -59,7 +59,7 @@ const ODD: [&str; 8] = [
     "1e2",
     "10E-1",
     "0.1",
-    "-0",
+    "-0.0",
     "18446744073709551615",
     "9007199254740993",
     "1.50000",
@@ -122,6 +122,57 @@ async fn a_call_with_an_inexact_number_or_a_key_twice_never_reaches_the_server()
         );
     }
     assert!(house.bench.snapshot().held.is_empty());
+}
+
+#[tokio::test]
+async fn a_call_with_a_field_that_readers_take_for_another_never_reaches_the_server() {
+    let house = House::under(ATLAS).await;
+    let mut talk = Talk::proxy(&house, &["cat"]);
+    // Readers that ignore case take the Kelvin sign for k, the long s for s and the dotless i for i.
+    let other = r#"{"name":"echo","arguments":{"to":"mallory"}}"#;
+    for name in [
+        "Params",
+        "param\u{17f}",
+        "PARAM\u{17f}",
+        "\u{131}d",
+        "\u{130}d",
+        "Method",
+        "Result",
+        "result",
+        "error",
+        "extra",
+    ] {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"name":"echo","arguments":{{"to":"alice"}}}},"{name}":{other}}}"#
+        );
+        talk.say(&line).await;
+        let told = talk.hear_json().await;
+        assert!(
+            told.get("method").is_none(),
+            "`{name}` reached the server: {told}"
+        );
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains("is not a field"), "{name}: {message}");
+    }
+    for name in ["Arguments", "argument\u{17f}", "Name", "_Meta"] {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{{"name":"echo","arguments":{{"to":"alice"}},"{name}":{other}}}}}"#
+        );
+        talk.say(&line).await;
+        let told = talk.hear_json().await;
+        assert!(
+            told.get("method").is_none(),
+            "`{name}` reached the server: {told}"
+        );
+    }
+    // Other messages may carry fields of their own, but none that is read as a known one.
+    let line = r#"{"jsonrpc":"2.0","method":"ping","id":9,"extra":1}"#;
+    talk.say(line).await;
+    assert_eq!(talk.hear().await, line);
+    talk.say(r#"{"jsonrpc":"2.0","method":"ping","id":9,"ſ":1,"paramſ":{}}"#)
+        .await;
+    let told = talk.hear_json().await;
+    assert!(told.get("method").is_none(), "{told}");
 }
 
 #[tokio::test]
