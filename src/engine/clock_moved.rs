@@ -15,7 +15,7 @@ use crate::trace::event::ClockMoved;
 use super::command::{ActionRequest, Command, Effect, StateKind};
 use super::held::Held;
 use super::session::Session;
-use super::turn::Turn;
+use super::turn::{Turn, state_change};
 use super::{Engine, Permit};
 
 impl Session {
@@ -94,16 +94,31 @@ impl Turn<'_> {
 
 impl Engine {
     /// Bounds what is left of every deadline, lifetime and window by what there was at its beginning, where the clock
-    /// was set back between two processes.
-    pub(super) fn bound_restored(&mut self, now: Timestamp) {
+    /// was set back between two processes. Gives the state that has to be written: else the next start would find the
+    /// old moments in the future, and give the whole time again.
+    #[must_use]
+    pub(super) fn bound_restored(&mut self, now: Timestamp) -> Vec<Effect> {
         let past = |moment: Timestamp| moment.min(now);
+        let mut changed = Vec::new();
         let state = &mut self.state;
         for session in state.sessions.values_mut() {
+            let before = session.clone();
             session.adjust_moments(past);
+            if *session != before {
+                let key = session.id.as_str();
+                changed.push(state_change(StateKind::Session, key, Some(&*session)));
+            }
         }
-        drop(state.usage.adjust_moments(past));
+        for (key, spent) in state.usage.adjust_moments(past) {
+            changed.push(state_change(StateKind::Usage, &key, Some(&spent)));
+        }
+        let latest = now.plus(PERMIT_LIFETIME);
         for permit in state.permits.values_mut() {
-            permit.expires_at = permit.expires_at.min(now.plus(PERMIT_LIFETIME));
+            if permit.expires_at > latest {
+                permit.expires_at = latest;
+                let key = permit.gate.as_str();
+                changed.push(state_change(StateKind::Permit, key, Some(&*permit)));
+            }
         }
         let late: Vec<Arc<Held>> = state
             .held
@@ -113,11 +128,14 @@ impl Engine {
             .collect();
         for held in late {
             let whole = held.deadline.since(held.opened_at);
-            state.held.replace(Arc::new(Held {
+            let bounded = state.held.replace(Arc::new(Held {
                 opened_at: now,
                 deadline: now.plus(whole),
                 ..(*held).clone()
             }));
+            let key = held.id.as_str();
+            changed.push(state_change(StateKind::Held, key, bounded));
         }
+        changed
     }
 }

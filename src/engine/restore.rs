@@ -47,7 +47,7 @@ impl Engine {
             let Some(body) = body else { continue };
             effects.extend(engine.restore_piece(kind, &key, &body)?);
         }
-        engine.bound_restored(now);
+        effects.extend(engine.bound_restored(now));
         let held: Vec<(GateId, Timestamp)> = engine
             .state
             .held

@@ -181,11 +181,14 @@ impl Usage {
             .spent
             .iter_mut()
             .filter(|(_, spent)| !spent.runs.is_empty());
-        let changed = timed.map(|(key, spent)| {
+        let changed = timed.filter_map(|(key, spent)| {
+            let mut changes = false;
             for run in &mut spent.runs {
-                *run = adjust(*run);
+                let adjusted = adjust(*run);
+                changes |= adjusted != *run;
+                *run = adjusted;
             }
-            (key.clone(), spent.clone())
+            changes.then(|| (key.clone(), spent.clone()))
         });
         changed.collect()
     }

@@ -158,3 +158,48 @@ async fn after_a_restart_with_a_clock_set_back_a_gate_has_at_most_its_whole_time
     bench.clock.advance(Duration::from_mins(5));
     bench.until(|s| s.held.is_empty()).await;
 }
+
+#[tokio::test]
+async fn a_second_restart_does_not_give_a_gate_its_whole_time_again() {
+    let waiting = Waiting::new().await;
+    let Waiting { bench, store, .. } = waiting;
+    let clock = Arc::clone(&bench.clock);
+    bench.runtime.stop().await;
+    clock.set_back(HOUR);
+    let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&clock)).await;
+    bench.until(|s| s.held.len() == 1).await;
+    clock.advance(Duration::from_secs(200));
+    bench.runtime.stop().await;
+    let bench = Bench::start(Arc::new(store), clock).await;
+    let snapshot = bench.until(|s| s.held.len() == 1).await;
+    let left = snapshot.held[0].deadline.since(bench.clock.now());
+    assert_eq!(left, Duration::from_secs(100));
+    bench.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn a_second_restart_does_not_give_a_permit_its_whole_time_again() {
+    let waiting = Waiting::new().await;
+    let Waiting {
+        bench,
+        store,
+        asked,
+    } = waiting;
+    let clock = Arc::clone(&bench.clock);
+    asked.abort();
+    let held = bench.snapshot().held[0].clone();
+    bench.pass(&held).await;
+    bench.runtime.stop().await;
+    clock.set_back(HOUR);
+    for _ in 0..2 {
+        let bench = Bench::start(Arc::new(store.clone()), Arc::clone(&clock)).await;
+        clock.advance(Duration::from_secs(200));
+        bench.runtime.stop().await;
+    }
+    let bench = Bench::start(Arc::new(store), clock).await;
+    let agents = bench.runtime.agents();
+    let ban = request("s-1", "user.ban", json!({"user": "x"}));
+    tokio::spawn(async move { agents.request_action(ban).await });
+    bench.until(|s| s.held.len() == 1).await;
+    bench.runtime.stop().await;
+}
