@@ -1,11 +1,12 @@
 //! A store in memory, for tests: a journal on a disk that can lose what was not synced, tear what was
-//! being written, run out of space and fail to sync.
+//! being written, run out of space, fail to sync, be taken away and hang.
 //!
 //! It keeps the same promises as the real one and is written through the same writer: what was
 //! acknowledged is there after a power cut, and what was not may be gone, whole batches at a time.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use super::writer::Writer;
 use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, StoreError};
@@ -16,10 +17,12 @@ use crate::trace::record::Record;
 use crate::trace::verify::{Head, Report, Trust};
 
 pub mod disk;
+mod hang;
 mod journal;
 mod tables;
 
-use disk::Disk;
+use disk::{Disk, Garbled};
+use hang::Hang;
 use journal::Journal;
 use tables::Tables;
 
@@ -28,6 +31,7 @@ use tables::Tables;
 pub struct MemoryStore {
     shared: Arc<Mutex<Shared>>,
     opening: u64,
+    hang: Hang,
 }
 
 #[derive(Debug)]
@@ -63,6 +67,7 @@ impl MemoryStore {
         Self {
             shared: Arc::new(Mutex::new(shared)),
             opening: 0,
+            hang: Hang::default(),
         }
     }
 
@@ -83,9 +88,20 @@ impl MemoryStore {
     /// Never by itself: when the disk is damaged, the store comes back empty, and tests see that.
     #[must_use]
     pub fn reopen(&self) -> Self {
-        let mut shared = self.shared();
-        let mut disk = shared.writer.medium().disk.clone();
+        let mut disk = self.disk(|disk| disk.clone());
         disk.repair();
+        self.reopen_on(disk)
+    }
+
+    /// The same store as a new process would open it after a power cut: see [`Disk::after_power_cut`].
+    #[must_use]
+    pub fn reopen_after_power_cut(&self, kept: usize, garbled: Garbled) -> Self {
+        let left = self.disk(|disk| disk.after_power_cut(kept, garbled));
+        self.reopen_on(left)
+    }
+
+    fn reopen_on(&self, disk: Disk) -> Self {
+        let mut shared = self.shared();
         let opened = Journal::open(disk);
         let (journal, mended) = opened.unwrap_or_else(|error| {
             let what = Some(error.to_string());
@@ -94,10 +110,23 @@ impl MemoryStore {
         shared.writer = Writer::new(journal);
         shared.mended = mended;
         shared.opening += 1;
+        self.hang.drop_waiting();
         Self {
             shared: Arc::clone(&self.shared),
             opening: shared.opening,
+            hang: Hang::default(),
         }
+    }
+
+    /// Makes the disk hang, as if since that moment: no write ends and nothing is read until
+    /// [`MemoryStore::go_on`].
+    pub fn hang(&self, since: Instant) {
+        self.hang.begin(since);
+    }
+
+    /// Ends a hang. Batches that were handed over meanwhile are written, in order.
+    pub fn go_on(&self) {
+        self.hang.end(|batch| self.write(batch));
     }
 
     fn shared(&self) -> MutexGuard<'_, Shared> {
@@ -114,22 +143,25 @@ impl MemoryStore {
         shared.writer.write(&[batch])
     }
 
-    fn read<T: Send + 'static>(
-        &self,
-        query: impl FnOnce(&Tables) -> Result<T, StoreError>,
-    ) -> Boxed<'_, Result<T, StoreError>> {
-        let found = query(&self.shared().writer.medium().tables);
-        Box::pin(async move { found })
+    fn read<'a, T: Send + 'static>(
+        &'a self,
+        query: impl FnOnce(&Tables) -> Result<T, StoreError> + Send + 'a,
+    ) -> Boxed<'a, Result<T, StoreError>> {
+        Box::pin(async move {
+            self.hang.is_over().await;
+            query(&self.shared().writer.medium().tables)
+        })
     }
 }
 
 impl Store for MemoryStore {
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
-        let written = self.write(&batch);
-        Box::pin(async move {
-            let ack: Ack = Box::pin(async move { written });
-            Ok(ack)
-        })
+        let ack = self.hang.write(batch, |batch| self.write(batch));
+        Box::pin(async move { Ok(ack) })
+    }
+
+    fn writing_since(&self) -> Option<Instant> {
+        self.hang.writing_since()
     }
 
     fn state(&self) -> Boxed<'_, Result<Vec<StateRow>, StoreError>> {
@@ -141,7 +173,7 @@ impl Store for MemoryStore {
     }
 
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, StoreError>> {
-        self.read(|tables| {
+        self.read(move |tables| {
             let mut heads = tables.heads().into_iter();
             Ok(heads.find(|head| head.session == session))
         })
@@ -149,14 +181,14 @@ impl Store for MemoryStore {
 
     fn log(&self) -> Boxed<'_, Result<LogState, StoreError>> {
         let mended = self.shared().mended.clone();
-        self.read(|tables| {
+        self.read(move |tables| {
             let log = tables.log();
             Ok(LogState { mended, ..log })
         })
     }
 
     fn records(&self, from: u64, limit: usize) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
-        self.read(|tables| {
+        self.read(move |tables| {
             let from = usize::try_from(from).unwrap_or(usize::MAX);
             let records = tables.records.iter().skip(from).take(limit);
             Ok(records.cloned().collect())
@@ -164,7 +196,7 @@ impl Store for MemoryStore {
     }
 
     fn hashes(&self, session: SessionId) -> Boxed<'_, Result<Vec<Digest>, StoreError>> {
-        self.read(|tables| Ok(tables.hashes(&session)))
+        self.read(move |tables| Ok(tables.hashes(&session)))
     }
 
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
@@ -177,18 +209,18 @@ impl Store for MemoryStore {
         from: u64,
         limit: usize,
     ) -> Boxed<'_, Result<Vec<Record>, StoreError>> {
-        self.read(|tables| {
+        self.read(move |tables| {
             let records = tables.of(&session).filter(|one| one.sequence >= from);
             Ok(records.take(limit).cloned().collect())
         })
     }
 
     fn atlas(&self, hash: String) -> Boxed<'_, Result<Option<AtlasText>, StoreError>> {
-        self.read(|tables| Ok(tables.atlases.get(&hash).cloned()))
+        self.read(move |tables| Ok(tables.atlases.get(&hash).cloned()))
     }
 
     fn verify(&self, trust: Trust) -> Boxed<'_, Result<Report, StoreError>> {
-        self.read(|tables| Ok(tables.verify(trust)))
+        self.read(move |tables| Ok(tables.verify(trust)))
     }
 }
 

@@ -11,6 +11,7 @@ pub struct Disk {
     steps_until_cut: Option<u64>,
     lies: bool,
     dark: bool,
+    away: bool,
 }
 
 impl Disk {
@@ -42,6 +43,16 @@ impl Disk {
     /// Lets the power go after this many more writes and syncs.
     pub fn cut_after(&mut self, steps: u64) {
         self.steps_until_cut = Some(steps);
+    }
+
+    /// Takes the file away: no write finds it until it is put back.
+    pub fn take_away(&mut self) {
+        self.away = true;
+    }
+
+    /// Puts the file back.
+    pub fn put_back(&mut self) {
+        self.away = false;
     }
 
     /// Makes it say that bytes are durable when they are not: the bug that tests must catch.
@@ -106,6 +117,9 @@ impl Disk {
         self.dark |= count_down(&mut self.steps_until_cut);
         if self.dark {
             return Err("the power is off".to_owned());
+        }
+        if self.away {
+            return Err("the file is gone".to_owned());
         }
         Ok(())
     }

@@ -313,3 +313,56 @@ fn no_bytes_make_a_journal_panic_or_invent_a_batch() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_disk_that_hangs_acknowledges_nothing_and_then_everything_in_order() {
+    use futures_util::FutureExt;
+    let material = material(true);
+    let store = MemoryStore::default();
+    store.hang(std::time::Instant::now());
+    assert_eq!(store.writing_since(), None, "nothing is being written");
+    let mut acks = Vec::new();
+    for batch in &material[..3] {
+        let mut ack = store.append(batch.clone()).await.unwrap();
+        assert!(ack.as_mut().now_or_never().is_none(), "acknowledged");
+        acks.push(ack);
+    }
+    assert!(store.writing_since().is_some());
+    assert!(store.state().now_or_never().is_none(), "read from it");
+    store.go_on();
+    for ack in acks {
+        ack.await.unwrap();
+    }
+    assert_eq!(store.writing_since(), None);
+    let count = there(&store.shared().writer.medium().tables, &material);
+    assert_eq!(count, Ok(3));
+}
+
+#[tokio::test]
+async fn a_process_that_dies_while_the_disk_hangs_leaves_nothing_of_what_waits() {
+    let material = material(true);
+    let store = MemoryStore::default();
+    store.hang(std::time::Instant::now());
+    let ack = store.append(material[0].clone()).await.unwrap();
+    let next = store.reopen();
+    ack.await.unwrap_err();
+    assert_eq!(next.state().await.unwrap(), []);
+    store.go_on();
+    assert_eq!(
+        next.state().await.unwrap(),
+        [],
+        "it writes nothing any more"
+    );
+}
+
+#[test]
+fn a_file_that_was_taken_away_fails_the_writer_for_good() {
+    let material = material(true);
+    let mut writer = Writer::new(Journal::default());
+    writer.write(&[&material[0]]).unwrap();
+    writer.medium().disk.take_away();
+    let failed = writer.write(&[&material[1]]);
+    assert!(matches!(&failed, Err(StoreError::Poisoned { what }) if what.contains("gone")));
+    writer.medium().disk.put_back();
+    assert_eq!(writer.write(&[&material[1]]), failed);
+}
