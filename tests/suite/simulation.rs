@@ -1,37 +1,47 @@
 //! A seeded run of the whole runtime: unruly agents, a hasty operator, a moody extension, restarts, a
-//! failing disk.
+//! clock that is set, a disk that fails and hangs, and a stranger who edits the state while no console runs.
 //!
 //! The one promise is checked from outside after every step: an agent is allowed to run a gated action
 //! at most as often as the operator passed exactly that request with valid answers, or as the extension
-//! was content with it where it has the say.
+//! was content with it where it has the say. And what agents and the operator were told is on record after
+//! every crash.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use cra_core::atlas::{Atlas, load_str};
-use cra_core::base::clock::ManualClock;
-use cra_core::base::digest::Digest;
-use cra_core::engine::command::{
-    Accepted, ActionCompleted, Allowed, Asked as Questions, Denied, Outcome, Reply, Ruling,
-};
+use cra_core::base::clock::{Clock, ManualClock};
+use cra_core::base::id::CountedIds;
+use cra_core::engine::command::{Accepted, Asked as Questions, Denied, Reply, SessionStarted};
 use cra_core::engine::held::{Held, Subject};
-use cra_core::runtime::{Answered, Requested};
+use cra_core::runtime::snapshot::Access;
+use cra_core::runtime::{Answered, Parts, Requested, Runtime};
 use cra_core::store::Store;
 use cra_core::store::memory::MemoryStore;
 use cra_core::trace::verify::Trust;
-use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
+use counts::{Counts, check_counts};
 use outside::{Moody, OUTSIDE};
+use record::{Recorded, Told};
+use tamper::Tampering;
+use time::Deadlines;
 
-use super::support::{Bench, Dice, acme, clock, decide, good_answers, settle, signer};
+use super::support::{Bench, Dice, acme, clock, parts, settle, signer};
 
 mod agents;
+mod counts;
+mod faults;
+mod hear;
+mod operator;
 mod outside;
+mod record;
+mod tamper;
+mod time;
 
 /// Steps of one run. Each is something an agent, the operator or the world does.
-const STEPS: usize = 300;
+const STEPS: usize = 340;
 
 /// Gates that stand before a whole session, beside those of the example.
 const MOMENTS: &str = r#"
@@ -46,13 +56,32 @@ checkpoints:
   - { checkpoint_id: often, mode: blocking, trigger: { type: count_interval, actions: 6 } }
 "#;
 
-fn atlases() -> Vec<Atlas> {
+/// Contexts and guidance that stand beside no gate of their own.
+const GIVING: &str = r#"
+atlas_version: "1.0"
+atlas_id: com.example.giving
+version: "1"
+name: Giving
+unknown_actions: allow
+checkpoints:
+  - checkpoint_id: welcome
+    mode: advisory
+    trigger: { type: session_start }
+    guidance: { format: markdown, content: the door code is 4711 }
+    inject_contexts: [numbers]
+context_blocks:
+  - { context_id: numbers, content: the numbers of all customers, inject_mode: on_demand }
+  - { context_id: rules, content: be polite, inject_mode: always }
+  - { context_id: greeting, content: greet back, inject_mode: on_match, keywords: [hello] }
+"#;
+
+static ATLASES: LazyLock<Vec<Atlas>> = LazyLock::new(|| {
     let mut atlases = acme();
-    for text in [MOMENTS, OUTSIDE] {
+    for text in [MOMENTS, OUTSIDE, GIVING] {
         atlases.push(load_str("beside.yaml", text).unwrap().atlas);
     }
     atlases
-}
+});
 
 /// A request: session, action, parameters.
 type Asked = (String, String, String);
@@ -67,31 +96,70 @@ enum Quality {
     },
 }
 
+/// A request of an agent that waits for its answer.
+struct Asking {
+    asked: Asked,
+    /// The opening of the store that it was asked at.
+    opening: u64,
+    task: JoinHandle<Result<Requested, Denied>>,
+}
+
+/// An agent that begins a session.
+struct Starting {
+    session: String,
+    /// False where the session is taken up again.
+    new: bool,
+    task: JoinHandle<Result<SessionStarted, Denied>>,
+}
+
+/// A session that says something, or asks for something beside actions.
+struct Saying {
+    session: String,
+    /// The input, where it is one.
+    text: Option<String>,
+    task: JoinHandle<Result<Accepted, Denied>>,
+}
+
 struct World {
     dice: Dice,
     store: MemoryStore,
     clock: Arc<ManualClock>,
     moody: Moody,
     bench: Bench,
+    /// Openings of the store, and whether the store is watched over at this one.
+    opening: u64,
+    watched: bool,
+    /// The reason why nothing may be allowed now.
+    closed: Option<&'static str>,
     sessions: Vec<String>,
+    /// Sessions that are over because the state was tampered with.
+    over: BTreeSet<String>,
     started: u64,
-    asking: Vec<(Asked, JoinHandle<Result<Requested, Denied>>)>,
+    starting: Vec<Starting>,
+    asking: Vec<Asking>,
     /// Gates that agents were asked at, and what they answered there.
     own: Vec<Questions>,
     answering: Vec<(Asked, JoinHandle<Result<Answered, Denied>>)>,
     /// Input that was said, and what the operator decides, until there is an answer.
-    saying: Vec<(String, JoinHandle<Result<Accepted, Denied>>)>,
+    saying: Vec<Saying>,
     deciding: Vec<(Arc<Held>, Quality, JoinHandle<Reply>)>,
+    completing: Vec<(String, JoinHandle<Result<(), Denied>>)>,
+    /// Requests that the operator passed without being told that this is on record.
+    doubtful: Vec<Arc<Held>>,
     /// Digests of inputs that the operator let pass.
     let_in: BTreeSet<String>,
     /// How often the operator passed exactly this, and how often it was allowed.
     passed: BTreeMap<Asked, u64>,
     allowed: BTreeMap<Asked, u64>,
-    refused: u64,
     /// Sessions that had a gate before everything they ask for when the step began, and those of
     /// them that had one passed since.
     stopped: BTreeSet<String>,
     freed: BTreeSet<String>,
+    deadlines: Deadlines,
+    told: Told,
+    recorded: Recorded,
+    tampering: Tampering,
+    counts: Counts,
 }
 
 /// What agents ask for: action, and whether it is gated once the session is in.
@@ -104,245 +172,104 @@ const ACTIONS: [(&str, bool); 6] = [
     ("payment.refund", true),
 ];
 
+/// A console on a store, with identifiers that no earlier opening gave.
+async fn open(store: &MemoryStore, moody: &Moody, clock: &Arc<ManualClock>, opening: u64) -> Bench {
+    let parts = Parts {
+        atlases: ATLASES.clone(),
+        clock: Arc::clone(clock) as Arc<dyn Clock>,
+        ids: Box::new(CountedIds::starting_at(u128::from(opening) << 32)),
+        access: Access::Write,
+        extensions: moody.registry(),
+        ..parts(Arc::new(store.clone())).await
+    };
+    Bench {
+        runtime: Runtime::start(parts).await.unwrap(),
+        clock: Arc::clone(clock),
+    }
+}
+
 impl World {
     async fn new(seed: u64) -> Self {
         let store = MemoryStore::default();
         let clock = clock();
         let moody = Moody::new(seed);
-        let kept = Arc::new(store.clone());
-        let bench = Bench::with(atlases(), moody.registry(), kept, Arc::clone(&clock)).await;
+        let bench = open(&store, &moody, &clock, 1).await;
         Self {
             dice: Dice(seed),
             store,
             clock,
             moody,
             bench,
+            opening: 1,
+            watched: false,
+            closed: None,
             sessions: Vec::new(),
+            over: BTreeSet::new(),
             started: 0,
+            starting: Vec::new(),
             asking: Vec::new(),
             own: Vec::new(),
             answering: Vec::new(),
             saying: Vec::new(),
             deciding: Vec::new(),
+            completing: Vec::new(),
+            doubtful: Vec::new(),
             let_in: BTreeSet::new(),
             passed: BTreeMap::new(),
             allowed: BTreeMap::new(),
-            refused: 0,
             stopped: BTreeSet::new(),
             freed: BTreeSet::new(),
+            deadlines: Deadlines::default(),
+            told: Told::default(),
+            recorded: Recorded::default(),
+            tampering: Tampering::default(),
+            counts: Counts::default(),
         }
     }
 
     async fn step(&mut self) {
-        let snapshot = self.bench.snapshot();
-        let moments = snapshot.held.iter().filter(|held| is_moment(held));
-        self.stopped = moments.map(|held| held.session.to_string()).collect();
-        self.freed.clear();
-        match self.dice.roll(100) {
-            0..10 => self.start().await,
-            10..30 => self.ask(),
-            30..34 => self.rely(),
-            34..42 => self.answer_own(),
-            42..48 => self.say(),
-            48..51 => self.leave(),
-            51..53 => self.end(),
-            53..72 => self.pass(),
-            72..77 => self.answer_badly(),
-            77..81 => self.deny().await,
-            81..87 => self.moody.give_up(),
-            87..94 => self.clock.advance(Duration::from_secs(self.dice.roll(120))),
-            94..97 => self.restart().await,
-            _ => self.break_disk().await,
+        self.note_stopped();
+        match self.dice.roll(130) {
+            0..8 => self.start(),
+            8..28 => self.ask(),
+            28..36 => self.ask_twice(),
+            36..40 => self.rely(),
+            40..48 => self.answer_own(),
+            48..54 => self.say(),
+            54..58 => self.want(),
+            58..61 => self.leave(),
+            61..63 => self.end(),
+            63..90 => self.pass(),
+            90..96 => self.answer_badly(),
+            96..99 => self.deny().await,
+            99..104 => self.moody.give_up(),
+            104..114 => self.clock.advance(Duration::from_secs(self.dice.roll(200))),
+            114..118 => self.set_clock().await,
+            118..120 => self.crash().await,
+            120..124 => self.break_disk().await,
+            124..127 => self.hang_disk().await,
+            _ => self.tamper().await,
         }
         settle().await;
         self.hear().await;
         self.check();
     }
 
-    fn any_held(&mut self) -> Option<Arc<Held>> {
+    /// Notes which sessions have a gate before everything they ask for.
+    fn note_stopped(&mut self) {
         let snapshot = self.bench.snapshot();
-        self.dice.pick(&snapshot.held).cloned()
+        let moments = snapshot.held.iter().filter(|held| is_moment(held));
+        self.stopped = moments.map(|held| held.session.to_string()).collect();
+        self.freed.clear();
     }
 
-    fn pass(&mut self) {
-        let Some(held) = self.any_held() else { return };
-        let answers = good_answers(&held);
-        self.decide(held, Ruling::Pass { answers }, Quality::Good);
-    }
-
-    fn decide(&mut self, held: Arc<Held>, ruling: Ruling, quality: Quality) {
-        let (desk, decide) = (self.bench.runtime.desk(), decide(&held, ruling));
-        let task = tokio::spawn(async move { desk.decide(decide).await });
-        self.deciding.push((held, quality, task));
-    }
-
-    fn note_passed(&mut self, held: &Held) {
-        if let Subject::Moment(moment) = &held.subject {
-            self.freed.insert(held.session.to_string());
-            let input = moment.data.get("input_hash").and_then(Value::as_str);
-            self.let_in.extend(input.map(str::to_owned));
-        } else {
-            *self.passed.entry(asked(held)).or_default() += 1;
-        }
-    }
-
-    fn answer_badly(&mut self) {
-        let Some(held) = self.any_held() else { return };
-        let mut answers = good_answers(&held);
-        let gate = usize::try_from(self.dice.roll(answers.len() as u64)).unwrap();
-        let bad = [
-            json!(false),
-            json!("no"),
-            json!(""),
-            json!("not understood"),
-            Value::Null,
-        ];
-        let bad = self.dice.pick(&bad).unwrap().clone();
-        for answer in answers[gate].values_mut() {
-            *answer = bad.clone();
-        }
-        // A free text may say "no"; every other question must not pass.
-        let text = answers[gate]
-            .keys()
-            .any(|id| id == "justification" || id == "why");
-        self.decide(held, Ruling::Pass { answers }, Quality::Bad { text });
-    }
-
-    async fn deny(&mut self) {
-        let Some(held) = self.any_held() else { return };
-        let ruling = Ruling::Deny {
-            reason: "not now".to_owned(),
-        };
-        self.bench
-            .runtime
-            .desk()
-            .decide(decide(&held, ruling))
-            .await;
-    }
-
-    /// The process dies where it stands, and another one opens the store.
-    async fn restart(&mut self) {
-        let held: Vec<_> = self
-            .bench
-            .snapshot()
-            .held
-            .iter()
-            .map(|h| h.id.clone())
-            .collect();
-        self.store = self.store.reopen();
-        let store = Arc::new(self.store.clone());
-        let registry = self.moody.registry();
-        self.bench = Bench::with(atlases(), registry, store, Arc::clone(&self.clock)).await;
-        settle().await;
-        let back: Vec<_> = self
-            .bench
-            .snapshot()
-            .held
-            .iter()
-            .map(|h| h.id.clone())
-            .collect();
-        let overdue = |id| self.bench.snapshot().decided.iter().any(|d| d.gate == id);
-        for id in held {
-            assert!(back.contains(&id) || overdue(id.clone()), "{id} was lost");
-        }
-    }
-
-    async fn break_disk(&mut self) {
-        self.store.fail_after(self.dice.roll(3));
-        for _ in 0..4 {
-            self.ask();
-            self.pass();
-            settle().await;
-            self.hear().await;
-        }
-        self.restart().await;
-    }
-
-    /// Takes in what the operator and agents were told, the operator first: what was passed counts.
-    async fn hear(&mut self) {
-        for (held, quality, task) in finished(&mut self.deciding, |it| it.2.is_finished()) {
-            let reply = task.await.unwrap();
-            let passed = matches!(&reply, Reply::Decided(it) if it.outcome == Outcome::Passed);
-            let may = matches!(quality, Quality::Good | Quality::Bad { text: true });
-            assert!(may || !passed, "{held:?} passed with bad answers");
-            if passed {
-                self.note_passed(&held);
-            }
-            self.refused += u64::from(!passed && quality != Quality::Good);
-        }
-        for (asked, task) in finished(&mut self.answering, |it| it.1.is_finished()) {
-            match task.await.unwrap() {
-                Ok(Answered::Allowed(allowed)) => self.run(asked, allowed),
-                Ok(Answered::Accepted(_)) => drop(self.freed.insert(asked.0)),
-                Ok(Answered::Asked(questions)) => self.own.push(questions),
-                Ok(Answered::Invalid(_)) | Err(_) => {}
-            }
-        }
-        for (text, task) in finished(&mut self.saying, |it| it.1.is_finished()) {
-            if task.await.unwrap().is_ok() {
-                let calm = self.moody.said(|said| said.calm.get(&text) == Some(&true));
-                let plain = calm && !text.contains("refund");
-                let let_in = self.let_in.contains(&Digest::of(&text).to_string());
-                assert!(plain || let_in, "`{text}` was taken");
-            }
-        }
-        for (asked, task) in finished(&mut self.asking, |it| it.1.is_finished()) {
-            match task.await {
-                Ok(Ok(Requested::Allowed(allowed))) => self.run(asked, allowed),
-                Ok(Ok(Requested::Asked(questions))) => self.own.push(questions),
-                Ok(Err(_)) | Err(_) => {}
-            }
-        }
-    }
-
-    /// An agent runs what it was allowed to.
-    fn run(&mut self, asked: Asked, allowed: Allowed) {
-        let free = !self.stopped.contains(&asked.0) || self.freed.contains(&asked.0);
-        assert!(free, "{asked:?} ran past a gate before its whole session");
-        let completed = ActionCompleted {
-            session: asked.0.parse().unwrap(),
-            execution: allowed.execution,
-            result: Ok(String::new()),
-        };
-        *self.allowed.entry(asked).or_default() += 1;
-        // It fails where the session ended or the disk broke meanwhile.
-        let agents = self.bench.runtime.agents();
-        tokio::spawn(async move { agents.complete_action(completed).await });
-    }
-
-    fn check(&self) {
-        for (asked, count) in &self.allowed {
-            let start = (asked.0.clone(), "session_start".to_owned(), String::new());
-            assert!(
-                self.passed.contains_key(&start),
-                "{asked:?} ran before its session was let in"
-            );
-            let gated = ACTIONS
-                .iter()
-                .any(|(action, gated)| *action == asked.1 && *gated);
-            let times = |of: &BTreeMap<Asked, u64>| of.get(asked).copied().unwrap_or(0);
-            let passed = times(&self.passed);
-            let most = match asked.1.as_str() {
-                // Whoever answers, the extension judges the answer.
-                "ticket.comment" => self.moody.said(|said| times(&said.fair)),
-                "ticket.get" => passed + self.moody.said(|said| times(&said.cleared)),
-                _ if gated => passed,
-                _ => u64::MAX,
-            };
-            assert!(
-                *count <= most,
-                "{asked:?} ran {count} times, and might {most} times"
-            );
-        }
-    }
-
-    async fn check_chains(&self) {
+    async fn check_chains(&mut self) {
         let report = self.store.verify(Trust::nothing()).await.unwrap();
         assert!(report.is_sound(), "{report:?}");
-        // Whoever starts on it signs all that there is before anybody is let in.
+        // The next process signs all that there is before it lets any agent in.
+        self.restart().await;
         let store = self.store.reopen();
-        let (registry, clock) = (self.moody.registry(), Arc::clone(&self.clock));
-        let next = Bench::with(atlases(), registry, Arc::new(store.clone()), clock).await;
+        let next = open(&store, &self.moody, &self.clock, self.opening + 1).await;
         next.runtime.stop().await;
         let key = signer(&store).await.verifier();
         let report = store.verify(Trust::nothing().key(key)).await.unwrap();
@@ -350,11 +277,6 @@ impl World {
         let words = report.chains.iter().map(|chain| chain.verdict.word());
         assert!(words.clone().all(|word| word == "SEALED"), "{report:?}");
     }
-}
-
-/// Takes out what is finished, in order.
-fn finished<T>(all: &mut Vec<T>, is_finished: impl Fn(&T) -> bool) -> Vec<T> {
-    all.extract_if(.., |it| is_finished(it)).collect()
 }
 
 fn is_moment(held: &Held) -> bool {
@@ -369,16 +291,24 @@ fn asked(held: &Held) -> Asked {
     (held.session.to_string(), held.action().to_owned(), params)
 }
 
+/// The start of a session, as something that is asked for.
+fn start_of(session: &str) -> Asked {
+    let action = "session_start".to_owned();
+    (session.to_owned(), action, String::new())
+}
+
 #[test]
 fn no_agent_gets_past_a_gate_that_was_not_passed() {
     let mut ran = 0;
-    let mut held_back = 0;
     let (mut silent, mut answered) = (0, 0);
+    let mut all = Vec::new();
     for seed in 0..6 {
         // The seed of a failing run is the last one printed.
         println!("seed {seed}");
+        // Real time does not count: the watch over the store waits for no second.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_time()
+            .start_paused(true)
             .build()
             .unwrap();
         runtime.block_on(async {
@@ -392,17 +322,14 @@ fn no_agent_gets_past_a_gate_that_was_not_passed() {
                 .iter()
                 .filter(|((_, action, _), _)| action != "ticket.get")
                 .count();
-            held_back += world.refused;
             silent += world.moody.said(|said| said.silent);
-            let own = world.allowed.keys().filter(|it| it.1 == "ticket.comment");
-            answered += own.count();
+            let own = world.allowed.keys();
+            answered += own.filter(|asked| asked.1 == "ticket.comment").count();
+            all.push(world.counts);
         });
     }
-    // A run in which nothing happens proves nothing.
-    assert!(
-        ran > 100 && held_back > 30,
-        "{ran} ran, {held_back} were held back"
-    );
+    check_counts(&all);
+    assert!(ran > 100, "{ran} ran");
     assert!(
         silent > 30 && answered > 5,
         "{silent} were silent, {answered} answered"

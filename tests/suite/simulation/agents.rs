@@ -1,38 +1,89 @@
 //! What the agents of a simulated world do.
 
+use std::time::Duration;
+
+use cra_core::base::clock::Clock;
 use cra_core::engine::command::{
-    ActionRequest, Answer, EndSession, FinalStatus, Input, InputSource, Resolve,
+    ActionRequest, Answer, ContextRequest, EndSession, FinalStatus, Input, InputSource, Resolve,
+    StartSession,
 };
 use serde_json::json;
 
-use super::{ACTIONS, Asked, World, asked};
+use super::{ACTIONS, Asked, Asking, Saying, Starting, World, asked};
 use crate::support::request;
 
 impl World {
-    pub(super) async fn start(&mut self) {
-        self.started += 1;
-        let session = format!("s-{}", self.started);
-        self.bench.begin(&session).await;
-        self.sessions.push(session);
+    /// Begins a session, or takes one up again.
+    pub(super) fn start(&mut self) {
+        let again = self.dice.roll(4) == 0;
+        let known = self.dice.pick(&self.sessions).filter(|_| again).cloned();
+        let new = known.is_none();
+        let session = known.unwrap_or_else(|| {
+            self.started += 1;
+            let session = format!("s-{}", self.started);
+            self.sessions.push(session.clone());
+            session
+        });
+        let start = StartSession {
+            session: session.parse().unwrap(),
+            agent: "bot".to_owned(),
+            agent_version: None,
+            intent: None,
+            owner: None,
+        };
+        let agents = self.bench.runtime.agents();
+        let task = tokio::spawn(async move { agents.start_session(start).await });
+        self.starting.push(Starting { session, new, task });
     }
 
     fn any_request(&mut self) -> Option<(Asked, ActionRequest)> {
-        let session = self.dice.pick(&self.sessions).cloned()?;
         let (action, _) = *self.dice.pick(&ACTIONS)?;
+        self.request_for(action)
+    }
+
+    fn request_for(&mut self, action: &str) -> Option<(Asked, ActionRequest)> {
+        let session = self.dice.pick(&self.sessions).cloned()?;
         let params = json!({"ticket_id": self.dice.roll(3).to_string()});
         let asked = (session.clone(), action.to_owned(), params.to_string());
-        Some((asked, request(&session, action, params)))
+        let mut request = request(&session, action, params);
+        // Some agents do not wait for long.
+        if self.dice.roll(5) == 0 {
+            let patience = Duration::from_secs(20 + self.dice.roll(400));
+            request.deadline = Some(self.clock.now().plus(patience));
+        }
+        Some((asked, request))
     }
 
     pub(super) fn ask(&mut self) {
-        let Some((asked, request)) = self.any_request() else {
-            return;
-        };
+        if let Some((asked, request)) = self.any_request() {
+            self.send(asked, request);
+        }
+    }
+
+    /// Asks for the same gated action twice at once.
+    pub(super) fn ask_twice(&mut self) {
+        let gated: Vec<_> = ACTIONS.iter().filter(|(_, gated)| *gated).collect();
+        let (action, _) = self.dice.pick(&gated).unwrap();
+        if let Some((asked, request)) = self.request_for(action) {
+            self.send(asked.clone(), request.clone());
+            self.send(asked, request);
+        }
+    }
+
+    /// Asks for exactly this.
+    pub(super) fn ask_for(&mut self, asked: Asked) {
+        let params = serde_json::from_str(&asked.2).unwrap();
+        let request = request(&asked.0, &asked.1, params);
+        self.send(asked, request);
+    }
+
+    fn send(&mut self, asked: Asked, request: ActionRequest) {
         let agents = self.bench.runtime.agents();
-        self.asking.push((
+        self.asking.push(Asking {
             asked,
-            tokio::spawn(async move { agents.request_action(request).await }),
-        ));
+            opening: self.opening,
+            task: tokio::spawn(async move { agents.request_action(request).await }),
+        });
     }
 
     /// Asks what may be done, and then for something with that answer in hand.
@@ -50,7 +101,11 @@ impl World {
             request.resolution = Some(agents.resolve(resolve).await?.id);
             agents.request_action(request).await
         };
-        self.asking.push((asked, tokio::spawn(relied)));
+        self.asking.push(Asking {
+            asked,
+            opening: self.opening,
+            task: tokio::spawn(relied),
+        });
     }
 
     /// An agent answers what it was asked itself, well or not.
@@ -68,7 +123,7 @@ impl World {
             .unwrap();
         let answers = questions.gates.iter().map(|gate| {
             let questions = gate.questions.iter();
-            let answers = questions.map(|it| (it.id().to_owned(), json!(said)));
+            let answers = questions.map(|question| (question.id().to_owned(), json!(said)));
             (gate.checkpoint_id.clone(), answers.collect())
         });
         let answer = Answer {
@@ -99,14 +154,39 @@ impl World {
         };
         let agents = self.bench.runtime.agents();
         let task = tokio::spawn(async move { agents.input(input).await });
-        self.saying.push((text, task));
+        self.saying.push(Saying {
+            session,
+            text: Some(text),
+            task,
+        });
+    }
+
+    /// Asks for context by its name.
+    pub(super) fn want(&mut self) {
+        let Some(session) = self.dice.pick(&self.sessions).cloned() else {
+            return;
+        };
+        let hint = *self.dice.pick(&["numbers", "policy-summary"]).unwrap();
+        let wanted = ContextRequest {
+            session: session.parse().unwrap(),
+            query: None,
+            hints: vec![hint.to_owned()],
+            checkpoint: None,
+        };
+        let agents = self.bench.runtime.agents();
+        let task = tokio::spawn(async move { agents.request_context(wanted).await });
+        self.saying.push(Saying {
+            session,
+            text: None,
+            task,
+        });
     }
 
     pub(super) fn leave(&mut self) {
         let sides = self.asking.len() as u64;
         if sides > 0 {
             let index = usize::try_from(self.dice.roll(sides)).unwrap();
-            self.asking.remove(index).1.abort();
+            self.asking.remove(index).task.abort();
         }
     }
 

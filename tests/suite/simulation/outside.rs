@@ -1,6 +1,6 @@
 //! An extension that says yes, no, nothing or something too late, as its dice fall; and what it said.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -44,7 +44,16 @@ pub(super) struct Said {
     pub(super) calm: BTreeMap<String, bool>,
     /// How often there was no answer.
     pub(super) silent: u64,
-    late: Vec<oneshot::Sender<()>>,
+    /// Answers that are still to come, with the session that waits.
+    late: Vec<(String, oneshot::Sender<()>)>,
+}
+
+impl Said {
+    /// Sessions that wait for an answer.
+    pub(super) fn sessions_that_wait(&self) -> BTreeSet<String> {
+        let sessions = self.late.iter().map(|(session, _)| session.clone());
+        sessions.collect()
+    }
 }
 
 /// The extension.
@@ -75,7 +84,7 @@ impl Moody {
     pub(super) fn give_up(&self) {
         let said = &mut self.0.lock().unwrap().1;
         if !said.late.is_empty() {
-            let _ = said.late.remove(0).send(());
+            let _ = said.late.remove(0).1.send(());
         }
     }
 
@@ -89,7 +98,7 @@ impl Moody {
                 return Err(None);
             }
             let (late, waits) = oneshot::channel();
-            said.late.push(late);
+            said.late.push((call.context.session.id.to_string(), late));
             return Err(Some(waits));
         }
         let about = call.context.action.as_ref().map(|action| {
