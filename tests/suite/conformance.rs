@@ -1,7 +1,8 @@
 //! The conformance list against the tests that it names.
 //!
-//! A test says what it shows in a comment right above its attributes: `covers`, then the numbers.
-//! `UPDATE_CONFORMANCE=1` writes the list's last column anew from those comments.
+//! A test says what it shows in a comment right above its attributes: `covers`, then the numbers. A feature counts as
+//! shown by tests that use the program as its users do; tests of parts are listed beside them.
+//! `UPDATE_CONFORMANCE=1` writes the list's last two columns and its sum anew from those comments.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,10 +12,41 @@ use super::support::{files, root};
 /// How many features each section has.
 const SECTIONS: [(char, usize); 5] = [('A', 38), ('B', 30), ('T', 36), ('D', 20), ('R', 26)];
 
-/// Which tests say that they show which number.
-fn claims() -> BTreeMap<String, BTreeSet<String>> {
+/// Tests that use an interface of the program: its sockets, its hooks, its commands, its screens.
+const INTERFACES: [&str; 9] = [
+    "tests/e2e/",
+    "src/console/tests",
+    "tests/suite/adapters",
+    "tests/suite/answers",
+    "tests/suite/connections",
+    "tests/suite/http",
+    "tests/suite/mcp",
+    "tests/suite/scenarios",
+    "tests/suite/socket",
+];
+
+/// Words in tests elsewhere that start the program, or a server for agents.
+const STARTS: [&str; 5] = [
+    "CARGO_BIN_EXE_cra",
+    "Desk::",
+    "House::",
+    "command(",
+    ".cra(",
+];
+
+/// Tests that claim a feature.
+#[derive(Default)]
+struct Claim {
+    /// Those that use an interface of the program.
+    shown: BTreeSet<String>,
+    /// Those of parts of it.
+    inside: BTreeSet<String>,
+}
+
+/// Claims of all tests, by the number of the feature.
+fn claims() -> BTreeMap<String, Claim> {
     let root = root();
-    let mut claims: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    let mut claims: BTreeMap<String, Claim> = BTreeMap::new();
     let sources = [
         files(&root.join("src"), "rs"),
         files(&root.join("tests"), "rs"),
@@ -39,16 +71,28 @@ fn claims() -> BTreeMap<String, BTreeSet<String>> {
                 .iter()
                 .find_map(|line| line.split_once("fn ")?.1.split('(').next())
                 .unwrap_or_else(|| panic!("{place}: no test follows"));
+            let relative = path.strip_prefix(&root).unwrap().to_string_lossy();
+            let uses_interface = INTERFACES.iter().any(|known| relative.starts_with(known))
+                || starts_program(&text, name);
             for number in numbers.split(", ") {
                 assert!(is_number(number), "{place}: `{number}` is not a feature");
-                claims
-                    .entry(number.to_owned())
-                    .or_default()
-                    .insert(name.to_owned());
+                let claim = claims.entry(number.to_owned()).or_default();
+                let tests = match uses_interface {
+                    true => &mut claim.shown,
+                    false => &mut claim.inside,
+                };
+                tests.insert(name.to_owned());
             }
         }
     }
     claims
+}
+
+/// Tells whether a test starts the program, or a server for agents. Its end is found by rustfmt's indentation.
+fn starts_program(text: &str, name: &str) -> bool {
+    let body = text.split_once(&format!("fn {name}(")).unwrap().1;
+    let body = body.split("\n}").next().unwrap();
+    STARTS.iter().any(|word| body.contains(word))
 }
 
 fn is_number(text: &str) -> bool {
@@ -61,7 +105,7 @@ fn is_number(text: &str) -> bool {
 }
 
 /// A row's number and feature, if the line is one.
-fn row(line: &str) -> Option<(&str, &str, &str)> {
+fn row(line: &str) -> Option<(&str, &str)> {
     let cells: Vec<_> = line
         .strip_prefix('|')?
         .strip_suffix('|')?
@@ -69,9 +113,29 @@ fn row(line: &str) -> Option<(&str, &str, &str)> {
         .map(str::trim)
         .collect();
     match cells[..] {
-        [number, feature, tests] if is_number(number) => Some((number, feature, tests)),
+        [number, feature, _, _] if is_number(number) => Some((number, feature)),
         _ => None,
     }
+}
+
+/// A line of the list, with its tests as they are now.
+fn fresh(line: &str, claims: &BTreeMap<String, Claim>) -> String {
+    if line.starts_with("Shown: ") {
+        let shown = claims.values().filter(|claim| !claim.shown.is_empty());
+        let all: usize = SECTIONS.iter().map(|(_, count)| count).sum();
+        return format!("Shown: {} of {all}.\n", shown.count());
+    }
+    let Some((number, feature)) = row(line) else {
+        return format!("{line}\n");
+    };
+    let cell = |tests: &BTreeSet<String>| {
+        let names: Vec<_> = tests.iter().map(|name| format!("`{name}`")).collect();
+        names.join(", ")
+    };
+    let none = Claim::default();
+    let claim = claims.get(number).unwrap_or(&none);
+    let (shown, inside) = (cell(&claim.shown), cell(&claim.inside));
+    format!("| {number} | {feature} | {shown} | {inside} |\n")
 }
 
 #[test]
@@ -79,20 +143,7 @@ fn the_list_names_every_feature_once_and_exactly_the_tests_that_show_it() {
     let path = root().join("tests/conformance.md");
     let text = fs::read_to_string(&path).unwrap();
     let claims = claims();
-    let cell = |number: &str| {
-        let names = claims.get(number).into_iter().flatten();
-        names
-            .map(|name| format!("`{name}`"))
-            .collect::<Vec<_>>()
-            .join(", ")
-    };
-    let fresh: String = text
-        .lines()
-        .map(|line| match row(line) {
-            Some((number, feature, _)) => format!("| {number} | {feature} | {} |\n", cell(number)),
-            None => format!("{line}\n"),
-        })
-        .collect();
+    let fresh: String = text.lines().map(|line| fresh(line, &claims)).collect();
     if std::env::var_os("UPDATE_CONFORMANCE").is_some() {
         fs::write(&path, &fresh).unwrap();
     } else {
@@ -106,8 +157,9 @@ fn the_list_names_every_feature_once_and_exactly_the_tests_that_show_it() {
         .collect();
     let numbers: Vec<_> = listed
         .iter()
-        .map(|(number, ..)| (*number).to_owned())
+        .map(|(number, _)| (*number).to_owned())
         .collect();
     assert_eq!(numbers, expected);
-    assert!(listed.iter().all(|(_, feature, _)| !feature.is_empty()));
+    assert!(listed.iter().all(|(_, feature)| !feature.is_empty()));
+    assert!(fresh.contains("\nShown: "), "the sum is missing");
 }
