@@ -1,7 +1,8 @@
 //! The conformance list against the tests that it names.
 //!
 //! A test says what it shows in a comment right above its attributes: `covers`, then the numbers. A feature counts as
-//! shown by tests that use the program as its users do; tests of parts are listed beside them.
+//! shown by tests that use the program as its users do; tests of parts are listed beside them. A scenario in
+//! `tests/data/features` says it in a line `# covers`, and the suite plays it with `cra run`.
 //! `UPDATE_CONFORMANCE=1` writes the list's last two columns and its sum anew from those comments.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,6 +25,9 @@ const INTERFACES: [&str; 9] = [
     "tests/suite/scenarios",
     "tests/suite/socket",
 ];
+
+/// Folder of the scenarios that show features.
+const SCENARIOS: &str = "tests/data/features";
 
 /// Words in tests elsewhere that start the program, or a server for agents.
 const STARTS: [&str; 5] = [
@@ -83,6 +87,19 @@ fn claims() -> BTreeMap<String, Claim> {
                 };
                 tests.insert(name.to_owned());
             }
+        }
+    }
+    for path in files(&root.join(SCENARIOS), "yaml") {
+        let text = fs::read_to_string(&path).unwrap();
+        let numbers = text
+            .lines()
+            .filter_map(|line| line.strip_prefix("# covers "));
+        for number in numbers.flat_map(|numbers| numbers.split(", ")) {
+            let place = path.display();
+            assert!(is_number(number), "{place}: `{number}` is not a feature");
+            let name = path.file_name().unwrap().to_string_lossy();
+            let claim = claims.entry(number.to_owned()).or_default();
+            claim.shown.insert(name.into_owned());
         }
     }
     claims

@@ -60,23 +60,33 @@ fn is_unreadable(ran: &Ran, words: &[&str]) {
     }
 }
 
-#[test]
-fn every_shipped_scenario_holds() {
-    let folder = root().join("assets/scenarios");
+/// Plays every scenario of a folder, twice, and gives their number.
+fn play_all(folder: &str) -> usize {
+    let folder = root().join(folder);
     let mut scenarios = files(&folder, "yaml");
     scenarios.retain(|path| path.parent() == Some(&folder));
-    assert!(scenarios.len() >= 9, "{scenarios:?}");
-    for path in scenarios {
-        let ran = run(&path, &[]);
+    for path in &scenarios {
+        let ran = run(path, &[]);
         let name = path.display();
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{name}\n{}", ran.out);
         assert!(ran.out.ends_with("all expectations hold\n"), "{}", ran.out);
         assert_eq!(
-            run(&path, &[]).out,
+            run(path, &[]).out,
             ran.out,
             "{name} differs the second time"
         );
     }
+    scenarios.len()
+}
+
+#[test]
+fn every_shipped_scenario_holds() {
+    assert!(play_all("assets/scenarios") >= 9);
+}
+
+#[test]
+fn every_scenario_that_shows_a_feature_holds() {
+    assert!(play_all("tests/data/features") > 0);
 }
 
 #[test]
