@@ -46,9 +46,10 @@ fn write_head(path: &Path, note: &str) -> io::Result<()> {
     File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
 }
 
-/// Least time between two writes of the file. Each makes the file system commit twice, which commits of the
-/// database would wait for.
-const PAUSE: Duration = Duration::from_millis(100);
+/// Least time between two writes of the file. Each makes the file system commit twice, and a commit of the database
+/// that meets one takes twenty times as long. Heads are signed about once a second while little happens, so only a
+/// busy store waits for this.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Writes the newest head that comes, until no more can come.
 fn write_heads(path: &Path, queue: &mpsc::Receiver<String>) {
