@@ -22,7 +22,6 @@ use super::gate::{OwnedApproval, OwnedFired, SESSION_START};
 use super::held::{ActionCall, Held, Origin, Subject, request_hash};
 use super::lifecycle::{ATLAS_CHANGED, session_place};
 use super::recorded::Why;
-use super::respond::asked;
 use super::session::Entry;
 use super::settle::denied;
 use super::turn::{Place, Turn};
@@ -206,7 +205,7 @@ impl Turn<'_> {
             self.deny_again(ask, &place, call, (by, reason), gate.clone());
             return;
         }
-        if let Some(asked) = asked(&held) {
+        if let Some(asked) = self.asked(&held) {
             self.reply(ask, Reply::Asked(asked));
             return;
         }

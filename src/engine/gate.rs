@@ -25,7 +25,6 @@ use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, PassEffects, Subject};
 use super::policy::Approval;
 use super::recorded::Told;
-use super::respond::asked;
 use super::turn::{Place, Turn, pass_effects};
 use super::withhold::Withheld;
 use super::{Advice, Waiting};
@@ -251,7 +250,9 @@ impl Turn<'_> {
             span_id: request.place.span_id,
         };
         // Who is asked itself has its reply, and comes back with the answers.
-        let asked = ask.and_then(|ask| Some((ask, asked(&held)?)));
+        let asked = self.asked(&held).map(Reply::Asked);
+        let asked = asked.or_else(|| self.asked_later(&held).map(Reply::Denied));
+        let asked = ask.zip(asked);
         let askers = ask.filter(|_| asked.is_none());
         let waiting = Waiting {
             held: Arc::new(held),
@@ -268,7 +269,7 @@ impl Turn<'_> {
         self.push(Effect::SetDeadline(id.clone(), deadline));
         self.push(Effect::Held(id.clone()));
         if let Some((ask, asked)) = asked {
-            self.reply(ask, Reply::Asked(asked));
+            self.reply(ask, asked);
         }
         Some(id)
     }

@@ -22,7 +22,6 @@ use super::gate::{
 };
 use super::hear::{Stop, handlers_of, hear};
 use super::held::{Subject, request_hash};
-use super::respond::asked;
 use super::session::{Entry, Session};
 use super::tried::Shown;
 use super::turn::{Place, Turn};
@@ -108,8 +107,9 @@ impl Turn<'_> {
         let waiting = gate
             .as_ref()
             .and_then(|gate| self.engine.state.held.get(gate));
+        let asked = waiting.and_then(|waiting| self.asked(&waiting.held));
         Reply::Started(SessionStarted {
-            asked: waiting.and_then(|it| asked(&it.held)).into_iter().collect(),
+            asked: asked.into_iter().collect(),
             held: gate.into_iter().collect(),
             given,
         })
@@ -256,7 +256,7 @@ impl Turn<'_> {
             .collect();
         self.hold_entry(session, &place, raised);
         let gate = self.entry_gate(session)?;
-        asked(&self.engine.state.held.get(&gate)?.held)
+        self.asked(&self.engine.state.held.get(&gate)?.held)
     }
 
     /// The checkpoints of a session's start that fire now, and those that are owed.

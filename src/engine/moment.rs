@@ -387,6 +387,8 @@ impl Turn<'_> {
         let known = self.engine.state.sessions.get(session);
         if known.is_some_and(|known| known.entry == Entry::Open && known.pending.is_empty()) {
             self.release_parked(session);
+        } else {
+            self.ask_parked(session);
         }
     }
 

@@ -5,7 +5,6 @@ use crate::base::limits::{MAX_HELD_PER_SESSION, MAX_PARKED_BYTES};
 
 use super::command::{ActionRequest, AskId, Asked, Command, DenyCode, Reply};
 use super::gate::SESSION_START;
-use super::respond::asked;
 use super::turn::Turn;
 
 impl Turn<'_> {
@@ -39,7 +38,17 @@ impl Turn<'_> {
     /// told when it started.
     fn asked_first(&self, session: &SessionId) -> Option<Asked> {
         let mut pending = self.live(session)?.pending.iter();
-        pending.find_map(|gate| asked(&self.engine.state.held.get(gate)?.held))
+        pending.find_map(|gate| self.asked(&self.engine.state.held.get(gate)?.held))
+    }
+
+    /// Asks the agents whose requests wait, once a gate before their session is theirs to answer.
+    pub(super) fn ask_parked(&mut self, session: &SessionId) {
+        let Some(asked) = self.asked_first(session) else {
+            return;
+        };
+        for (ask, _) in self.state().parked.take(session) {
+            self.reply(ask, Reply::Asked(asked.clone()));
+        }
     }
 
     /// Takes up what waited for a start gate that was passed.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::atlas::document::Respondent;
 
-use super::command::{Answer, AskId, Asked, AskedGate, DenyCode, Given, Reply, StateKind};
+use super::command::{Answer, AskId, Asked, AskedGate, Denied, DenyCode, Given, Reply, StateKind};
 use super::decide::{By, Side, Wrong};
 use super::gate::SESSION_START;
 use super::held::{Gate, Held, Subject};
@@ -90,15 +90,22 @@ impl Turn<'_> {
         Ok(Arc::clone(held))
     }
 
-    /// What stands before everything its session asks for, and so before a held action.
+    /// The first gate that has to be passed before a held request. The start gate comes before everything. Gates
+    /// of moments come before actions, and one before the other: those that need an operator first, then the oldest.
     pub(super) fn stands_before(&self, held: &Held) -> Option<String> {
         let session = match held.subject {
-            Subject::Action(_) => self.live(&held.session)?,
-            Subject::SessionStart | Subject::Moment(_) => return None,
+            Subject::Action(_) | Subject::Moment(_) => self.live(&held.session)?,
+            Subject::SessionStart => return None,
         };
         let owed = session.unpassed.iter();
         let owed = owed.flat_map(|unpassed| unpassed.checkpoints.iter().cloned());
-        let pending = session.pending.iter().map(ToString::to_string);
+        let others = session.pending.iter().filter(|gate| **gate != held.id);
+        let others = others.filter_map(|gate| self.engine.state.held.get(gate));
+        let earlier = others.filter(|other| match held.subject {
+            Subject::Moment(_) => place_in_line(&other.held) < place_in_line(held),
+            Subject::Action(_) | Subject::SessionStart => true,
+        });
+        let pending = earlier.map(|other| other.held.id.to_string());
         let entry = match &session.entry {
             Entry::Open => None,
             Entry::Held(gate) => Some(gate.to_string()),
@@ -110,7 +117,7 @@ impl Turn<'_> {
     /// Goes on with what an agent has answered: it passes when nothing else is open. Who has left
     /// some of it open is asked for that.
     fn take_answers(&mut self, ask: AskId, held: Held, by: By<'_>) {
-        let rest = asked(&held);
+        let rest = self.asked(&held);
         let complete = held.answered.len() == held.gates.len();
         let waits = matches!(held.subject, Subject::Action(_) | Subject::Moment(_));
         let held = Arc::new(held);
@@ -133,6 +140,44 @@ impl Turn<'_> {
         if !waits {
             self.accept(Some(ask), &held.session, Given::default());
         }
+    }
+
+    /// The questions and guidance that an agent gets of a held request, if some of it is the agent's to answer.
+    /// Behind another gate it gets none.
+    pub(super) fn asked(&self, held: &Held) -> Option<Asked> {
+        let gates: Vec<_> = open_gates(held)
+            .map(|(_, gate)| AskedGate {
+                checkpoint_id: gate.origin.id().to_owned(),
+                questions: gate.questions.clone(),
+                guidance: gate.guidance.clone(),
+            })
+            .collect();
+        if gates.is_empty() || self.stands_before(held).is_some() {
+            return None;
+        }
+        Some(Asked {
+            gate: held.id.clone(),
+            gates,
+            deadline: held.deadline,
+            operator: needs_operator(held),
+        })
+    }
+
+    /// The denial for an agent that has to answer a held request, and is asked only behind another gate.
+    pub(super) fn asked_later(&self, held: &Held) -> Option<Denied> {
+        open_gates(held).next()?;
+        let before = self.stands_before(held)?;
+        let gate = &held.id;
+        Some(Denied {
+            code: DenyCode::InvalidAnswer,
+            reason: format!(
+                "`{before}` stands before this session: the agent is asked at `{gate}` when it is passed"
+            ),
+            help: Some(format!(
+                "request an action: it waits until `{before}` is passed, and is then asked at `{gate}`"
+            )),
+            gate: Some(gate.clone()),
+        })
     }
 
     /// The extensions that have to judge an agent's answers.
@@ -171,21 +216,16 @@ fn own_answers<'a>(
     }
 }
 
-/// What an agent is asked, if anything is its to answer.
-pub(super) fn asked(held: &Held) -> Option<Asked> {
-    let gates: Vec<_> = open_gates(held)
-        .map(|(_, gate)| AskedGate {
-            checkpoint_id: gate.origin.id().to_owned(),
-            questions: gate.questions.clone(),
-            guidance: gate.guidance.clone(),
-        })
-        .collect();
-    (!gates.is_empty()).then(|| Asked {
-        gate: held.id.clone(),
-        gates,
-        deadline: held.deadline,
-        operator: open_gates(held).count() + held.answered.len() < held.gates.len(),
-    })
+/// Tells whether some of a held request is an operator's to answer.
+fn needs_operator(held: &Held) -> bool {
+    open_gates(held).count() + held.answered.len() < held.gates.len()
+}
+
+/// The place of a held request among those that stand before its session.
+fn place_in_line(held: &Held) -> (bool, usize, &str) {
+    let id = held.id.as_str();
+    // Numbers without leading zeros: the longer one is the larger one.
+    (!needs_operator(held), id.len(), id)
 }
 
 /// Answers by question.

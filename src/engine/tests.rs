@@ -19,6 +19,7 @@ mod breadth;
 mod budgets;
 mod clocks;
 mod closed;
+mod closed_asking;
 mod configured;
 mod consultations;
 mod decisions;
