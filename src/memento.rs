@@ -16,6 +16,7 @@ mod affect;
 mod baseline;
 mod contract;
 mod decision;
+mod edit;
 mod freeze;
 mod owner;
 mod shape;

@@ -259,6 +259,9 @@ pub const MAX_MEMENTOS: usize = 8;
 /// Proposals of a thread that are kept while its summary is frozen: the newest is what people look at.
 pub const MAX_HELD_BACK: usize = 8;
 
+/// Sessions of a thread that are known to have read an operator's edit. Another one has to show that it has.
+pub const MAX_EDIT_READERS: usize = 16;
+
 /// Turns of a thread that are kept for its screen; TRACE has all of them.
 pub const MAX_TURNS: usize = 64;
 

@@ -8,6 +8,7 @@ use super::thread::Thread;
 use super::turn::Turn;
 use super::{Affect, Intensity, Phase, Rollup};
 use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
 use crate::base::text::one_line;
 
 /// Where a baseline comes from.
@@ -46,7 +47,8 @@ pub struct Baseline {
     pub source: BaselineSource,
     /// Signals that count: those of a brought memento that is not ignored, then the turn's own.
     pub signals: Vec<SignalItem>,
-    /// True if an operator has edited the summary and the turn shows that the agent has not read the edit.
+    /// True if an operator has edited the summary, and the turn shows that the agent has not read the edit, or
+    /// proposes a summary without showing that the agent has.
     pub is_before_edit: bool,
 }
 
@@ -78,6 +80,10 @@ impl Brought {
     }
 }
 
+/// The note about a proposal that is held back because nothing shows that its agent has read an edit.
+const UNREAD_EDIT: &str = "an operator has edited the summary, and nothing shows that this session has read the \
+                           edit: the proposal is held back; the answer has the edited memento";
+
 impl Baseline {
     /// Chooses the baseline of a turn, and says in words what was ignored.
     ///
@@ -85,7 +91,12 @@ impl Baseline {
     /// not taken, or an old copy would undo an operator's edit, end a freeze and remove points of affect. The
     /// client's own memento counts for a thread that has none.
     #[must_use]
-    pub fn of(thread: &Thread, turn: &Turn, now: Timestamp) -> (Self, Vec<String>) {
+    pub fn of(
+        thread: &Thread,
+        turn: &Turn,
+        session: &SessionId,
+        now: Timestamp,
+    ) -> (Self, Vec<String>) {
         let mut notes = Vec::new();
         let latest = thread.latest.as_ref();
         let brought = Brought::of(thread, turn);
@@ -110,11 +121,16 @@ impl Baseline {
         };
         let shows_newest = names_newest || usable.is_some() || turn.if_match.is_some();
         let shows_other = named.is_some() || turn.memento().is_some();
+        // A turn that shows no memento may come of an agent that has not read the edit.
+        let proposes_blindly = turn.proposed.is_some() && thread.has_unread_edit(session);
+        if proposes_blindly && !shows_newest && !shows_other {
+            notes.push(UNREAD_EDIT.to_owned());
+        }
         let baseline = Self {
             memento,
             source,
             signals: counted_signals(latest, usable, turn),
-            is_before_edit: thread.edited && shows_other && !shows_newest,
+            is_before_edit: !shows_newest && (proposes_blindly || thread.edited && shows_other),
         };
         (baseline, notes)
     }

@@ -52,6 +52,9 @@ pub struct Thread {
     pub turns: Vec<Turned>,
     /// Whether the memento was edited since the last turn.
     pub edited: bool,
+    /// Sessions that got an operator's edit with an answer, newest first; `None` when no edit waits to be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) edit_sent_to: Option<Vec<SessionId>>,
     /// Who says that the conversation drifts, since the last turn.
     pub drift_flagged: Option<String>,
 }
@@ -175,6 +178,7 @@ impl Thread {
             held_back_count: 0,
             turns: Vec::new(),
             edited: false,
+            edit_sent_to: None,
             drift_flagged: None,
         }
     }
@@ -193,7 +197,7 @@ impl Thread {
             return Err(Refusal::NotOwner);
         }
         self.expect(turn.if_match.as_deref())?;
-        let (baseline, mut notes) = Baseline::of(self, turn, now);
+        let (baseline, mut notes) = Baseline::of(self, turn, &named.by.session, now);
         let signals: Vec<_> = baseline.signals.iter().map(|item| item.kind).collect();
         let given = Given {
             context_pressure: turn.pressure.is_some_and(Pressure::is_high),
@@ -218,6 +222,7 @@ impl Thread {
         next.frozen_since = freeze.holds().then(|| self.frozen_since.unwrap_or(now));
         // An agent that has not read the edit still has to follow it.
         next.edited = baseline.is_before_edit;
+        next.note_edit_sent(&session);
         next.drift_flagged = None;
         let rollup = &memento.affect.rollup;
         next.remember(Turned {
@@ -258,27 +263,6 @@ impl Thread {
             turned.event = Some(event);
             turned.sequence = Some(sequence);
         }
-    }
-
-    /// Replaces the summary, as an operator wants it. The next turn must follow it.
-    ///
-    /// # Errors
-    /// When there is no memento, or whoever writes has read another one.
-    pub fn edit(
-        &self,
-        shape: &Shape,
-        if_match: &str,
-        memento: Name,
-        now: Timestamp,
-    ) -> Result<Self, Refusal> {
-        let latest = self.latest.as_ref().ok_or(Refusal::Nothing)?;
-        self.expect(Some(if_match))?;
-        let mut next = self.clone();
-        next.version += 1;
-        next.edited = true;
-        let edited = shaped(latest, shape, memento, now);
-        next.replace(edited);
-        Ok(next)
     }
 
     /// Notes that somebody says the conversation drifts.
@@ -342,7 +326,7 @@ impl Thread {
         session
     }
 
-    fn expect(&self, etag: Option<&str>) -> Result<(), Refusal> {
+    pub(super) fn expect(&self, etag: Option<&str>) -> Result<(), Refusal> {
         let current = self.etag().unwrap_or_default();
         match etag {
             Some(etag) if etag != current => Err(Refusal::Stale { current }),
@@ -378,6 +362,7 @@ impl Thread {
             self.version += 1;
             self.held_back.clear();
             self.held_back_count = 0;
+            self.edit_sent_to = None;
             return (kept.followed_by(&proposed), Summary::Updated);
         };
         let held = HeldBack {
@@ -455,7 +440,7 @@ impl Thread {
         memento
     }
 
-    fn replace(&mut self, memento: ThreadMemento) {
+    pub(super) fn replace(&mut self, memento: ThreadMemento) {
         if let Some(before) = self.latest.replace(memento) {
             self.earlier.insert(0, before);
             self.earlier.truncate(MAX_MEMENTOS);
@@ -469,7 +454,12 @@ impl Thread {
 }
 
 /// A memento with another summary.
-fn shaped(from: &ThreadMemento, shape: &Shape, id: Name, now: Timestamp) -> ThreadMemento {
+pub(super) fn shaped(
+    from: &ThreadMemento,
+    shape: &Shape,
+    id: Name,
+    now: Timestamp,
+) -> ThreadMemento {
     // A shape is within the bounds already: what is cut here is nothing.
     let items = |list: &[String]| list.iter().filter_map(|it| Text::cut(it)).collect();
     ThreadMemento {

@@ -135,6 +135,53 @@ fn a_proposal_of_an_agent_that_has_not_read_the_edit_is_held_back() {
     assert_eq!(outcome.summary, Summary::Updated);
 }
 
+// covers D20
+#[test]
+fn a_proposal_that_does_not_show_that_the_edit_was_read_is_held_back_once() {
+    let (one, _) = take(&thread(), &json!({}), 1);
+    let edited = edited(&one);
+    let blind = json!({"proposed": proposal()});
+    let (next, outcome) = take(&edited, &blind, 6);
+    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+    assert_eq!(outcome.memento.arc.as_str(), "the operator's");
+    assert_eq!(next.held_back[0].why, Kept::BeforeEdit);
+    let notes = outcome.notes.join("; ");
+    assert!(notes.contains("held back"), "{notes}");
+    // The answer had the edit, also after it was stored and read again.
+    let stored = serde_json::to_string(&next).unwrap();
+    let next: Thread = serde_json::from_str(&stored).unwrap();
+    let (next, outcome) = take(&next, &blind, 7);
+    assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
+    assert_eq!(outcome.summary, Summary::Updated);
+    assert!(!next.edited && next.held_back.is_empty());
+    // So had the answer to a turn that proposed nothing.
+    let (told, _) = take(&edited, &json!({}), 6);
+    let (_, outcome) = take(&told, &blind, 7);
+    assert_eq!(outcome.summary, Summary::Updated);
+    // Another edit has to be read, too.
+    let again = self::edited(&told);
+    let (_, outcome) = take(&again, &blind, 8);
+    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+}
+
+#[test]
+fn an_edit_that_one_session_has_read_is_still_to_be_read_by_another_with_the_same_secret() {
+    let first = Thread::new("t-1".parse().unwrap(), "s-1".parse().unwrap());
+    let turn_by = |thread: &Thread, session: &str, fields: &Value, number: u32| {
+        let named = by(session, Some("ours"), number);
+        let taken = thread.take(&turn("go", fields), named, at(number.into()));
+        taken.unwrap()
+    };
+    let (one, _) = turn_by(&first, "s-1", &json!({}), 1);
+    let (told, _) = turn_by(&edited(&one), "s-1", &json!({}), 6);
+    let blind = json!({"proposed": proposal()});
+    let (next, outcome) = turn_by(&told, "s-2", &blind, 7);
+    assert_eq!(outcome.summary, Summary::Kept(Kept::BeforeEdit));
+    assert!(next.edited, "it still has to be followed");
+    let (_, outcome) = turn_by(&next, "s-1", &blind, 8);
+    assert_eq!(outcome.summary, Summary::Updated);
+}
+
 // covers D14
 #[test]
 fn contents_that_differ_from_the_stored_memento_are_not_taken_under_its_name() {

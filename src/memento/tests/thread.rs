@@ -290,7 +290,8 @@ fn an_edit_makes_the_next_turn_must_and_only_the_next() {
     assert_eq!(edited.latest.as_ref().unwrap().shape(), shape);
     assert_eq!(edited.version, 1);
     assert_ne!(edited.etag().unwrap(), etag);
-    let (two, outcome) = taken(&edited, &turn("ok", &json!({"proposed": proposal()})), 3);
+    let read = json!({"proposed": proposal(), "if_match": edited.etag()});
+    let (two, outcome) = taken(&edited, &turn("ok", &read), 3);
     assert_eq!(outcome.decided.rule, Rule::SummaryChanged);
     assert_eq!(outcome.summary, Summary::Updated, "even at the peak");
     let (_, outcome) = taken(&two, &turn("ok", &json!({})), 4);

@@ -164,6 +164,25 @@ async fn an_edit_of_an_operator_survives_a_client_that_sends_its_older_memento()
     assert!(notes.contains("which an operator has edited"), "{notes}");
 }
 
+// covers D20
+#[tokio::test]
+async fn an_edit_of_an_operator_survives_a_proposal_of_a_client_that_has_not_read_it() {
+    let house = House::new().await;
+    let (mut agent, _) = begun(&house, "s-1").await;
+    let first = heated("the agent's", 0.1);
+    agent.says("turn", turn("s-1", "t", 1, &first)).await;
+    edit(&house, "t", "the operator's").await;
+    let blind = json!({"proposed": {"arc": "blind"}});
+    let next = agent.says("turn", turn("s-1", "t", 2, &blind)).await;
+    assert_eq!(next["memento"]["arc"], "the operator's", "{next}");
+    assert_eq!(next["summary"], "kept_before_edit");
+    let notes = next["notes"].to_string();
+    assert!(notes.contains("an operator has edited"), "{notes}");
+    assert_eq!(thread(&house, "t").await.held_back_count, 1);
+    let next = agent.says("turn", turn("s-1", "t", 3, &blind)).await;
+    assert_eq!(next["memento"]["arc"], "blind", "{next}");
+}
+
 // covers D16, D20
 #[tokio::test]
 async fn a_calm_memento_of_long_ago_lifts_no_freeze_and_removes_no_points() {

@@ -1,0 +1,54 @@
+//! An operator's edit of a summary, and the sessions that have read it.
+
+use super::shape::Shape;
+use super::text::Name;
+use super::thread::{Thread, shaped};
+use super::turn::Refusal;
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+use crate::base::limits::MAX_EDIT_READERS;
+
+impl Thread {
+    /// Replaces the summary, as an operator wants it. The next turn must follow it.
+    ///
+    /// # Errors
+    /// When there is no memento, or whoever writes has read another one.
+    pub fn edit(
+        &self,
+        shape: &Shape,
+        if_match: &str,
+        memento: Name,
+        now: Timestamp,
+    ) -> Result<Self, Refusal> {
+        let latest = self.latest.as_ref().ok_or(Refusal::Nothing)?;
+        self.expect(Some(if_match))?;
+        let mut next = self.clone();
+        next.version += 1;
+        next.edited = true;
+        next.edit_sent_to = Some(Vec::new());
+        let edited = shaped(latest, shape, memento, now);
+        next.replace(edited);
+        Ok(next)
+    }
+
+    /// Returns true if an operator's edit waits to be read, and no answer has taken it to this session.
+    #[must_use]
+    pub(super) fn has_unread_edit(&self, session: &SessionId) -> bool {
+        match &self.edit_sent_to {
+            Some(sent_to) => !sent_to.contains(session),
+            // A thread that was stored before sessions were noted.
+            None => self.edited,
+        }
+    }
+
+    /// Notes that the answer to a turn takes the newest memento to a session.
+    pub(super) fn note_edit_sent(&mut self, session: &SessionId) {
+        let edited = self.edited.then(Vec::new);
+        if let Some(mut sent_to) = self.edit_sent_to.take().or(edited) {
+            sent_to.retain(|earlier| earlier != session);
+            sent_to.insert(0, session.clone());
+            sent_to.truncate(MAX_EDIT_READERS);
+            self.edit_sent_to = Some(sent_to);
+        }
+    }
+}
