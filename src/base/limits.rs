@@ -279,9 +279,12 @@ pub const MAX_ACCOUNT_DECISIONS: usize = 100;
 /// ([`ENDED_THREAD_TIME`], [`IDLE_THREAD_TIME`]) or of its owner's own; otherwise it is refused.
 pub const MAX_THREADS: usize = 500;
 
-/// Most threads of one owner: a session has one of its own, and a bot that serves several people has some more. Ten
-/// sessions at this limit fill the console.
+/// Most threads of one owner: a session has one of its own, and a bot that serves several people has some more.
 pub const MAX_SESSION_THREADS: usize = 50;
+
+/// Most threads of all sessions that one process began, ended ones included. Everything that comes by HTTP is one
+/// process here. A fifth of [`MAX_THREADS`]: one process leaves room for others.
+pub const MAX_THREADS_PER_PEER: usize = 100;
 
 /// A thread whose session has ended may make room after this time: agents continue yesterday's conversation.
 pub const ENDED_THREAD_TIME: Duration = Duration::from_hours(24);

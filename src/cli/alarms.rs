@@ -3,7 +3,7 @@
 //!
 //! Files are looked at every few seconds, in a thread where waiting for a disk holds up nobody.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,8 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::base::limits::PASSING_ALARM_TIME;
+use crate::base::clock::Timestamp;
+use crate::base::limits::{MAX_THREADS, PASSING_ALARM_TIME};
 use crate::console::Alarms;
 use crate::gateway::connect::registry::{Connection, Registry};
 use crate::gateway::hall::{Crowd, Hall};
@@ -61,8 +62,7 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
             }
             found.extend(silent(&hall, &snapshots.borrow()));
             let crowd = hall.crowd_within(PASSING_ALARM_TIME);
-            let clock_moved = snapshots.borrow().clock_moved;
-            found.extend(passing.look(crowd, clock_moved));
+            found.extend(passing.look(crowd, &snapshots.borrow()));
             found.extend(distrusted(&snapshots.borrow()));
             let found: Arc<[String]> = found.into();
             sender.send_if_modified(|told| {
@@ -187,26 +187,55 @@ fn silent(hall: &Hall, snapshot: &Snapshot) -> Vec<String> {
 #[derive(Default)]
 struct Passing {
     clock_moved: Option<(ClockMovedAt, Instant)>,
+    threads_full: Option<(Timestamp, Instant)>,
 }
 
 impl Passing {
-    fn look(&mut self, crowd: Option<Crowd>, clock_moved: Option<ClockMovedAt>) -> Vec<String> {
-        let before = self.clock_moved.map(|(moved, _)| moved);
-        if clock_moved != before {
-            self.clock_moved = clock_moved.map(|moved| (moved, Instant::now()));
-        }
-        let recent = self
-            .clock_moved
-            .filter(|(_, since)| since.elapsed() <= PASSING_ALARM_TIME);
-        let clock = recent.map(|(ClockMovedAt { step, at }, _)| {
+    fn look(&mut self, crowd: Option<Crowd>, snapshot: &Snapshot) -> Vec<String> {
+        let clock = recent(&mut self.clock_moved, snapshot.clock_moved);
+        let clock = clock.map(|ClockMovedAt { step, at }| {
             let time = at.time_of_day();
             format!("the system clock was set {step} at {time} UTC; deadlines are kept")
         });
-        clock
-            .into_iter()
-            .chain(crowd.map(|crowd| crowd.alarm()))
-            .collect()
+        let full = recent(&mut self.threads_full, snapshot.threads_full_at);
+        let full = full.map(|at| threads_full(at, snapshot));
+        let crowd = crowd.map(|crowd| crowd.alarm());
+        clock.into_iter().chain(crowd).chain(full).collect()
     }
+}
+
+/// Notes the newest of something that happened, and returns it while it is to be told.
+fn recent<T: Copy + PartialEq>(noted: &mut Option<(T, Instant)>, newest: Option<T>) -> Option<T> {
+    if newest != noted.map(|(noted, _)| noted) {
+        *noted = newest.map(|newest| (newest, Instant::now()));
+    }
+    let told = noted.filter(|(_, since)| since.elapsed() <= PASSING_ALARM_TIME);
+    told.map(|(newest, _)| newest)
+}
+
+/// Tells an operator that threads ran short, and the process that has the most of them.
+fn threads_full(at: Timestamp, snapshot: &Snapshot) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let owners = snapshot
+        .threads
+        .iter()
+        .filter_map(|thread| thread.owner.as_ref());
+    for process in owners.filter_map(|owner| owner.process.as_deref()) {
+        *counts.entry(process).or_default() += 1;
+    }
+    let most = counts.into_iter().max_by_key(|(_, count)| *count);
+    let most = most.map_or_else(String::new, |(process, count)| {
+        let process = match process.split_once('/') {
+            Some((_, pid)) => format!("process {pid}"),
+            None => process.to_uppercase(),
+        };
+        format!("; {process} has the most ({count})")
+    });
+    let time = at.time_of_day();
+    format!(
+        "threads ran short ({MAX_THREADS} in all), and a new one was refused at {time} UTC: those of ended sessions \
+         make room a day after their last turn{most}"
+    )
 }
 
 /// Tells an operator that the state of the store was not believed.
@@ -268,31 +297,57 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_clock_that_was_set_is_told_for_a_while_and_a_full_socket_as_long_as_it_is_noted() {
         let mut passing = Passing::default();
-        assert_eq!(passing.look(None, None), [""; 0]);
+        let mut shown = Snapshot::empty();
+        assert_eq!(passing.look(None, &shown), [""; 0]);
         let moved = ClockMovedAt {
             step: ClockStep::from_micros(-600_000_000),
             at: "2026-01-31T23:59:59.000000Z".parse().unwrap(),
         };
         let told = "the system clock was set back by 10 min at 23:59:59 UTC; deadlines are kept";
-        assert_eq!(passing.look(None, Some(moved)), [told]);
+        shown.clock_moved = Some(moved);
+        assert_eq!(passing.look(None, &shown), [told]);
         tokio::time::advance(PASSING_ALARM_TIME).await;
-        assert_eq!(passing.look(None, Some(moved)), [told]);
+        assert_eq!(passing.look(None, &shown), [told]);
         tokio::time::advance(Duration::from_millis(1)).await;
-        assert_eq!(passing.look(None, Some(moved)), [""; 0]);
+        assert_eq!(passing.look(None, &shown), [""; 0]);
         // Another step is told anew.
         let step = ClockStep::from_micros(600_000_000);
         let again = ClockMovedAt { step, ..moved };
-        assert_eq!(passing.look(None, Some(again)).len(), 1);
+        shown.clock_moved = Some(again);
+        assert_eq!(passing.look(None, &shown).len(), 1);
         let crowd = Crowd {
             interface: "socket",
             most: 4096,
             largest: Some(7),
             outcome: CrowdOutcome::IdleClosed,
         };
-        let told = passing.look(Some(crowd), None);
+        let told = passing.look(Some(crowd), &Snapshot::empty());
         let wanted = "connections of the socket ran short (4096 in all), and idle ones were closed to make room; \
                       process 7 has the most";
         assert_eq!(told, [wanted]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_thread_that_was_refused_for_want_of_room_is_told_for_a_while() {
+        let mut passing = Passing::default();
+        let mut shown = Snapshot::empty();
+        shown.threads_full_at = Some("2026-01-31T23:59:59.000000Z".parse().unwrap());
+        let thread = |name: &str, process: &str| {
+            let session = "s-1".parse().unwrap();
+            let mut thread = crate::memento::Thread::new(name.parse().unwrap(), session);
+            let owner = thread.owner.as_mut();
+            owner.unwrap().process = Some(process.to_owned());
+            Arc::new(thread)
+        };
+        shown.threads = [thread("a", "http"), thread("b", "1/7"), thread("c", "1/7")].into();
+        let told = passing.look(None, &shown).concat();
+        assert!(
+            told.contains("a new one was refused at 23:59:59 UTC"),
+            "{told}"
+        );
+        assert!(told.ends_with("process 7 has the most (2)"), "{told}");
+        tokio::time::advance(PASSING_ALARM_TIME + Duration::from_millis(1)).await;
+        assert_eq!(passing.look(None, &shown), [""; 0]);
     }
 
     #[test]

@@ -141,11 +141,11 @@ async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Take
         // Whether a gate stands before its start is nothing to a turn: it is no action.
         agents.start_session(start).await?;
     }
-    let (session, thread) = (take.session.to_string(), take.thread());
+    let session = take.session.to_string();
     let message = take.turn.message_id.clone();
     let outcome = agents.turn(take).await?;
     Ok(Taken {
-        thread: thread.map_or_else(|| session.clone(), String::from),
+        thread: outcome.memento.thread_id.to_string(),
         session,
         message,
         outcome,

@@ -68,6 +68,7 @@ impl Session {
         self.owner = start.owner.as_ref().map(|it| it.secret);
         self.asker = asker(start);
         self.peer = peer(start);
+        self.begun_by.clone_from(&self.peer);
     }
 }
 

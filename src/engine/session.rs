@@ -37,6 +37,9 @@ pub struct Session {
     /// The process that began it, as its sessions are counted. A restart forgets it.
     #[serde(skip)]
     pub peer: Option<String>,
+    /// The process that began it, as its threads are counted. A restart keeps it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_by: Option<String>,
     /// When it started.
     pub started_at: Timestamp,
     /// Time of the last thing that happened to it.
@@ -181,6 +184,7 @@ impl Session {
             owner: None,
             asker: None,
             peer: None,
+            begun_by: None,
             started_at: now,
             last_at: None,
             trace_id,

@@ -21,6 +21,9 @@ pub struct ThreadOwner {
     /// Digest of the session's secret.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub secret: Option<Digest>,
+    /// Process that began the session: the threads of all its sessions count together. `None` if it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
 }
 
 impl ThreadOwner {
@@ -57,6 +60,13 @@ impl Thread {
     pub fn is_owned_by(&self, session: &ThreadOwner) -> bool {
         let owner = self.owner.as_ref();
         owner.is_some_and(|owner| owner.is_same(session))
+    }
+
+    /// Returns true if a session of this process owns this thread.
+    #[must_use]
+    pub fn is_of_process(&self, process: &str) -> bool {
+        let owner = self.owner.as_ref();
+        owner.is_some_and(|owner| owner.process.as_deref() == Some(process))
     }
 
     /// Offers this thread to another session. It owns the thread from its first turn on.
@@ -106,6 +116,7 @@ impl Thread {
             self.owner = session.map(|session| ThreadOwner {
                 session,
                 secret: None,
+                process: None,
             });
         }
         self

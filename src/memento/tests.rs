@@ -37,6 +37,7 @@ fn owner(session: &str) -> ThreadOwner {
     ThreadOwner {
         session: session.parse().unwrap(),
         secret: None,
+        process: None,
     }
 }
 

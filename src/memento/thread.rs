@@ -28,6 +28,9 @@ pub struct Thread {
     /// The owner; `None` for a stored thread that was written by several sessions before threads had owners.
     #[serde(default)]
     pub owner: Option<ThreadOwner>,
+    /// Session that took the first turn; `None` for a thread that was stored before it was noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub begun_by: Option<SessionId>,
     /// Session that the thread was handed over to, until its first turn.
     #[serde(default)]
     pub offered_to: Option<SessionId>,
@@ -165,7 +168,9 @@ impl Thread {
             owner: Some(ThreadOwner {
                 session: session.clone(),
                 secret: None,
+                process: None,
             }),
+            begun_by: Some(session.clone()),
             offered_to: None,
             refused: None,
             session,
@@ -320,8 +325,12 @@ impl Thread {
         }
         let session = by.session.clone();
         let before = self.owner.take().filter(|owner| owner.session == session);
-        let secret = by.secret.or(before.and_then(|owner| owner.secret));
-        self.owner = Some(ThreadOwner { secret, ..by });
+        let (secret, process) = before.map_or((None, None), |owner| (owner.secret, owner.process));
+        self.owner = Some(ThreadOwner {
+            secret: by.secret.or(secret),
+            process: by.process.or(process),
+            ..by
+        });
         self.session = session.clone();
         session
     }

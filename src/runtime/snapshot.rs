@@ -72,6 +72,8 @@ pub struct Snapshot {
     pub notices: Arc<NoticesState>,
     /// The last step of the wall clock while this console ran.
     pub clock_moved: Option<ClockMovedAt>,
+    /// Time of the last new thread that was refused because no thread could make room for it.
+    pub threads_full_at: Option<Timestamp>,
     /// The reason why the state of the store was not believed at the start, for people.
     pub distrusted: Option<Arc<str>>,
 }
@@ -109,6 +111,7 @@ impl Snapshot {
             dropped: Dropped::default(),
             notices: Arc::default(),
             clock_moved: None,
+            threads_full_at: None,
             distrusted: None,
         }
     }

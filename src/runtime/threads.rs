@@ -16,16 +16,18 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, IdSource, RandomIds, SessionId};
 use crate::base::json;
-use crate::base::limits::{MAX_SESSION_THREADS, MAX_THREADS};
+use crate::base::limits::{MAX_SESSION_THREADS, MAX_THREADS, MAX_THREADS_PER_PEER};
 use crate::engine::Engine;
 use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner, Turn};
 use crate::store::StateRow;
 use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread, DriftFlagged};
 use crate::trace::event::{MementoEdited, Payload, ThreadHandedOver};
 
+mod named;
 mod read;
 mod room;
 
+use named::refuse_name_of_another;
 use room::Victim;
 
 /// The kind of state under which threads are kept.
@@ -86,6 +88,7 @@ impl LiveSessions<'_> {
         ThreadOwner {
             session: session.clone(),
             secret: known.and_then(|known| known.owner),
+            process: known.and_then(|known| known.begun_by.clone()),
         }
     }
 
@@ -130,6 +133,8 @@ pub(super) struct Threads {
     drafts: Arc<ThreadDrafts>,
     /// The list for the screen, until a thread changes.
     listed: Option<Arc<[Arc<Thread>]>>,
+    /// Time of the last new thread that was refused because no thread could make room.
+    full_at: Option<Timestamp>,
 }
 
 /// What operators typed for summaries that was not taken, by conversation; what it means is the console's.
@@ -195,6 +200,7 @@ impl Threads {
             all: all.map(|thread| (thread.id.clone(), thread)).collect(),
             ids: RandomIds,
             listed: None,
+            full_at: None,
             drafts: Arc::new(drafts),
         }
     }
@@ -210,6 +216,11 @@ impl Threads {
         Arc::clone(listed)
     }
 
+    /// Time of the last new thread that was refused because no thread could make room.
+    pub(super) fn full_at(&self) -> Option<Timestamp> {
+        self.full_at
+    }
+
     /// Classifies a turn. Nothing is kept yet.
     pub(super) fn take(
         &mut self,
@@ -217,16 +228,23 @@ impl Threads {
         live: LiveSessions<'_>,
         now: Timestamp,
     ) -> Result<Taken, Refused> {
-        let id = take.thread().ok_or(Refused::NoThread)?;
         let by = live.owner(&take.session);
+        let id = self.name_for(take.thread.as_ref(), &by)?;
         let (thread, victim) = match self.all.get(&id) {
             Some(thread) if !thread.admits(&by) => return Err(Refused::Foreign),
             Some(thread) if thread.is_owned_by(&by) => (Arc::clone(thread), None),
-            Some(thread) => (Arc::clone(thread), self.room_of_owner(&by)?),
+            Some(thread) => {
+                let victim = self.room_to_take_up(thread, &by, live)?;
+                (Arc::clone(thread), victim)
+            }
             None if self.unreadable.contains(id.as_str()) => return Err(Refused::Unreadable),
             None => {
                 refuse_name_of_another(&id, &by, live)?;
-                let victim = self.room_for(&by, live, now)?;
+                let room = self.room_for(&by, live, now);
+                if room == Err(Refused::Full) {
+                    self.full_at = Some(now);
+                }
+                let victim = room?;
                 (Arc::new(Thread::new(id, take.session.clone())), victim)
             }
         };
@@ -272,9 +290,10 @@ impl Threads {
         hand_over: &HandOver,
         live: LiveSessions<'_>,
     ) -> Result<(Payload, Thread), Refused> {
-        let id = hand_over.thread().ok_or(Refused::NoThread)?;
+        let by = live.owner(&hand_over.session);
+        let id = self.name_for(hand_over.thread.as_ref(), &by)?;
         let thread = self.all.get(&id).ok_or(Refused::NoThread)?;
-        if !thread.is_owned_by(&live.owner(&hand_over.session)) {
+        if !thread.is_owned_by(&by) {
             return Err(Refused::Foreign);
         }
         offer(thread, &hand_over.to, hand_over.session.as_str(), live)
@@ -391,25 +410,17 @@ pub(super) enum Refused {
     /// The owner has as many threads as it may have, and all of them are in use.
     #[error("this session has {MAX_SESSION_THREADS} threads, and none of them can make room")]
     OwnLimit,
+    /// The process has as many threads as it may have, and all of them are in use.
+    #[error(
+        "this process has {MAX_THREADS_PER_PEER} threads in all its sessions, and none of them can make room"
+    )]
+    ProcessLimit,
     /// There are as many threads as there may be, and all of them are in use.
     #[error("there are {MAX_THREADS} threads, and none of them can make room")]
     Full,
     /// It was refused.
     #[error(transparent)]
     Turn(Refusal),
-}
-
-/// Refuses a new thread that has the name of another live session: that is the name of the session's own thread.
-fn refuse_name_of_another(
-    id: &Name,
-    by: &ThreadOwner,
-    live: LiveSessions<'_>,
-) -> Result<(), Refused> {
-    let Ok(session) = id.as_str().parse::<SessionId>() else {
-        return Ok(());
-    };
-    let taken = live.contains(&session) && !live.owner(&session).is_same(by);
-    if taken { Err(Refused::Foreign) } else { Ok(()) }
 }
 
 /// Offers a thread to a live session: the event to be recorded, and the thread to be kept.

@@ -25,6 +25,7 @@ use super::support::{Bench, acme, clock, decide, hall, signer, try_again};
 mod documented;
 mod hostile;
 pub(crate) mod numbers;
+mod thread_limits;
 mod threads;
 
 /// A console with a socket, and nobody at it yet.

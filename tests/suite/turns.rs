@@ -164,6 +164,7 @@ async fn stored_without_owner(store: &Arc<MemoryStore>, id: &str, writers: &[&st
         let by = ThreadOwner {
             session: writer.parse().unwrap(),
             secret: None,
+            process: None,
         };
         thread.owner = Some(by.clone());
         let named = Named {

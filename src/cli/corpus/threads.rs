@@ -34,6 +34,7 @@ fn taken(bytes: &[u8]) -> bool {
                 by: ThreadOwner {
                     session: take.session.clone(),
                     secret: None,
+                    process: None,
                 },
                 memento: "mem-1".parse().unwrap(),
             };

@@ -304,6 +304,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         dropped: crate::runtime::snapshot::Dropped::default(),
         notices: Arc::default(),
         clock_moved: None,
+        threads_full_at: None,
     }
 }
 

@@ -27,6 +27,7 @@ pub(super) fn take(thread: &Thread, seconds: u64, number: u32, fields: Value) ->
         by: ThreadOwner {
             session: thread.session.clone(),
             secret: None,
+            process: None,
         },
         memento: format!("mm-{number}").parse().unwrap(),
     };

@@ -52,6 +52,7 @@ impl Actor {
                 },
                 dropped: self.dropped,
                 clock_moved: self.clock_moved,
+                threads_full_at: self.threads.full_at(),
                 distrusted: self.distrusted.clone(),
                 notices: self.outbox.state(),
             });

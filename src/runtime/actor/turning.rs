@@ -33,6 +33,7 @@ impl Actor {
         let taken = match taken {
             Ok(taken) => taken,
             Err(refused) => {
+                self.changed |= refused == threads::Refused::Full;
                 self.refuse_thread(ask, &session, thread, &refused);
                 return;
             }
@@ -167,7 +168,9 @@ impl Actor {
 /// Denial of a call about a thread, with what the agent can do.
 fn refusal(refused: &threads::Refused) -> Denied {
     use crate::memento::Refusal;
-    use threads::Refused::{Foreign, Full, NoSession, NoThread, OwnLimit, Turn, Unreadable};
+    use threads::Refused::{
+        Foreign, Full, NoSession, NoThread, OwnLimit, ProcessLimit, Turn, Unreadable,
+    };
     let (code, help) = match refused {
         Foreign | Turn(Refusal::NotOwner) => (
             DenyCode::Thread,
@@ -181,6 +184,11 @@ fn refusal(refused: &threads::Refused) -> Denied {
         OwnLimit => (
             DenyCode::Limit,
             "go on in a thread you have; one makes room when its summary is not frozen and nothing is held back",
+        ),
+        ProcessLimit => (
+            DenyCode::Limit,
+            "go on in a thread you have, or end a session with session.end: its threads make room when nothing is \
+             frozen or held back in them",
         ),
         Full => (
             DenyCode::Limit,

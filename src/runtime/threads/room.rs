@@ -1,23 +1,26 @@
-//! Room for new threads: a limit per owner, a limit in total, and the thread that makes room.
+//! Room for new threads: limits per owner, per process and in total, and the thread that makes room.
 //!
-//! An owner at its limit loses its own oldest thread that nothing waits in. In total, only abandoned threads make
-//! room: those of ended sessions, and those without a turn for a long time. Whatever is dropped is in the log. Where
+//! An owner at its limit loses its own oldest thread that nothing waits in. A process at its limit loses the oldest
+//! one of its ended sessions. In total, only abandoned threads make room: those of ended sessions, and those without a turn for a long time. Whatever is dropped is in the log. Where
 //! nothing can be dropped, the new thread is refused.
 
 use std::cell::LazyCell;
 use std::cmp::Reverse;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{LiveSessions, Refused, THREAD, Threads};
 use crate::base::clock::Timestamp;
+use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::base::limits::{ENDED_THREAD_TIME, IDLE_THREAD_TIME, MAX_SESSION_THREADS, MAX_THREADS};
+use crate::base::limits::{ENDED_THREAD_TIME, IDLE_THREAD_TIME};
+use crate::base::limits::{MAX_SESSION_THREADS, MAX_THREADS, MAX_THREADS_PER_PEER};
 use crate::memento::{Name, Thread, ThreadOwner};
 use crate::store::StateRow;
 use crate::trace::event::{Payload, ThreadDropped};
 
 /// Thread that is dropped to make room.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Victim {
     thread: Name,
     reason: &'static str,
@@ -31,7 +34,10 @@ impl Threads {
         live: LiveSessions<'_>,
         now: Timestamp,
     ) -> Result<Option<Victim>, Refused> {
-        let victim = self.room_of_owner(owner)?;
+        let victim = match self.room_of_owner(owner)? {
+            None => self.room_of_process(owner, live)?,
+            victim => victim,
+        };
         if victim.is_some() || self.all.len() < MAX_THREADS {
             return Ok(victim);
         }
@@ -40,13 +46,60 @@ impl Threads {
         victim.map(Some).ok_or(Refused::Full)
     }
 
+    /// Finds room for a thread that an owner takes up from another one.
+    pub(super) fn room_to_take_up(
+        &self,
+        thread: &Thread,
+        owner: &ThreadOwner,
+        live: LiveSessions<'_>,
+    ) -> Result<Option<Victim>, Refused> {
+        let victim = self.room_of_owner(owner)?;
+        let process = owner.process.as_deref();
+        if victim.is_some() || process.is_some_and(|process| thread.is_of_process(process)) {
+            return Ok(victim);
+        }
+        self.room_of_process(owner, live)
+    }
+
     /// Finds room among the threads of one owner.
-    pub(super) fn room_of_owner(&self, owner: &ThreadOwner) -> Result<Option<Victim>, Refused> {
+    fn room_of_owner(&self, owner: &ThreadOwner) -> Result<Option<Victim>, Refused> {
         if self.owned_by(owner).count() < MAX_SESSION_THREADS {
             return Ok(None);
         }
         let victim = self.own_victim(owner);
         victim.map(Some).ok_or(Refused::OwnLimit)
+    }
+
+    /// Finds room among the threads of the process that began the owner's session: the oldest calm thread of its
+    /// ended sessions, or of the owner itself. Sessions of unknown processes have only their own limits.
+    fn room_of_process(
+        &self,
+        owner: &ThreadOwner,
+        live: LiveSessions<'_>,
+    ) -> Result<Option<Victim>, Refused> {
+        let Some(process) = &owner.process else {
+            return Ok(None);
+        };
+        let threads = self.all.values();
+        let own: Vec<_> = threads
+            .filter(|thread| thread.is_of_process(process))
+            .collect();
+        if own.len() < MAX_THREADS_PER_PEER {
+            return Ok(None);
+        }
+        let secrets = LazyCell::new(|| live.secrets());
+        let ended = own.into_iter().filter(|thread| {
+            let owner = thread.owner.as_ref();
+            let is_live = owner.is_some_and(|owner| is_live(owner, live, &secrets));
+            !is_live && !self.is_in_use(thread)
+        });
+        let oldest = ended.min_by_key(|thread| thread.last_turn());
+        let victim = oldest.map(|thread| Victim {
+            thread: thread.id.clone(),
+            reason: "its session has ended, and its process began another thread",
+        });
+        let victim = victim.or_else(|| self.own_victim(owner));
+        victim.map(Some).ok_or(Refused::ProcessLimit)
     }
 
     fn owned_by(&self, owner: &ThreadOwner) -> impl Iterator<Item = &Arc<Thread>> {
@@ -69,10 +122,7 @@ impl Threads {
     fn abandoned(&self, live: LiveSessions<'_>, now: Timestamp) -> Option<Victim> {
         // Looked up only for threads that are old enough: there may be many sessions.
         let secrets = LazyCell::new(|| live.secrets());
-        let is_live = |owner: &ThreadOwner| {
-            let shown = || owner.secret.is_some_and(|secret| secrets.contains(&secret));
-            live.contains(&owner.session) || shown()
-        };
+        let is_live = |owner: &ThreadOwner| is_live(owner, live, &secrets);
         let idle = |thread: &Thread, time| {
             let last = thread.last_turn();
             last.is_none_or(|last| now.since(last) >= time)
@@ -134,4 +184,15 @@ impl Threads {
         let rows = [gone].into_iter().chain(draft.flatten()).collect();
         (rows, Some(entry.into()))
     }
+}
+
+/// Returns true if the owner is live, or a live session has its secret. The secrets are looked up only where the name
+/// does not tell.
+fn is_live<F: FnOnce() -> BTreeSet<Digest>>(
+    owner: &ThreadOwner,
+    live: LiveSessions<'_>,
+    secrets: &LazyCell<BTreeSet<Digest>, F>,
+) -> bool {
+    let is_shown = || owner.secret.is_some_and(|secret| secrets.contains(&secret));
+    live.contains(&owner.session) || is_shown()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use cra_core::base::limits::{ENDED_THREAD_TIME, MAX_SESSION_THREADS, MAX_THREADS};
+use cra_core::base::limits::{MAX_SESSION_THREADS, MAX_THREADS};
 use cra_core::gateway::client::CallError;
 use cra_core::memento::{Shape, Thread};
 use cra_core::runtime::ThreadAct;
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use super::{Agent, House};
 
 /// A turn of `thread`, with these fields beside the message.
-fn turn(session: &str, thread: &str, number: usize, fields: &Value) -> Value {
+pub(super) fn turn(session: &str, thread: &str, number: usize, fields: &Value) -> Value {
     let mut turn = json!({"message_id": format!("m-{number}"), "message": "go on"});
     let fields = fields.as_object().unwrap().clone();
     turn.as_object_mut().unwrap().extend(fields);
     json!({"session": session, "thread": thread, "turn": turn})
 }
 
-fn heated(arc: &str, intensity: f64) -> Value {
+pub(super) fn heated(arc: &str, intensity: f64) -> Value {
     json!({
         "affect": {"label": "tense", "intensity": intensity, "confidence": "high", "source": "model"},
         "proposed": {"arc": arc, "decisions": [arc]},
@@ -34,14 +34,14 @@ fn signal(kind: &str) -> Value {
 }
 
 /// An agent whose session is open; nothing holds turns.
-async fn begun(house: &House, session: &str) -> (Agent, Value) {
+pub(super) async fn begun(house: &House, session: &str) -> (Agent, Value) {
     let mut agent = house.agent().await;
     let key = agent.begin(session).await["key"].clone();
     (agent, key)
 }
 
 /// The code of a denial.
-fn denial(told: Result<Value, CallError>) -> String {
+pub(super) fn denial(told: Result<Value, CallError>) -> String {
     let Err(CallError::Fault(fault)) = told else {
         panic!("{told:?}");
     };
@@ -62,7 +62,7 @@ async fn errors(house: &House, session: &str, error_type: &str) -> Vec<String> {
         .collect()
 }
 
-async fn thread(house: &House, id: &str) -> Thread {
+pub(super) async fn thread(house: &House, id: &str) -> Thread {
     let find = |threads: &[std::sync::Arc<Thread>]| {
         let mut threads = threads.iter();
         threads.find(|thread| thread.id.as_str() == id).cloned()
@@ -362,42 +362,6 @@ async fn a_session_at_its_limit_loses_its_own_oldest_thread_that_nothing_waits_i
 }
 
 #[tokio::test]
-async fn a_full_console_refuses_new_threads_until_those_of_ended_sessions_are_a_day_old() {
-    let house = House::new().await;
-    let mut agents = Vec::new();
-    for number in 0..MAX_THREADS / MAX_SESSION_THREADS {
-        let session = format!("s-{number}");
-        let (mut agent, _) = begun(&house, &session).await;
-        for thread in 0..MAX_SESSION_THREADS {
-            let name = format!("{session}.t-{thread}");
-            agent
-                .says("turn", turn(&session, &name, 1, &json!({})))
-                .await;
-        }
-        agents.push(agent);
-    }
-    let (mut new, _) = begun(&house, "new").await;
-    let one_more = || turn("new", "one-more", 1, &json!({}));
-    assert_eq!(denial(new.call("turn", one_more()).await), "limit");
-    agents[3]
-        .says("session.end", json!({"session": "s-3"}))
-        .await;
-    assert_eq!(denial(new.call("turn", one_more()).await), "limit");
-    house.bench.clock.advance(ENDED_THREAD_TIME);
-    new.says("turn", one_more()).await;
-    let of = |threads: &[std::sync::Arc<Thread>], session: &str| {
-        let owned = |thread: &&std::sync::Arc<Thread>| {
-            let owner = thread.owner.as_ref();
-            owner.is_some_and(|owner| owner.session.as_str() == session)
-        };
-        threads.iter().filter(owned).count()
-    };
-    let picture = house.bench.until(|it| of(&it.threads, "new") == 1).await;
-    assert_eq!(picture.threads.len(), MAX_THREADS);
-    assert_eq!(of(&picture.threads, "s-3"), MAX_SESSION_THREADS - 1);
-}
-
-#[tokio::test]
 async fn a_new_thread_cannot_take_the_name_of_another_live_session() {
     let house = House::new().await;
     let (mut victim, _) = begun(&house, "victim").await;
@@ -408,4 +372,28 @@ async fn a_new_thread_cannot_take_the_name_of_another_live_session() {
     assert_eq!(denial(told), "thread");
     let own = json!({"session": "victim", "turn": {"message_id": "m-1", "message": "go"}});
     victim.says("turn", own).await;
+}
+
+#[tokio::test]
+async fn a_session_whose_name_is_taken_by_a_thread_has_an_own_thread_all_the_same() {
+    let house = House::new().await;
+    let (mut other, _) = begun(&house, "other").await;
+    let squats = heated("squat", 0.1);
+    other.says("turn", turn("other", "later", 1, &squats)).await;
+    // The name of the thread that the session gets cannot be taken before.
+    let told = other.call("turn", turn("other", "session:later", 1, &squats));
+    assert_eq!(denial(told.await), "thread");
+    let (mut later, _) = begun(&house, "later").await;
+    let own = json!({"session": "later", "turn": {"message_id": "m-1", "message": "go"}});
+    let told = later.says("turn", own.clone()).await;
+    assert_eq!(told["memento"]["threadId"], "session:later", "{told}");
+    let told = later.says("turn", own).await;
+    assert_eq!(told["source"], "stored_latest");
+    let (mut third, _) = begun(&house, "third").await;
+    let hand_over = json!({"session": "later", "to": "third"});
+    later.says("thread.hand_over", hand_over).await;
+    let taken_up = turn("third", "session:later", 2, &json!({}));
+    third.says("turn", taken_up).await;
+    let kept = thread(&house, "later").await;
+    assert_eq!(kept.owner.unwrap().session.as_str(), "other");
 }

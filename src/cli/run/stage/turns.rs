@@ -44,6 +44,7 @@ impl Stage {
             by: ThreadOwner {
                 session: take.session.clone(),
                 secret: None,
+                process: None,
             },
             // A memento goes by the message it was made at: the same scenario gives the same.
             memento: take.turn.message_id.clone(),

@@ -1,0 +1,52 @@
+//! Names of threads that belong to one session only.
+//!
+//! A session's own thread has the session's name. Where another session began a thread of that name before, it has
+//! `session:` and the session's name. No other session begins a thread under a live session's name, or under any
+//! name with `session:`.
+
+use super::{LiveSessions, Refused, Threads};
+use crate::base::id::SessionId;
+use crate::memento::{Name, ThreadOwner};
+
+/// The beginning of the name of a session's own thread whose plain name is taken. No session has such a name.
+const OWN: &str = "session:";
+
+impl Threads {
+    /// The name of the thread that a call is about: the one it names, or the session's own.
+    pub(super) fn name_for(&self, named: Option<&Name>, by: &ThreadOwner) -> Result<Name, Refused> {
+        if let Some(named) = named {
+            return Ok(named.clone());
+        }
+        let session = by.session.as_str();
+        let plain: Name = session.parse().map_err(|_| Refused::NoThread)?;
+        let taken = self.all.get(&plain).is_some_and(|thread| {
+            let begun_by = thread.begun_by.as_ref();
+            !thread.admits(by) && begun_by.is_some_and(|begun_by| *begun_by != by.session)
+        });
+        if taken {
+            return own_name(session).parse().map_err(|_| Refused::NoThread);
+        }
+        Ok(plain)
+    }
+}
+
+fn own_name(session: &str) -> String {
+    format!("{OWN}{session}")
+}
+
+/// Refuses a new thread that has the name of another session's own thread.
+pub(super) fn refuse_name_of_another(
+    id: &Name,
+    by: &ThreadOwner,
+    live: LiveSessions<'_>,
+) -> Result<(), Refused> {
+    let name = id.as_str();
+    if name.starts_with(OWN) && name != own_name(by.session.as_str()) {
+        return Err(Refused::Foreign);
+    }
+    let Ok(session) = name.parse::<SessionId>() else {
+        return Ok(());
+    };
+    let taken = live.contains(&session) && !live.owner(&session).is_same(by);
+    if taken { Err(Refused::Foreign) } else { Ok(()) }
+}
