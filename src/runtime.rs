@@ -161,7 +161,7 @@ impl Runtime {
             None => None,
         };
         let key = parts.signer.verifier();
-        let opened = open_state(&parts.store, parts.signer, known.as_slice()).await?;
+        let opened = open_state(&parts.store, parts.signer, known.as_slice(), now).await?;
         let (mut ledger, read_back, mut state) = opened;
         let rows = std::mem::take(&mut state.rows);
         let (mut engine, effects, beside) = restore(rows, parts.atlases, parts.ids, now)?;
@@ -169,7 +169,7 @@ impl Runtime {
         let found = ledger.found(&parts.store.log().await?, beside.acknowledgement);
         let mut entries = first_entries(&ledger, found, &key, engine.atlases());
         entries.extend(state.entry());
-        let batch = first_batch(engine.atlases(), std::mem::take(&mut state.removed));
+        let batch = first_batch(engine.atlases(), std::mem::take(&mut state.changed));
         let (store, seal) = (&parts.store, &mut state.seal);
         let begun = actor::begin(store, &mut ledger, seal, read_back, entries, batch, now);
         let (mut read_back, seal) = begun.await?;
@@ -290,12 +290,13 @@ async fn open_state(
     store: &Arc<dyn Store>,
     signer: Signer,
     known: &[KnownHead],
+    now: Timestamp,
 ) -> Result<(Ledger, ReadBack, OpenedState), StartError> {
     let rows = store.state().await?;
     let by = written_by(store.as_ref(), &store.log().await?).await?;
     let seal = StateSeal::new(&signer, &rows);
     let (ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
-    let state = OpenedState::new(seal, rows, &ledger, by);
+    let state = OpenedState::new(seal, rows, &ledger, by, now);
     Ok((ledger, read_back, state))
 }
 

@@ -16,6 +16,7 @@ use super::command::{ActionRequest, Command, Effect, StateKind};
 use super::held::Held;
 use super::session::Session;
 use super::turn::{Turn, state_change};
+use super::usage::UNKNOWN;
 use super::{Engine, Permit};
 
 impl Session {
@@ -72,6 +73,9 @@ impl Turn<'_> {
         for (key, spent) in self.state().usage.adjust_moments(adjust) {
             self.persist(StateKind::Usage, &key, Some(&spent));
         }
+        if let Some(unknown) = self.state().usage.adjust_unknown(adjust) {
+            self.persist(StateKind::Usage, UNKNOWN, Some(&unknown));
+        }
         let mut permits: Vec<Permit> = self.state().permits.values().cloned().collect();
         for permit in &mut permits {
             permit.expires_at = step.apply(permit.expires_at);
@@ -111,6 +115,9 @@ impl Engine {
         }
         for (key, spent) in state.usage.adjust_moments(past) {
             changed.push(state_change(StateKind::Usage, &key, Some(&spent)));
+        }
+        if let Some(unknown) = state.usage.adjust_unknown(past) {
+            changed.push(state_change(StateKind::Usage, UNKNOWN, Some(&unknown)));
         }
         let latest = now.plus(PERMIT_LIFETIME);
         for permit in state.permits.values_mut() {

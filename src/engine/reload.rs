@@ -17,6 +17,7 @@ impl Engine {
         self.atlas_hash = combined_hash(&atlases);
         self.level = recording::level(&atlases);
         self.atlases = atlases;
+        self.accept_budgets();
         // What was worked out under the others says nothing about these.
         self.state.caches.clear();
         self.state.suspension.ask_again();

@@ -15,6 +15,7 @@ use super::command::{Command, Effect, Overruled, StateChange, StateKind};
 use super::held::Held;
 use super::session::Session;
 use super::turn::state_change;
+use super::usage::{UNKNOWN, UnknownUsage};
 use super::{Engine, Permit, Waiting};
 
 /// Why kept state cannot be used.
@@ -92,6 +93,10 @@ impl Engine {
                 state.permits.insert(permit);
             }
             StateKind::Counter => state.gates_opened = read::<GatesOpened>(kind, key, body)?.0,
+            StateKind::Usage if key == UNKNOWN => {
+                let unknown: UnknownUsage = read(kind, key, body)?;
+                state.usage.restore_unknown(unknown);
+            }
             StateKind::Usage => {
                 let spent = read(kind, key, body)?;
                 state.usage.restore(key.to_owned(), spent);

@@ -261,10 +261,19 @@ pub(super) fn state_change<T: serde::Serialize>(
     key: &str,
     body: Option<&T>,
 ) -> Effect {
-    Effect::Persist(StateChange {
+    Effect::Persist(changed_state(kind, key, body))
+}
+
+/// A piece of state as it is kept.
+pub(super) fn changed_state<T: serde::Serialize>(
+    kind: StateKind,
+    key: &str,
+    body: Option<&T>,
+) -> StateChange {
+    StateChange {
         kind,
         key: key.to_owned(),
         // INVARIANT: all state is plain data with string keys, so it always becomes JSON.
         body: body.map(|body| serde_json::to_string(body).unwrap_or_default()),
-    })
+    }
 }

@@ -19,10 +19,16 @@ use crate::base::json::compare_with;
 
 use super::held::ActionCall;
 
+mod unknown;
+
+pub(super) use unknown::{UNKNOWN, UnknownUsage};
+
 /// What was used of every limit, by policy and, where it counts for each alone, by session.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
     spent: BTreeMap<String, Spent>,
+    /// Set where the kept counts were not believed.
+    unknown: Option<UnknownUsage>,
 }
 
 /// What was used of one limit.
@@ -84,6 +90,9 @@ impl Usage {
         now: Timestamp,
     ) -> Option<String> {
         let limit = policy.limit.as_ref()?;
+        if let Some(refusal) = self.unknown_refusal(limit, now) {
+            return Some(refusal);
+        }
         let none = Spent::default();
         let spent = look_up(&self.spent, atlas, policy, session).unwrap_or(&none);
         match limit {
@@ -128,6 +137,8 @@ impl Usage {
             ),
             Limit::Budget { limit, .. } => (spent.total + spent.rest, *limit, None),
         };
+        let is_unknown = self.unknown_refusal(limit, now).is_some();
+        let used = if is_unknown { most } else { used };
         Some(LimitUse {
             atlas_id: atlas.id.clone(),
             policy_id: policy.id.clone(),
@@ -136,6 +147,11 @@ impl Usage {
             window,
             scope: limit.scope(),
         })
+    }
+
+    /// The reason why a limit counts as spent because its use is not known, if it does.
+    fn unknown_refusal(&self, limit: &Limit, now: Timestamp) -> Option<String> {
+        self.unknown.as_ref()?.refusal(limit, now)
     }
 
     /// Counts a run against the limits that apply to it. Gives them as they are now.

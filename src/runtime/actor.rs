@@ -39,7 +39,7 @@ mod messages;
 mod notifying;
 mod picture;
 mod sealing;
-mod told;
+pub(super) mod told;
 mod turning;
 mod writing;
 

@@ -8,7 +8,7 @@
 //! so the seal fits after a crash, too.
 //!
 //! Contract: where the seal does not fit, no row lets anything run. Permits and held requests are dropped, open
-//! sessions are over, and that is in the log and in an alarm.
+//! sessions are over, limits that all sessions share count as used up, and that is in the log and in an alarm.
 //!
 //! Not covered: a store that was replaced as a whole by an older copy of itself. Only a head that is kept
 //! elsewhere shows that.
@@ -19,8 +19,11 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::actor::told::row;
 use super::ledger::{Ledger, LogError};
+use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
+use crate::engine::Engine;
 use crate::engine::command::StateKind;
 use crate::store::{Batch, LogState, StateRow, Store};
 use crate::trace::event::{Payload, StoreRecovered};
@@ -224,27 +227,29 @@ pub(super) struct OpenedState {
     pub(super) seal: StateSeal,
     /// The rows that count.
     pub(super) rows: Vec<StateRow>,
-    /// Rows that do not count, to be removed.
-    pub(super) removed: Vec<StateRow>,
+    /// Rows to be written: those that do not count are removed, and limits count as used up.
+    pub(super) changed: Vec<StateRow>,
     /// The reason why rows do not count, for people.
     pub(super) distrusted: Option<String>,
 }
 
 impl OpenedState {
     /// The state of a store. Where the seal does not back it, only rows that let nothing run are left: counters,
-    /// what was spent of limits, what operators have to acknowledge.
+    /// what was spent of limits, what operators have to acknowledge. Rows of limits may be missing, so limits that all
+    /// sessions share count as used up from `now` on.
     pub(super) fn new(
         seal: StateSeal,
         rows: Vec<StateRow>,
         ledger: &Ledger,
         by: WrittenBy,
+        now: Timestamp,
     ) -> Self {
         let why = match seal.backing(&rows, ledger, by) {
             Backing::Backed => {
                 return Self {
                     seal,
                     rows,
-                    removed: Vec::new(),
+                    changed: Vec::new(),
                     distrusted: None,
                 };
             }
@@ -256,19 +261,25 @@ impl OpenedState {
         };
         let what = format!(
             "the state was changed while no console was open ({why}): {} permits and {} held requests \
-             do not count, {} sessions are over, and limits may be counted wrong",
+             do not count, {} sessions are over, and limits that all sessions share count as used up: rates for \
+             one window, budgets until an operator loads another version of the Atlas",
             count(StateKind::Permit),
             count(StateKind::Held),
             count(StateKind::Session),
         );
-        let (rows, mut removed): (Vec<_>, Vec<_>) = rows.into_iter().partition(lets_nothing_run);
-        for row in &mut removed {
+        let (mut rows, mut changed): (Vec<_>, Vec<_>) =
+            rows.into_iter().partition(lets_nothing_run);
+        for row in &mut changed {
             row.body = None;
         }
+        let unknown = row(Engine::usage_unknown(now));
+        rows.retain(|row| (&row.kind, &row.key) != (&unknown.kind, &unknown.key));
+        rows.push(unknown.clone());
+        changed.push(unknown);
         Self {
             seal,
             rows,
-            removed,
+            changed,
             distrusted: Some(what),
         }
     }

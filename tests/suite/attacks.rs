@@ -30,6 +30,7 @@ mod bits;
 mod insider;
 mod reader;
 mod state;
+mod usage;
 
 /// A record as a console left it, and the same one as it was a while before.
 struct Scene {

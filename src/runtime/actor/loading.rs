@@ -54,6 +54,8 @@ impl Actor {
             };
             batch.records.push(self.ledger.entry(payload, now));
         }
+        let accepted = self.engine.budgets_accepted();
+        batch.state.extend(accepted.map(super::told::row));
         // INVARIANT: on disk before it decides anything. A crash in between leaves a record of Atlases
         // that decided nothing, never a decision by Atlases that are not on record.
         if let Err(error) = self.durable(batch).await {

@@ -16,7 +16,8 @@ pub(super) fn durability_of(kind: StateKind) -> Durability {
     }
 }
 
-pub(super) fn row(change: StateChange) -> StateRow {
+/// A piece of the engine's state as a row.
+pub(in crate::runtime) fn row(change: StateChange) -> StateRow {
     StateRow {
         kind: change.kind.as_str().to_owned(),
         key: change.key,
