@@ -271,7 +271,9 @@ async fn what_operators_do_to_a_thread_is_recorded_in_the_log() {
     let snapshot = bench.until(|it| it.threads[0].edited).await;
     let latest = snapshot.threads[0].latest.clone().unwrap();
     assert_eq!(latest.arc.as_str(), "mine");
-    let next = taken(&bench, 2, &heated(0.9)).await;
+    let mut read = heated(0.9);
+    read["if_match"] = json!(latest.etag());
+    let next = taken(&bench, 2, &read).await;
     assert_eq!(next.decided.rule, Rule::SummaryChanged);
     assert_eq!(
         desk.act_on_thread(thread(), ThreadAct::FlagDrift).await,
