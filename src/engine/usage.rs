@@ -27,7 +27,7 @@ pub(super) use unknown::{UNKNOWN, UnknownUsage};
 #[derive(Clone, Debug, Default)]
 pub(super) struct Usage {
     spent: BTreeMap<String, Spent>,
-    /// Set where the kept counts were not believed.
+    /// Limits whose use is not known, where the kept counts were not believed.
     unknown: Option<UnknownUsage>,
 }
 

@@ -12,7 +12,7 @@ impl Thread {
     /// Replaces the summary, as an operator wants it. The next turn must follow it.
     ///
     /// # Errors
-    /// When there is no memento, or whoever writes has read another one.
+    /// When there is no memento, or the writer has read another one.
     pub fn edit(
         &self,
         shape: &Shape,

@@ -105,6 +105,40 @@ fn a_rate_limit_counts_the_same_window() {
 }
 
 #[test]
+fn a_limit_whose_use_is_not_known_counts_as_used_up_for_the_same_window() {
+    let limited = atlas(
+        "default_decision: allow\nactions: [{action_id: look, risk_tier: low}]\n\
+         policies: [{policy_id: few, type: rate_limit, actions: [look], max_calls: 1, window_seconds: 60, \
+         scope: all}]\n",
+    );
+    let restored = |kept: Vec<StateChange>, now| {
+        let ids = Box::new(CountedIds::starting_at(1000));
+        let atlases = atlases_of(&[&limited]);
+        let restored = Engine::restore(atlases, ids, kept, BTreeSet::new(), now);
+        Bench::with(restored.unwrap().0)
+    };
+    for seconds in [-HOUR, HOUR] {
+        let now = Bench::new(&[&limited]).now;
+        let mut bench = restored(vec![Engine::usage_unknown(now)], now);
+        bench.start("s-1");
+        set_clock(&mut bench, seconds);
+        bench.advance(59);
+        let early = bench.request("s-1", "look", json!({}));
+        let denied = bench.denied(early);
+        assert_eq!(denied.code, DenyCode::Limit);
+        assert!(denied.reason.contains("60 s from"), "{}", denied.reason);
+        // What is kept says the same: a restart changes nothing.
+        let mut next = restored(bench.kept(), bench.now);
+        next.now = bench.now;
+        let again = next.request("s-1", "look", json!({}));
+        assert_eq!(next.denied(again).code, DenyCode::Limit);
+        bench.advance(1);
+        let late = bench.request("s-1", "look", json!({}));
+        bench.allowed(late);
+    }
+}
+
+#[test]
 fn every_moment_that_a_session_keeps_is_moved() {
     let mut bench = Bench::in_acme("s-1");
     bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));

@@ -25,7 +25,7 @@ pub(in crate::engine) const UNKNOWN: &str = "unknown";
 pub(in crate::engine) struct UnknownUsage {
     /// The start at which the counts were not believed.
     since: Timestamp,
-    /// Whether budgets count as spent, too: until an operator has loaded another version of the Atlas.
+    /// True while budgets count as spent, too: until an operator has loaded another version of the Atlas.
     budgets: bool,
 }
 

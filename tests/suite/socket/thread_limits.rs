@@ -1,4 +1,4 @@
-//! Room for conversations: no process takes all of it, and nobody loses a conversation to another.
+//! Room for conversations: no process takes all of it, and no session loses a conversation to another.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -73,7 +73,10 @@ async fn one_process_leaves_room_for_the_threads_of_others_also_after_a_restart(
     let house = House::new().await;
     let mut agents = Vec::new();
     let (session, name, told) = fill(&house, &mut agents).await;
-    let threads = house.bench.until(|it| !it.threads.is_empty()).await;
+    let threads = house
+        .bench
+        .until(|picture| !picture.threads.is_empty())
+        .await;
     assert_eq!(threads.threads.len(), MAX_THREADS_PER_PEER);
     let told = told.to_string();
     assert!(told.contains("this process has 100 threads"), "{told}");
@@ -115,9 +118,17 @@ async fn a_process_at_its_limit_loses_the_oldest_calm_thread_of_its_ended_sessio
         .says("session.end", json!({"session": "s-0"}))
         .await;
     new.says("turn", one_more()).await;
-    let picture = house.bench.until(|it| of(&it.threads, "new") == 1).await;
+    let picture = house
+        .bench
+        .until(|picture| of(&picture.threads, "new") == 1)
+        .await;
     assert_eq!(picture.threads.len(), MAX_THREADS_PER_PEER);
-    let has = |id: &str| picture.threads.iter().any(|it| it.id.as_str() == id);
+    let has = |id: &str| {
+        picture
+            .threads
+            .iter()
+            .any(|thread| thread.id.as_str() == id)
+    };
     assert!(!has("t-0") && has("t-1"));
 }
 
@@ -135,7 +146,10 @@ async fn a_full_console_refuses_new_threads_until_those_of_ended_sessions_are_a_
     let (mut new, _) = begun(&house, "new").await;
     let one_more = || turn("new", "one-more", 1, &json!({}));
     assert_eq!(denial(new.call("turn", one_more()).await), "limit");
-    let picture = house.bench.until(|it| it.threads_full_at.is_some()).await;
+    let picture = house
+        .bench
+        .until(|picture| picture.threads_full_at.is_some())
+        .await;
     assert_eq!(picture.threads.len(), MAX_THREADS);
     let end = EndSession {
         session: "s-3".parse().unwrap(),
@@ -147,7 +161,10 @@ async fn a_full_console_refuses_new_threads_until_those_of_ended_sessions_are_a_
     assert_eq!(denial(new.call("turn", one_more()).await), "limit");
     house.bench.clock.advance(ENDED_THREAD_TIME);
     new.says("turn", one_more()).await;
-    let picture = house.bench.until(|it| of(&it.threads, "new") == 1).await;
+    let picture = house
+        .bench
+        .until(|picture| of(&picture.threads, "new") == 1)
+        .await;
     assert_eq!(picture.threads.len(), MAX_THREADS);
     assert_eq!(of(&picture.threads, "s-3"), MAX_SESSION_THREADS - 1);
 }
