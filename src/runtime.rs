@@ -225,6 +225,7 @@ impl Runtime {
             store: self.desk.store(),
             snapshots: self.snapshots.clone(),
             messages: self.messages.downgrade(),
+            key: self.desk.key(),
         };
         tokio::spawn(watchdog.run());
     }

@@ -7,6 +7,7 @@
 //! After a write has failed, the store is poisoned: it takes nothing more, because nobody can say
 //! what is on disk. Contract: an acknowledged batch is durable, and so is every batch before it.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::base::clock::{Boxed, Timestamp};
@@ -181,6 +182,28 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
     /// The reason why there is no room for more records, if there is none. It may take a system call.
     fn shortage(&self) -> Option<String> {
         None
+    }
+
+    /// The reason why there was no room for more records after the last commit, if there was none. It takes no system
+    /// call.
+    fn known_shortage(&self) -> Option<Arc<str>> {
+        None
+    }
+
+    /// True when the head beside the store was missing as it was opened, and there should have been one.
+    fn was_headless(&self) -> bool {
+        false
+    }
+
+    /// Number of times that another program was found to have changed the files while they were open. The changes were
+    /// no damage, as far as a commit can tell: a whole check says more.
+    fn foreign_changes(&self) -> u64 {
+        0
+    }
+
+    /// Notes that nothing is recorded from now on, for the next start to put on record. It does not need the record.
+    fn note_outage(&self, what: &str) {
+        let _ = what;
     }
 
     /// Every piece of state, by kind and key.

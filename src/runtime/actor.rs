@@ -25,7 +25,7 @@ use crate::base::clock_step::StepDetector;
 use crate::base::id::{GateId, SessionId};
 use crate::base::limits::{CLOCK_CHECK, MESSAGE_BURST};
 use crate::engine::Engine;
-use crate::engine::command::{AskId, Command, Effect, Reply};
+use crate::engine::command::{AskId, Command, Denied, Effect, RecordFault, Reply};
 use crate::engine::extension::{CallId, Returned};
 use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
@@ -44,7 +44,8 @@ mod turning;
 mod writing;
 
 pub(super) use sealing::{Copies, DRAFT, Sealing, begin};
-use told::{durability_of, row, unavailable};
+pub(super) use told::stalled;
+use told::{barred, durability_of, only_reports, refusal_of, row, unavailable};
 use writing::{Pending, Written};
 
 /// The actor.
@@ -218,6 +219,10 @@ impl Actor {
             let _ = reply.send(unavailable(&command, what));
             return;
         }
+        if let Some(denied) = self.bar(&command) {
+            let _ = reply.send(refusal_of(&command, denied));
+            return;
+        }
         if let Err(error) = self.look_up(command.named_session()).await {
             let _ = reply.send(unavailable(&command, &error.to_string()));
             return;
@@ -261,6 +266,14 @@ impl Actor {
     fn returned(&mut self, id: CallId, returned: Returned) {
         if self.poison.is_none() {
             self.notice_who_left();
+            let returned = match self.unknown_fault() {
+                // Nothing may come of an answer while the record does not hold.
+                Some(fault) => Returned {
+                    outcome: Err(barred(&fault).reason),
+                    ..returned
+                },
+                None => returned,
+            };
             let command = Command::Returned(id, returned);
             let effects = self.engine.handle(command, self.clock.now());
             self.carry_out(effects);
@@ -334,9 +347,35 @@ impl Actor {
         }
     }
 
-    fn checked(&mut self, checked: &Result<Report, String>) {
+    /// The denial of a command, for the same reasons. A record that does not hold is no reason to leave out what has happened.
+    fn bar(&self, command: &Command) -> Option<Denied> {
+        let denied = self.bar_all()?;
+        let is_full = self.store.known_shortage().is_some();
+        (is_full || !only_reports(command)).then_some(denied)
+    }
+
+    /// The denial while there is no room, or while the record does not hold.
+    fn bar_all(&self) -> Option<Denied> {
+        match self.store.known_shortage() {
+            Some(shortage) => Some(stalled(&shortage)),
+            None => self.unknown_fault().as_ref().map(barred),
+        }
+    }
+
+    /// The fault of the record that no operator said to know of.
+    fn unknown_fault(&self) -> Option<RecordFault> {
+        self.verdict.unknown_fault(self.engine.known_fault())
+    }
+
+    /// Takes the result of a whole check. A record that cannot be read ends recording until a restart.
+    async fn checked(&mut self, checked: &Result<Report, String>) {
         self.verdict = ChainVerdict::from(checked);
         self.changed = true;
+        if let (None, Err(what)) = (&self.poison, checked) {
+            let what = format!("the record cannot be read: {what}");
+            self.unreadable(what).await;
+            return;
+        }
         if self.poison.is_none() && self.verdict.fault().is_none() {
             let effects = self.engine.handle(Command::RecordSound, self.clock.now());
             self.carry_out(effects);

@@ -3,6 +3,7 @@
 use tokio::sync::{mpsc, oneshot};
 
 use super::Snapshots;
+use super::actor::stalled;
 use super::message::{AskIds, HandOverAsked, Message, TurnAsked};
 use super::threads::{HandOver, TakeTurn};
 use crate::base::digest::Digest;
@@ -42,16 +43,17 @@ impl Agents {
         self.snapshots.borrow().store.problem().map(str::to_owned)
     }
 
+    /// The fault of the record that agents are denied for, if there is one.
+    #[must_use]
+    pub fn record_fault(&self) -> Option<String> {
+        let fault = self.snapshots.borrow().unknown_fault();
+        fault.map(|fault| fault.what)
+    }
+
     /// The denial while the store does not answer: a call would wait for as long as that takes.
     fn stalled(&self) -> Option<Denied> {
         let picture = self.snapshots.borrow();
-        let what = picture.store.stall()?;
-        Some(Denied {
-            code: DenyCode::Unavailable,
-            reason: format!("nothing can be recorded now, so nothing is allowed: {what}"),
-            help: Some("the operator sees this too; ask again when that has changed".to_owned()),
-            gate: None,
-        })
+        picture.store.stall().map(stalled)
     }
 
     /// Begins a session, or takes it up again.

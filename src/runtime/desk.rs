@@ -59,6 +59,11 @@ impl Desk {
         Arc::downgrade(&self.store)
     }
 
+    /// The key of the log.
+    pub(super) fn key(&self) -> Verifier {
+        self.key.clone()
+    }
+
     /// The record, for those who only listen.
     pub(super) fn records(&self) -> Records {
         Records::new(Arc::clone(&self.store), self.snapshots.clone())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -51,6 +52,8 @@ pub(super) enum Message {
     Load(Load, oneshot::Sender<Result<(), LoadRefused>>),
     /// The store failed while nothing was written.
     StoreFailed(StoreError),
+    /// Nothing could be recorded for this time, for this reason, and it can be again.
+    StallEnded(Duration, String),
     /// Finish what is under way and stop.
     Stop(oneshot::Sender<()>),
 }

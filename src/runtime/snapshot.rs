@@ -76,6 +76,8 @@ pub struct Snapshot {
     pub threads_full_at: Option<Timestamp>,
     /// The reason why the state of the store was not believed at the start, for people.
     pub distrusted: Option<Arc<str>>,
+    /// True when the head beside the store was missing at the start.
+    pub headless: bool,
 }
 
 /// A step of the wall clock, with the time after it.
@@ -88,6 +90,13 @@ pub struct ClockMovedAt {
 }
 
 impl Snapshot {
+    /// The fault of the record that no operator said to know of, if there is one. Agents are denied for it.
+    #[must_use]
+    pub fn unknown_fault(&self) -> Option<RecordFault> {
+        let known = self.acts.known.as_ref();
+        self.chain.verdict.unknown_fault(known)
+    }
+
     /// The picture of nothing at all.
     #[must_use]
     pub fn empty() -> Self {
@@ -113,6 +122,7 @@ impl Snapshot {
             clock_moved: None,
             threads_full_at: None,
             distrusted: None,
+            headless: false,
         }
     }
 }
@@ -407,6 +417,12 @@ impl ChainVerdict {
                 mark: mark(report),
             },
         }
+    }
+
+    /// What is wrong, unless it is known.
+    pub(super) fn unknown_fault(&self, known: Option<&RecordFault>) -> Option<RecordFault> {
+        let is_known = |fault: &RecordFault| known.is_some_and(|known| known.mark == fault.mark);
+        self.fault().filter(|fault| !is_known(fault))
     }
 
     /// What is wrong, if anything is.

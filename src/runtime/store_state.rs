@@ -27,6 +27,19 @@ impl StoreState {
         }
     }
 
+    /// State in a picture that takes the place of one with the state `last`. A stall stays until the watch over the
+    /// store ends it, and begins where there is no room.
+    pub(super) fn after(&self, last: &Self, shortage: Option<&str>) -> Self {
+        match (self, last, shortage) {
+            (Self::Poisoned { .. }, ..) => self.clone(),
+            (_, Self::Stalled { .. }, _) => last.clone(),
+            (_, Self::Ready | Self::Poisoned { .. }, Some(what)) => Self::Stalled {
+                what: what.to_owned(),
+            },
+            (_, Self::Ready | Self::Poisoned { .. }, None) => Self::Ready,
+        }
+    }
+
     /// The reason why nothing is recorded, where that can end without a restart.
     #[must_use]
     pub fn stall(&self) -> Option<&str> {

@@ -1,19 +1,22 @@
-//! The watch over the store: files that vanish while nothing is written, and writes that do not end.
+//! The watch over the store: files that change while nothing is written, and writes that do not end.
 //!
 //! The actor learns of a failed write from its acknowledgement. Two faults never come to one: a store
-//! that is deleted while no agent asks, and a disk that does not answer. So the store is looked at every
+//! that is deleted or damaged while no agent asks, and a disk that does not answer. So the store is looked at every
 //! second. While a write takes too long, or there is no room for more records, the picture says so and agents are
-//! refused at once; when that ends, everything goes on.
+//! refused at once; when that ends, it goes on record, and everything goes on.
 
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
+use tokio::time::error::Elapsed;
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use super::message::Message;
 use super::snapshot::{Snapshot, StoreState};
 use crate::store::{Batch, Store, StoreError};
+use crate::trace::note::Verifier;
+use crate::trace::verify::Trust;
 
 /// Time between two looks at the store.
 const WATCH_TIME: Duration = Duration::from_secs(1);
@@ -21,11 +24,29 @@ const WATCH_TIME: Duration = Duration::from_secs(1);
 /// Longest time that one write may take. A disk that is only slow takes a fraction of it.
 pub const STALL_TIME: Duration = Duration::from_secs(5);
 
+/// Least time between two whole checks because another program changed the files.
+const RECHECK_TIME: Duration = Duration::from_mins(1);
+
 /// The watch over one store. It ends with the runtime or the store.
 pub(super) struct Watchdog {
     pub(super) store: Weak<dyn Store>,
     pub(super) snapshots: watch::Sender<Arc<Snapshot>>,
     pub(super) messages: mpsc::WeakSender<Message>,
+    /// Key of the log.
+    pub(super) key: Verifier,
+}
+
+/// A time in which nothing can be recorded.
+struct Stall {
+    since: Instant,
+    what: String,
+}
+
+/// Changes of the files by other programs that were looked into.
+#[derive(Default)]
+struct Rechecked {
+    changes: u64,
+    at: Option<Instant>,
 }
 
 impl Watchdog {
@@ -33,22 +54,32 @@ impl Watchdog {
     pub(super) async fn run(self) {
         let mut ticks = interval(WATCH_TIME);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut stall = None;
+        let mut rechecked = Rechecked::default();
         loop {
             ticks.tick().await;
             let Some(store) = self.store.upgrade() else {
                 return;
             };
             let since = store.writing_since();
-            let stalled = since.is_some_and(|since| since.elapsed() >= STALL_TIME);
-            let problem = if stalled {
-                Some(stall_text())
-            } else {
-                shortage(&store).await
-            };
-            self.show(problem);
-            if stalled || self.is_poisoned() {
+            let since = since.filter(|since| since.elapsed() >= STALL_TIME);
+            let hangs = since.is_some();
+            // A disk that does not tell in time says nothing new.
+            if let Ok(now) = problem(since, &store).await {
+                self.show(now.as_ref().map(|now| now.what.clone()));
+                stall = match (stall.take(), now) {
+                    (Some(before), Some(_)) => Some(before),
+                    (Some(before), None) => {
+                        self.tell_ended(before).await;
+                        None
+                    }
+                    (None, now) => now,
+                };
+            }
+            if hangs || self.is_poisoned() {
                 continue;
             }
+            self.recheck(&store, &mut rechecked);
             let Err(error) = probe(store).await else {
                 continue;
             };
@@ -63,6 +94,38 @@ impl Watchdog {
 
     fn is_poisoned(&self) -> bool {
         matches!(self.snapshots.borrow().store, StoreState::Poisoned { .. })
+    }
+
+    /// Has it put on record that nothing could be recorded for a while.
+    async fn tell_ended(&self, stall: Stall) {
+        if let Some(messages) = self.messages.upgrade() {
+            let ended = Message::StallEnded(stall.since.elapsed(), stall.what);
+            // Without an actor there is no record.
+            let _ = messages.send(ended).await;
+        }
+    }
+
+    /// Checks the whole record, beside everything else, after another program changed the files.
+    fn recheck(&self, store: &Arc<dyn Store>, rechecked: &mut Rechecked) {
+        let changes = store.foreign_changes();
+        let is_recent = |at: Instant| at.elapsed() < RECHECK_TIME;
+        if changes == rechecked.changes || rechecked.at.is_some_and(is_recent) {
+            return;
+        }
+        *rechecked = Rechecked {
+            changes,
+            at: Some(Instant::now()),
+        };
+        let (store, messages) = (Arc::clone(store), self.messages.clone());
+        let trust = Trust::nothing().key(self.key.clone());
+        tokio::spawn(async move {
+            let checked = store.verify(trust).await;
+            let checked = checked.map_err(|error| error.to_string());
+            if let Some(messages) = messages.upgrade() {
+                // Without an actor nothing is recorded any more.
+                let _ = messages.send(Message::Checked(checked)).await;
+            }
+        });
     }
 
     /// Shows why nothing can be recorded, or that recording goes on.
@@ -88,6 +151,20 @@ impl Watchdog {
     }
 }
 
+/// The reason why nothing can be recorded now, if there is one.
+async fn problem(
+    hangs_since: Option<Instant>,
+    store: &Arc<dyn Store>,
+) -> Result<Option<Stall>, Elapsed> {
+    if let Some(since) = hangs_since {
+        let what = stall_text();
+        return Ok(Some(Stall { since, what }));
+    }
+    let since = Instant::now();
+    let shortage = shortage(store).await?;
+    Ok(shortage.map(|what| Stall { since, what }))
+}
+
 fn stall_text() -> String {
     format!(
         "the disk has not finished a write for more than {} seconds",
@@ -95,11 +172,11 @@ fn stall_text() -> String {
     )
 }
 
-/// The reason why there is no room for more records. A disk that does not tell in time is not asked.
-async fn shortage(store: &Arc<dyn Store>) -> Option<String> {
+/// The reason why there is no room for more records.
+async fn shortage(store: &Arc<dyn Store>) -> Result<Option<String>, Elapsed> {
     let store = Arc::clone(store);
     let asked = tokio::task::spawn_blocking(move || store.shortage());
-    timeout(WATCH_TIME, asked).await.ok()?.ok()?
+    Ok(timeout(WATCH_TIME, asked).await?.ok().flatten())
 }
 
 /// Has the store look at its files, and waits for it no longer than until the next look.

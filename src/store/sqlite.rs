@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -24,10 +25,12 @@ mod lock;
 mod medium;
 mod migrate;
 mod reader;
+mod room;
 mod rows;
 mod schema;
 mod verify;
 mod wal;
+mod wal_end;
 
 pub use head::HEAD_FILE_NAME;
 pub use reader::Reader;
@@ -36,9 +39,13 @@ use files::{FileId, StoreFiles};
 use head::HeadKeeper;
 use lock::StoreLock;
 use medium::SqliteMedium;
+use room::Room;
 
 /// The file's name in its folder.
 pub const FILE_NAME: &str = "cra.db";
+
+/// The name of its lock.
+pub const LOCK_FILE_NAME: &str = "cra.lock";
 
 /// The name of its write-ahead log.
 const WAL_FILE_NAME: &str = "cra.db-wal";
@@ -54,11 +61,13 @@ pub struct SqliteStore {
     path: PathBuf,
     mended: Option<String>,
     activity: Activity,
-    /// Largest size of the database with its write-ahead log.
-    quota_bytes: Option<u64>,
+    room: Room,
+    /// Tells whether the head beside the store was missing when it was opened.
+    headless: bool,
+    foreign_changes: Arc<AtomicU64>,
     /// Held for as long as the store is open: one console, one writer, one sequence. A store that is
     /// only read has none.
-    _lock: Option<StoreLock>,
+    lock: Option<StoreLock>,
 }
 
 impl SqliteStore {
@@ -74,8 +83,8 @@ impl SqliteStore {
 
     /// Sets the largest size of the database with its write-ahead log.
     #[must_use]
-    pub fn with_quota(mut self, quota_bytes: Option<u64>) -> Self {
-        self.quota_bytes = quota_bytes;
+    pub fn with_quota(self, quota_bytes: Option<u64>) -> Self {
+        self.room.set_quota(quota_bytes);
         self
     }
 
@@ -90,10 +99,13 @@ impl SqliteStore {
         let moved = schema::prepare(&mut connection, path)?;
         let reader = Reader::open(path)?;
         let log = reader.log()?;
+        let room = Room::new(path);
+        let foreign_changes = Arc::new(AtomicU64::new(0));
         let parts = medium::Parts {
-            files: StoreFiles::watch(path, opened, log.log)?,
+            files: StoreFiles::watch(path, opened, log.log, Arc::clone(&foreign_changes))?,
             head: HeadKeeper::start(path).map_err(|error| io_error(path, &error))?,
             lock: lock.share().map_err(|error| io_error(path, &error))?,
+            room: room.clone(),
         };
         let medium = SqliteMedium::new(connection, Some(parts)).map_err(|error| damaged(&error))?;
         let (queue, jobs) = Queue::new();
@@ -103,13 +115,14 @@ impl SqliteStore {
             .name("cra-store".to_owned())
             .spawn(move || writer.run(jobs))
             .map_err(|error| io_error(path, &error))?;
-        let headless = (log.seal.is_some() && log.kept_head.is_none()).then(|| {
+        let headless = log.seal.is_some() && log.kept_head.is_none();
+        let headless_text = headless.then(|| {
             format!(
                 "`{HEAD_FILE_NAME}` was not there: an earlier version left the store, or the file was removed"
             )
         });
         let mended = lock.outage().into_iter().chain(torn).chain(moved);
-        let mended: Vec<_> = mended.chain(headless).collect();
+        let mended: Vec<_> = mended.chain(headless_text).collect();
         Ok(Self {
             queue: Some(queue),
             writer: Some(writer),
@@ -117,8 +130,10 @@ impl SqliteStore {
             path: path.to_owned(),
             mended: (!mended.is_empty()).then(|| mended.join("; ")),
             activity,
-            quota_bytes: None,
-            _lock: Some(lock),
+            room,
+            headless,
+            foreign_changes,
+            lock: Some(lock),
         })
     }
 
@@ -135,11 +150,13 @@ impl SqliteStore {
             queue: None,
             writer: None,
             reader: Some(Arc::new(Mutex::new(reader))),
+            room: Room::new(&path),
             path,
             mended: None,
             activity: Activity::default(),
-            quota_bytes: None,
-            _lock: None,
+            foreign_changes: Arc::default(),
+            headless: false,
+            lock: None,
         })
     }
 
@@ -183,7 +200,26 @@ impl Store for SqliteStore {
 
     fn shortage(&self) -> Option<String> {
         let used = space::used_bytes(&[&self.path, &self.path.with_file_name(WAL_FILE_NAME)]);
-        space::shortage(&self.path, used, self.quota_bytes)
+        self.room.note(used).map(|what| what.to_string())
+    }
+
+    fn was_headless(&self) -> bool {
+        self.headless
+    }
+
+    fn foreign_changes(&self) -> u64 {
+        self.foreign_changes.load(Ordering::Relaxed)
+    }
+
+    fn note_outage(&self, what: &str) {
+        // Best effort, as with every outage.
+        if let Some(Ok(mut lock)) = self.lock.as_ref().map(StoreLock::share) {
+            lock.note_outage(what);
+        }
+    }
+
+    fn known_shortage(&self) -> Option<Arc<str>> {
+        self.room.shortage()
     }
 
     fn writing_since(&self) -> Option<Instant> {

@@ -17,20 +17,52 @@ use cra_core::store::{Ack, AtlasText, Batch, LogState, StateRow, Store, StoreErr
 use cra_core::trace::record::Record;
 use cra_core::trace::verify::{Head, Report, Trust};
 use serde_json::json;
+use tokio::sync::watch;
 
 use super::cli::Desk;
 use super::support::{Bench, clock, decide, open_again, request};
 
 /// A store whose disk hangs for as long as a test wants.
 #[derive(Debug)]
-struct HangingStore {
-    inner: MemoryStore,
-    hangs: AtomicBool,
+pub(super) struct HangingStore {
+    pub(super) inner: MemoryStore,
+    pub(super) hangs: AtomicBool,
+    /// Tells whether there is no room.
+    pub(super) full: AtomicBool,
+    /// Tells whether acknowledgements wait.
+    pub(super) waits: watch::Sender<bool>,
+}
+
+impl Default for HangingStore {
+    fn default() -> Self {
+        Self {
+            inner: MemoryStore::default(),
+            hangs: AtomicBool::new(false),
+            full: AtomicBool::new(false),
+            waits: watch::Sender::new(false),
+        }
+    }
 }
 
 impl Store for HangingStore {
     fn append(&self, batch: Batch) -> Boxed<'_, Result<Ack, StoreError>> {
-        self.inner.append(batch)
+        // The watch over the store writes nothing: it never waits here.
+        let waits = (!batch.is_empty()).then(|| self.waits.subscribe());
+        Box::pin(async move {
+            let ack = self.inner.append(batch).await?;
+            let ack: Ack = Box::pin(async move {
+                if let Some(mut waits) = waits {
+                    waits.wait_for(|waits| !waits).await.unwrap();
+                }
+                ack.await
+            });
+            Ok(ack)
+        })
+    }
+
+    fn shortage(&self) -> Option<String> {
+        let full = self.full.load(Ordering::Relaxed);
+        full.then(|| "there is no room".to_owned())
     }
 
     fn writing_since(&self) -> Option<Instant> {
@@ -86,10 +118,7 @@ impl Store for HangingStore {
 
 #[tokio::test]
 async fn a_disk_that_hangs_is_shown_and_denies_at_once_until_it_answers() {
-    let store = Arc::new(HangingStore {
-        inner: MemoryStore::default(),
-        hangs: AtomicBool::new(false),
-    });
+    let store = Arc::new(HangingStore::default());
     let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, clock()).await;
     bench.begin("s-1").await;
     let held = bench.until(|picture| picture.held.len() == 1).await;
@@ -139,7 +168,7 @@ async fn a_store_that_fails_while_no_agent_asks_is_shown() {
     bench.until(|picture| gone(&picture.store)).await;
 }
 
-fn row(n: usize) -> Batch {
+pub(super) fn row(n: usize) -> Batch {
     let row = StateRow {
         // A draft of no held request: a start passes it over.
         kind: "draft".to_owned(),
@@ -152,7 +181,7 @@ fn row(n: usize) -> Batch {
     }
 }
 
-async fn write(store: &SqliteStore, n: usize) -> Result<(), StoreError> {
+pub(super) async fn write(store: &SqliteStore, n: usize) -> Result<(), StoreError> {
     store.append(row(n)).await?.await
 }
 
@@ -323,7 +352,6 @@ async fn a_record_that_reaches_its_quota_denies_agents_and_says_so() {
     let store = SqliteStore::open(folder.path()).unwrap();
     let store: Arc<dyn Store> = Arc::new(store.with_quota(Some(1)));
     let bench = Bench::start(store, clock()).await;
-    bench.begin("s-1").await;
     bench.runtime.watch_store();
     let full = bench.until(|snapshot| snapshot.store.problem().is_some());
     let picture = full.await;

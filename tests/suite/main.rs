@@ -21,6 +21,7 @@ mod connect;
 mod connections;
 mod conversations;
 mod crowds;
+mod damage;
 mod drafts;
 mod events;
 mod examples;

@@ -259,6 +259,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         }],
         loaded: Arc::default(),
         distrusted: None,
+        headless: false,
         in_force: crate::runtime::snapshot::InForce::default(),
         watched: Watched::default(),
         threads: Arc::default(),

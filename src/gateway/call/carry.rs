@@ -103,7 +103,9 @@ impl Call {
             Self::Resolve(it) => told(&agents.resolve(it.into()).await?),
             Self::Status => {
                 let problem = agents.store_problem();
-                Ok(json!({ "recording": problem.is_none(), "problem": problem }))
+                let recording = problem.is_none();
+                let problem = problem.or_else(|| agents.record_fault());
+                Ok(json!({ "recording": recording, "problem": problem }))
             }
         }
     }

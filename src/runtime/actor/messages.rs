@@ -28,7 +28,7 @@ impl Actor {
                 reply,
             } => self.ask(ask, command, reply).await,
             Message::Returned(id, returned) => self.returned(id, returned),
-            Message::Checked(checked) => self.checked(&checked),
+            Message::Checked(checked) => self.checked(&checked).await,
             Message::Draft(of, draft) => self.keep_draft(of, draft),
             Message::Explain(question, reply) => {
                 // The caller may have left; nothing else comes of it.
@@ -44,6 +44,7 @@ impl Actor {
                 let _ = reply.send(self.load(load).await);
             }
             Message::StoreFailed(error) => self.store_failed(&error),
+            Message::StallEnded(lasted, what) => self.stall_ended(lasted, &what),
             Message::Stop(done) => {
                 self.drain().await;
                 let _ = done.send(());

@@ -10,8 +10,37 @@ impl Actor {
     pub(super) fn show(&mut self) {
         if self.changed && self.writes.is_empty() && self.pending.batch.is_empty() {
             let picture = self.picture();
-            self.snapshots.send_replace(picture);
+            self.publish(picture);
         }
+    }
+
+    /// Publishes a picture. It may have been made a while ago, so the state of the store is not taken from it: a stall
+    /// that was shown since stays until the watch over the store ends it.
+    pub(super) fn publish(&self, mut picture: Arc<Snapshot>) {
+        let shortage = self.store.known_shortage();
+        self.snapshots.send_modify(|last| {
+            let shown = Arc::make_mut(&mut picture);
+            shown.revision = last.revision + 1;
+            shown.store = shown.store.after(&last.store, shortage.as_deref());
+            *last = picture;
+        });
+    }
+
+    /// Shows that there is no room, as soon as a commit found none.
+    pub(super) fn show_shortage(&self) {
+        let Some(shortage) = self.store.known_shortage() else {
+            return;
+        };
+        self.snapshots.send_if_modified(|picture| {
+            let store = picture.store.after(&picture.store, Some(&shortage));
+            if store == picture.store {
+                return false;
+            }
+            let shown = Arc::make_mut(picture);
+            shown.revision += 1;
+            shown.store = store;
+            true
+        });
     }
 
     pub(super) fn picture(&mut self) -> Arc<Snapshot> {
@@ -45,15 +74,12 @@ impl Actor {
                     known: self.engine.known_fault().cloned(),
                 },
                 chain,
-                // The watch over the store says when a stall ends.
-                store: match &last.store {
-                    StoreState::Stalled { what } => StoreState::Stalled { what: what.clone() },
-                    StoreState::Ready | StoreState::Poisoned { .. } => StoreState::Ready,
-                },
+                store: StoreState::Ready,
                 dropped: self.dropped,
                 clock_moved: self.clock_moved,
                 threads_full_at: self.threads.full_at(),
                 distrusted: self.distrusted.clone(),
+                headless: self.store.was_headless(),
                 notices: self.outbox.state(),
             });
         };

@@ -1,6 +1,8 @@
 //! What is written and told in fixed words: rows of state, and that nothing can be recorded.
 
-use crate::engine::command::{Command, Denied, DenyCode, Refused, Reply, StateChange, StateKind};
+use crate::engine::command::{
+    Command, Denied, DenyCode, RecordFault, Refused, Reply, StateChange, StateKind,
+};
 use crate::store::StateRow;
 use crate::trace::event::Durability;
 
@@ -47,6 +49,62 @@ pub(super) fn unavailable(command: &Command, what: &str) -> Reply {
         | Command::ClockMoved(_)
         | Command::DeadlineReached(_)
         | Command::Returned(..) => Reply::Denied(denied(what)),
+    }
+}
+
+/// A denial, in the form that the sender of the command expects.
+pub(super) fn refusal_of(command: &Command, denied: Denied) -> Reply {
+    match unavailable(command, &denied.reason) {
+        Reply::Denied(_) => Reply::Denied(denied),
+        refused => refused,
+    }
+}
+
+/// The denial while nothing can be recorded, where that can end without a restart.
+pub(in super::super) fn stalled(what: &str) -> Denied {
+    Denied {
+        code: DenyCode::Unavailable,
+        reason: format!("nothing can be recorded now, so nothing is allowed: {what}"),
+        help: Some("the operator sees this too; ask again when that has changed".to_owned()),
+        gate: None,
+    }
+}
+
+/// The denial while the record does not hold, and no operator said that they know.
+pub(super) fn barred(fault: &RecordFault) -> Denied {
+    Denied {
+        code: DenyCode::Unavailable,
+        reason: format!(
+            "the record does not hold, so nothing is allowed: {}",
+            fault.what
+        ),
+        help: Some("the operator sees this too, and can go on once they know of it".to_owned()),
+        gate: None,
+    }
+}
+
+/// Tells whether a command lets nothing run: it says what has happened, or is about the console itself.
+pub(super) fn only_reports(command: &Command) -> bool {
+    match command {
+        Command::Operate(..)
+        | Command::EndSession(..)
+        | Command::CompleteAction(..)
+        | Command::ReportError(..)
+        | Command::Report(..)
+        | Command::AskerLeft(_)
+        | Command::Note(..)
+        | Command::RecordSound
+        | Command::ClockMoved(_)
+        | Command::DeadlineReached(_) => true,
+        Command::StartSession(..)
+        | Command::RequestAction(..)
+        | Command::Input(..)
+        | Command::RequestContext(..)
+        | Command::Answer(..)
+        | Command::Resolve(..)
+        | Command::Consult(..)
+        | Command::Decide(..)
+        | Command::Returned(..) => false,
     }
 }
 

@@ -19,6 +19,10 @@ impl Actor {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
             return;
         }
+        if let Some(denied) = self.bar_all() {
+            let _ = asked.reply.send(Reply::Denied(denied));
+            return;
+        }
         if let Err(error) = self.look_up(Some(&asked.take.session)).await {
             let _ = asked.reply.send(Reply::Denied(denied(&error.to_string())));
             return;
@@ -67,6 +71,10 @@ impl Actor {
     pub(super) fn hand_over(&mut self, asked: HandOverAsked) {
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
+            return;
+        }
+        if let Some(denied) = self.bar_all() {
+            let _ = asked.reply.send(Reply::Denied(denied));
             return;
         }
         let (ask, hand_over) = (asked.ask, asked.hand_over);

@@ -125,8 +125,9 @@ impl Actor {
                 // A picture from before a failed write would hide the failure.
                 let picture = written.picture.filter(|_| self.poison.is_none());
                 if let Some(picture) = picture {
-                    self.snapshots.send_replace(picture);
+                    self.publish(picture);
                 }
+                self.show_shortage();
                 self.tell(written.replies);
                 let missed = self.hooks.after(&written.records);
                 self.dropped.hooks += missed;
@@ -175,6 +176,6 @@ impl Actor {
             let _ = reply.send(Reply::Denied(denied(&what)));
         }
         let picture = self.picture();
-        self.snapshots.send_replace(picture);
+        self.publish(picture);
     }
 }

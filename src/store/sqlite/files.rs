@@ -1,21 +1,32 @@
-//! The files of an open store: the paths must lead to the files that SQLite has open.
+//! The files of an open store: the paths must lead to the files that SQLite has open, with what was written in them.
 //!
-//! SQLite writes to files it opened once. When such a file is deleted or replaced, every write still
-//! succeeds, and none of it is in the folder any more. So the paths are looked at around each commit,
-//! before anything is acknowledged: a few system calls, no reading.
+//! SQLite writes to files it opened once, and reads much of what it wrote from its own memory. When such a file is
+//! deleted, replaced, cut or overwritten, every write still succeeds, and what was acknowledged is lost. So the files
+//! are looked at around each commit, before anything is acknowledged: identity, length and time of change of both,
+//! and the frames of the write-ahead log that the commit wrote.
 //!
-//! The write-ahead log is made when the store is opened and stays the same file until it is closed:
-//! checkpoints cut it, they do not make another.
+//! The write-ahead log is made when the store is opened and stays the same file until it is closed: checkpoints cut
+//! it, they do not make another. SQLite holds no lock on it, so it can be opened beside. The database cannot: closing
+//! a second handle would drop the locks that SQLite holds on it.
 
-use std::fs::{self, Metadata};
+use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use super::super::StoreError;
 use super::reader::Reader;
+use super::wal_end::{WalEnd, WalFault};
 use super::{open_error, with_suffix};
 use crate::base::id::SessionId;
+
+/// Number of further looks at a write-ahead log that seems damaged, and the time between two.
+const MOST_LOOKS: usize = 10;
+const LOOK_PAUSE: Duration = Duration::from_millis(10);
 
 /// Device and inode of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,20 +51,19 @@ impl From<&Metadata> for FileId {
     }
 }
 
-/// Size and time of the last change of a file.
+/// Size of a file, and time of the last change of its content. The time of the last change of its entry in the file
+/// system says nothing: SQLite changes that each time it opens a write-ahead log for root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Stamp {
     size_bytes: u64,
-    seconds: i64,
-    nanoseconds: i64,
+    modified: (i64, i64),
 }
 
 impl From<&Metadata> for Stamp {
     fn from(found: &Metadata) -> Self {
         Self {
             size_bytes: found.len(),
-            seconds: found.mtime(),
-            nanoseconds: found.mtime_nsec(),
+            modified: (found.mtime(), found.mtime_nsec()),
         }
     }
 }
@@ -63,11 +73,38 @@ impl From<&Metadata> for Stamp {
 pub(super) struct StoreFiles {
     database: PathBuf,
     wal: PathBuf,
+    wal_file: File,
     database_id: FileId,
     wal_id: FileId,
     /// The database file as the last commit left it.
     stamp: Stamp,
+    /// The write-ahead log as the last commit left it.
+    wal_stamp: Stamp,
+    /// Nothing while there is no commit in it.
+    wal_end: Option<WalEnd>,
     log: SessionId,
+    /// Counts changes by other programs.
+    foreign_changes: Arc<AtomicU64>,
+}
+
+/// The write-ahead log before a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum WalBefore {
+    /// It has everything that was written to it.
+    Whole,
+    /// It has nothing: a checkpoint of another program emptied it, or it was cut. What SQLite writes next tells which.
+    Emptied,
+}
+
+/// Effect of a commit on the files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Wrote {
+    /// Nothing had to be written, or only what was there already, which SQLite does not write again.
+    Little,
+    /// Pages went to the write-ahead log.
+    Pages,
+    /// The database was rewritten, and the write-ahead log emptied.
+    All,
 }
 
 impl StoreFiles {
@@ -77,51 +114,172 @@ impl StoreFiles {
         database: &Path,
         opened: FileId,
         log: SessionId,
+        foreign_changes: Arc<AtomicU64>,
     ) -> Result<Self, StoreError> {
         let wal = with_suffix(database, "-wal");
         let found = fs::metadata(database).map_err(|error| open_error(database, &error))?;
-        let wal_id = FileId::of(&wal).map_err(|error| open_error(&wal, &error))?;
+        let wal_file = File::open(&wal).map_err(|error| open_error(&wal, &error))?;
+        let wal_found = wal_file.metadata();
+        let wal_found = wal_found.map_err(|error| open_error(&wal, &error))?;
         if FileId::from(&found) != opened {
             return Err(open_error(database, &"it was replaced while it was opened"));
         }
+        // What is whole in it is what SQLite goes on behind.
+        let wal_end = match WalEnd::find(&wal_file, None) {
+            Ok(end) => Some(end),
+            Err(WalFault::Empty | WalFault::Damaged) => None,
+            Err(WalFault::Io(error)) => return Err(open_error(&wal, &error)),
+        };
         Ok(Self {
             database: database.to_owned(),
             wal,
+            wal_file,
             database_id: opened,
-            wal_id,
+            wal_id: FileId::from(&wal_found),
             stamp: Stamp::from(&found),
+            wal_stamp: Stamp::from(&wal_found),
+            wal_end,
             log,
+            foreign_changes,
         })
     }
 
-    /// Checks, before a commit, that no other program wrote over the database since the last one.
+    /// Checks, before a commit, that both files are as the last commit left them.
+    pub(super) fn check_before(&mut self) -> Result<WalBefore, String> {
+        let found = check_id(&self.database, self.database_id)?;
+        let stamp = Stamp::from(&found);
+        if stamp != self.stamp {
+            self.foreign_changes.fetch_add(1, Ordering::Relaxed);
+            self.check_changed_database(stamp)?;
+            self.stamp = stamp;
+        }
+        let wal_stamp = Stamp::from(&check_id(&self.wal, self.wal_id)?);
+        if wal_stamp == self.wal_stamp {
+            return Ok(WalBefore::Whole);
+        }
+        self.foreign_changes.fetch_add(1, Ordering::Relaxed);
+        match self.find_in_all() {
+            Ok(end) => self.wal_end = Some(end),
+            Err(WalFault::Empty) if self.wal_end.is_none() => {}
+            Err(WalFault::Empty) => return Ok(WalBefore::Emptied),
+            Err(fault) => return Err(self.wal_fault(fault)),
+        }
+        self.wal_stamp = wal_stamp;
+        Ok(WalBefore::Whole)
+    }
+
+    /// Checks a database file that another program changed.
     ///
     /// A program that only moves pages from the write-ahead log into the database (a checkpoint) does
-    /// no harm, so a change alone is not a fault: the store must still be this one.
-    pub(super) fn check_content(&mut self) -> Result<(), String> {
-        let stamp = Stamp::from(&check_id(&self.database, self.database_id)?);
-        if stamp == self.stamp {
-            return Ok(());
+    /// no harm, so a change alone is not a fault: the store must still be this one, and whole.
+    fn check_changed_database(&self, stamp: Stamp) -> Result<(), String> {
+        let shown = self.database.display();
+        if stamp.size_bytes < self.stamp.size_bytes {
+            return Err(format!("`{shown}` was cut while cra was running"));
         }
-        let found = Reader::open(&self.database).and_then(|reader| reader.log());
+        let found = Reader::open(&self.database).and_then(|reader| {
+            let log = reader.log()?;
+            Ok((log.log, reader.structure_fault()?))
+        });
         match found {
-            Ok(found) if found.log == self.log => {
-                self.stamp = stamp;
-                Ok(())
-            }
+            Ok((log, None)) if log == self.log => Ok(()),
+            Ok((_, Some(fault))) => Err(format!(
+                "`{shown}` was damaged by another program while cra was running: {fault}"
+            )),
             Ok(_) | Err(_) => Err(format!(
-                "`{}` was overwritten by another program while cra was running",
-                self.database.display()
+                "`{shown}` was overwritten by another program while cra was running"
             )),
         }
     }
 
-    /// Checks, after a commit, that what was written is in the files that the paths lead to.
-    pub(super) fn check_written(&mut self) -> Result<(), String> {
+    /// Checks, after a commit, that what was written is in the files that the paths lead to. Says how many bytes they
+    /// take.
+    pub(super) fn check_written(&mut self, wrote: Wrote) -> Result<u64, WrittenFault> {
         let found = check_id(&self.database, self.database_id)?;
-        check_id(&self.wal, self.wal_id)?;
+        let wal_found = check_id(&self.wal, self.wal_id)?;
+        if wrote != Wrote::All && found.len() < self.stamp.size_bytes {
+            let shown = self.database.display();
+            return Err(format!("`{shown}` was cut while cra was running").into());
+        }
+        match wrote {
+            Wrote::Little if Stamp::from(&wal_found) == self.wal_stamp => {}
+            // Where SQLite wrote nothing, another program changed the file.
+            Wrote::Little => {
+                let found = match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
+                    Ok(end) if Some(&end) == self.wal_end.as_ref() => self.find_in_all(),
+                    found => found,
+                };
+                self.wal_end = Some(self.told(found)?);
+            }
+            Wrote::Pages => self.wal_end = Some(self.find_end()?),
+            Wrote::All => self.wal_end = WalEnd::find(&self.wal_file, None).ok(),
+        }
         self.stamp = Stamp::from(&found);
-        Ok(())
+        self.wal_stamp = Stamp::from(&wal_found);
+        Ok(found.len().saturating_add(wal_found.len()))
+    }
+
+    /// The end of a write-ahead log that another program changed. It may be in the middle of a commit of its own, so
+    /// what looks like damage is looked at again.
+    fn find_in_all(&self) -> Result<WalEnd, WalFault> {
+        let mut found = WalEnd::find_in_all(&self.wal_file, self.wal_end.as_ref());
+        for _ in 0..MOST_LOOKS {
+            if !matches!(found, Err(WalFault::Damaged)) {
+                break;
+            }
+            thread::sleep(LOOK_PAUSE);
+            found = WalEnd::find_in_all(&self.wal_file, self.wal_end.as_ref());
+        }
+        found
+    }
+
+    /// The end of the write-ahead log after a commit, which is not where it was before.
+    fn find_end(&self) -> Result<WalEnd, WrittenFault> {
+        match WalEnd::find(&self.wal_file, self.wal_end.as_ref()) {
+            Ok(end) if Some(&end) != self.wal_end.as_ref() => Ok(end),
+            Ok(_) => self.told(Err(WalFault::Damaged)),
+            Err(fault) => self.told(Err(fault)),
+        }
+    }
+
+    /// The end that was found, or the fault in words.
+    fn told(&self, found: Result<WalEnd, WalFault>) -> Result<WalEnd, WrittenFault> {
+        match found {
+            Ok(end) => Ok(end),
+            Err(WalFault::Empty) => Err(WrittenFault::Emptied),
+            Err(fault) => Err(self.wal_fault(fault).into()),
+        }
+    }
+
+    /// Takes the next commit for the first of a write-ahead log that was emptied.
+    pub(super) fn forget_wal(&mut self) {
+        self.wal_end = None;
+    }
+
+    /// The text for a write-ahead log that is not as it was written.
+    pub(super) fn wal_fault(&self, fault: WalFault) -> String {
+        let shown = self.wal.display();
+        match fault {
+            WalFault::Empty | WalFault::Damaged => {
+                format!("`{shown}` was cut or overwritten while cra was running")
+            }
+            WalFault::Io(error) => format!("`{shown}` cannot be read: {error}"),
+        }
+    }
+}
+
+/// The reason why a commit is not in the files.
+#[derive(Debug)]
+pub(super) enum WrittenFault {
+    /// The write-ahead log has nothing in it: see [`WalBefore::Emptied`].
+    Emptied,
+    /// In words.
+    Told(String),
+}
+
+impl From<String> for WrittenFault {
+    fn from(what: String) -> Self {
+        Self::Told(what)
     }
 }
 

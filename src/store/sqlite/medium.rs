@@ -3,15 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, params};
 
 use super::super::space;
 use super::super::writer::Medium;
 use super::super::{AtlasText, Batch, Prune, Seal, StateRow};
-use super::files::StoreFiles;
+use super::files::{StoreFiles, WalBefore, WrittenFault, Wrote};
 use super::head::HeadKeeper;
 use super::lock::StoreLock;
+use super::room::Room;
 use super::rows;
+use super::wal_end::WalFault;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
@@ -32,6 +35,7 @@ pub(super) struct Parts {
     pub(super) files: StoreFiles,
     pub(super) head: HeadKeeper,
     pub(super) lock: StoreLock,
+    pub(super) room: Room,
 }
 
 impl SqliteMedium {
@@ -51,6 +55,10 @@ impl Medium for SqliteMedium {
         let written = self.commit_watched(batches);
         if let (Err(what), Some(parts)) = (&written, &mut self.parts) {
             parts.lock.note_outage(what);
+            // Closing would move pages of a write-ahead log that may be damaged into the database. Best effort:
+            // nothing was acknowledged of it.
+            let stay = DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE;
+            let _ = self.connection.set_db_config(stay, true);
         }
         written
     }
@@ -59,23 +67,28 @@ impl Medium for SqliteMedium {
 impl SqliteMedium {
     /// Writes between two looks at the files: an acknowledgement stands for what is in the folder.
     fn commit_watched(&mut self, batches: &[&Batch]) -> Result<(), String> {
-        if let Some(parts) = &mut self.parts {
-            parts.files.check_content()?;
-        }
+        self.check_before()?;
         let is_empty = batches.iter().all(|batch| batch.is_empty());
         if !is_empty {
             self.write(batches)
                 .map_err(|error| self.explain(&error, space::ROOM_BYTES))?;
         }
+        let has_news = |batch: &&Batch| !batch.records.is_empty() || !batch.seals.is_empty();
+        let mut wrote = if batches.iter().any(has_news) {
+            Wrote::Pages
+        } else {
+            Wrote::Little
+        };
         if batches.iter().any(|batch| batch.compact) {
             let needed_bytes = self.size_bytes();
             self.compact()
                 .map_err(|error| self.explain(&error, needed_bytes))?;
+            wrote = Wrote::All;
         }
+        self.check_written(wrote)?;
         let Some(parts) = &mut self.parts else {
             return Ok(());
         };
-        parts.files.check_written()?;
         if !is_empty {
             parts.lock.clear_outage();
         }
@@ -84,6 +97,52 @@ impl SqliteMedium {
             parts.head.keep(&newest.note);
         }
         Ok(())
+    }
+
+    /// Checks that the files are as the last commit left them.
+    fn check_before(&mut self) -> Result<(), String> {
+        let Some(parts) = &mut self.parts else {
+            return Ok(());
+        };
+        match parts.files.check_before()? {
+            WalBefore::Whole => Ok(()),
+            WalBefore::Emptied => self.check_emptied(),
+        }
+    }
+
+    /// Checks that a commit is in the files, and whether there is room for more.
+    fn check_written(&mut self, wrote: Wrote) -> Result<(), String> {
+        let Some(parts) = &mut self.parts else {
+            return Ok(());
+        };
+        match parts.files.check_written(wrote) {
+            Ok(used_bytes) => {
+                parts.room.note(used_bytes);
+                Ok(())
+            }
+            Err(WrittenFault::Emptied) => self.check_emptied(),
+            Err(WrittenFault::Told(what)) => Err(what),
+        }
+    }
+
+    /// Checks a write-ahead log that was found empty. After a checkpoint SQLite begins it anew. If the file was cut,
+    /// SQLite goes on far behind its end, and there is no header.
+    fn check_emptied(&mut self) -> Result<(), String> {
+        let name = "application_id";
+        let same: Result<i64, _> = self
+            .connection
+            .pragma_query_value(None, name, |row| row.get(0));
+        let written = same.and_then(|same| self.connection.pragma_update(None, name, same));
+        written.map_err(|error| self.explain(&error, space::ROOM_BYTES))?;
+        let Some(parts) = &mut self.parts else {
+            return Ok(());
+        };
+        parts.files.forget_wal();
+        match parts.files.check_written(Wrote::Pages) {
+            Ok(_) => Ok(()),
+            Err(WrittenFault::Emptied) => Err(parts.files.wal_fault(WalFault::Empty)),
+            Err(WrittenFault::Told(what)) => Err(what),
+        }
     }
 
     /// Bytes of the file: rewriting it takes as much again.

@@ -49,6 +49,15 @@ impl Reader {
         }
     }
 
+    /// The first fault in the structure of the file, if there is one: pages that are missing or not what they were.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub(super) fn structure_fault(&self) -> Result<Option<String>, StoreError> {
+        let found = self.one("PRAGMA quick_check(1)", [], |row| row.get::<_, String>(0))?;
+        Ok(found.filter(|found| found != "ok"))
+    }
+
     /// Every piece of state.
     ///
     /// # Errors

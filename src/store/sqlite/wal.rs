@@ -15,8 +15,8 @@ use std::path::Path;
 use super::super::{StoreError, UNFINISHED_WRITE};
 use super::open_error;
 
-const HEADER: usize = 32;
-const FRAME_HEADER: usize = 24;
+pub(super) const HEADER: usize = 32;
+pub(super) const FRAME_HEADER: usize = 24;
 
 /// The two magic numbers differ in the byte order of the checksums.
 const MAGIC: u32 = 0x377f_0682;
@@ -64,36 +64,20 @@ fn walk(mut file: impl Read) -> io::Result<Walked> {
     let Some(header) = read_whole(&mut file, HEADER)? else {
         return Ok(walked);
     };
-    let order = match word(&header, 0, Order::Big) {
-        magic if magic == MAGIC => Order::Little,
-        magic if magic == MAGIC + 1 => Order::Big,
-        _ => return Ok(walked),
-    };
-    let page = word(&header, 8, Order::Big) as usize;
-    let mut sum = (0, 0);
-    add(&mut sum, header.get(..24).unwrap_or_default(), order);
-    let stated = (word(&header, 24, Order::Big), word(&header, 28, Order::Big));
-    if sum != stated || !PAGE_SIZES.contains(&page) {
+    let Some(mut form) = Form::read(&header) else {
         return Ok(walked);
-    }
-    let salts = header.get(16..24).unwrap_or_default().to_vec();
+    };
+    let page = form.page;
     let mut whole = true;
     while let Some(frame) = read_whole(&mut file, FRAME_HEADER + page)? {
         // Frames of an earlier use of the file lie behind the end: they have other salts.
-        if frame.get(8..16) != Some(salts.as_slice()) {
+        if !is_of(&frame, &header) {
             whole = false;
             continue;
         }
-        add(&mut sum, frame.get(..8).unwrap_or_default(), order);
-        add(
-            &mut sum,
-            frame.get(FRAME_HEADER..).unwrap_or_default(),
-            order,
-        );
-        whole &= sum == (word(&frame, 16, Order::Big), word(&frame, 20, Order::Big));
-        let commits = word(&frame, 4, Order::Big) != 0;
+        whole &= form.adds_up(&frame);
         walked.frames_behind += 1;
-        match (whole, commits) {
+        match (whole, is_commit(&frame)) {
             (true, true) => {
                 walked.commits += 1;
                 walked.frames_behind = 0;
@@ -103,6 +87,57 @@ fn walk(mut file: impl Read) -> io::Result<Walked> {
         }
     }
     Ok(walked)
+}
+
+/// The form of a write-ahead log, as its header says, with the checksum so far.
+pub(super) struct Form {
+    order: Order,
+    /// Bytes of a page.
+    pub(super) page: usize,
+    sum: (u32, u32),
+}
+
+impl Form {
+    /// Reads a header; nothing, if it is damaged.
+    pub(super) fn read(header: &[u8]) -> Option<Self> {
+        let order = match word(header, 0, Order::Big) {
+            magic if magic == MAGIC => Order::Little,
+            magic if magic == MAGIC + 1 => Order::Big,
+            _ => return None,
+        };
+        let page = word(header, 8, Order::Big) as usize;
+        let mut sum = (0, 0);
+        add(&mut sum, header.get(..24).unwrap_or_default(), order);
+        let stated = (word(header, 24, Order::Big), word(header, 28, Order::Big));
+        (sum == stated && PAGE_SIZES.contains(&page)).then_some(Self { order, page, sum })
+    }
+
+    /// Adds a frame to the checksum. Tells whether the sum is the one that the frame has.
+    pub(super) fn adds_up(&mut self, frame: &[u8]) -> bool {
+        let (order, sum) = (self.order, &mut self.sum);
+        add(sum, frame.get(..8).unwrap_or_default(), order);
+        add(sum, frame.get(FRAME_HEADER..).unwrap_or_default(), order);
+        *sum == stated_sum(frame)
+    }
+
+    /// Goes on behind the frame with this header.
+    pub(super) fn go_on_behind(&mut self, frame: &[u8]) {
+        self.sum = stated_sum(frame);
+    }
+}
+
+fn stated_sum(frame: &[u8]) -> (u32, u32) {
+    (word(frame, 16, Order::Big), word(frame, 20, Order::Big))
+}
+
+/// Tells whether a frame belongs to the log with this header: both have the same salts.
+pub(super) fn is_of(frame: &[u8], header: &[u8]) -> bool {
+    frame.get(8..16) == header.get(16..24)
+}
+
+/// Tells whether a frame is the last of a commit.
+pub(super) fn is_commit(frame: &[u8]) -> bool {
+    word(frame, 4, Order::Big) != 0
 }
 
 /// As many bytes as are wanted, or none when there are fewer.

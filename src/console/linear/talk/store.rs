@@ -6,15 +6,27 @@ use crate::base::text::one_line;
 use crate::runtime::snapshot::{Snapshot, StoreState};
 
 impl Talk {
-    /// Announces that recording stopped or goes on, whatever is being asked.
+    /// Announces that recording stopped or goes on, or that the record does not hold, whatever is being asked.
     pub(super) fn tell_store(&mut self, before: &Snapshot, now: Timestamp) {
-        if before.store == self.snapshot.store {
+        // Where nothing is recorded, no acknowledgement helps.
+        let ready = self.snapshot.store == StoreState::Ready;
+        let fault = self.snapshot.unknown_fault().filter(|_| ready);
+        let is_new = before.store != self.snapshot.store;
+        let fault = fault.filter(|fault| before.unknown_fault().as_ref() != Some(fault));
+        if !is_new && fault.is_none() {
             return;
         }
         self.out.push_str("\u{7}\n");
         match self.store_line() {
+            _ if !is_new => {}
             Some(line) => self.say(&line),
             None => self.say("Recording goes on."),
+        }
+        if let Some(fault) = fault {
+            let what = one_line(&fault.what);
+            self.say(&format!(
+                "AGENTS ARE DENIED: {what}. Type ack-broken-chain when you know."
+            ));
         }
         match self.doing {
             // The prompt stands below it again, and tells it too.
@@ -29,7 +41,10 @@ impl Talk {
         Some(match self.snapshot.store {
             StoreState::Ready => return None,
             StoreState::Stalled { .. } => {
-                format!("NOT RECORDING: {what}. Agents are denied until it does. Look at the disk.")
+                format!(
+                    "NOT RECORDING: {what}. New requests are denied until that ends; a request that is being recorded \
+                     waits for it. Look at the disk."
+                )
             }
             StoreState::Poisoned { .. } => format!(
                 "NOT RECORDING: {what}. Every agent is denied. Look at the disk, then restart cra."

@@ -1,0 +1,113 @@
+//! The end of the write-ahead log, read from the file itself.
+//!
+//! SQLite knows from its own memory what it wrote, so it does not notice that a file was cut or overwritten. After
+//! each commit the header of the log and the frames that came are read from the file, with their checksums: some
+//! pages that were just written. Where another program touched the file, all of it is read.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use super::wal::{self, FRAME_HEADER, Form, HEADER};
+
+/// The end of the last whole commit of a write-ahead log.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct WalEnd {
+    header: [u8; HEADER],
+    frames: u64,
+    /// Header of the last frame. Its checksum covers everything before it.
+    last: [u8; FRAME_HEADER],
+}
+
+/// The reason why a write-ahead log has no end that follows the one before.
+#[derive(Debug)]
+pub(super) enum WalFault {
+    /// The file has nothing in it: it was cut, or a checkpoint emptied it.
+    Empty,
+    /// The file does not have what was written.
+    Damaged,
+    /// The file cannot be read.
+    Io(io::Error),
+}
+
+impl From<io::Error> for WalFault {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl WalEnd {
+    /// Finds the end. Only what came behind `before` is read, unless the log began anew.
+    pub(super) fn find(file: &File, before: Option<&Self>) -> Result<Self, WalFault> {
+        let Some(header) = read_at::<HEADER>(file, 0)? else {
+            return Err(match file.metadata()?.len() {
+                0 => WalFault::Empty,
+                _ => WalFault::Damaged,
+            });
+        };
+        let mut form = Form::read(&header).ok_or(WalFault::Damaged)?;
+        let mut frame = vec![0; FRAME_HEADER + form.page];
+        let before = before.filter(|before| before.header == header);
+        if let Some(before) = before {
+            if !before.is_in(file, frame.len())? {
+                return Err(WalFault::Damaged);
+            }
+            form.go_on_behind(&before.last);
+        }
+        let mut end = before.cloned();
+        let mut frames = before.map_or(0, |before| before.frames);
+        loop {
+            let place = place_of(frames, frame.len());
+            match file.read_exact_at(&mut frame, place) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => break,
+                Err(error) => return Err(error.into()),
+            }
+            // Frames of an earlier use of the file, or of a write that was cut short, lie behind the end.
+            if !wal::is_of(&frame, &header) || !form.adds_up(&frame) {
+                break;
+            }
+            frames += 1;
+            if let (true, Some(last)) = (wal::is_commit(&frame), frame.first_chunk()) {
+                let last = *last;
+                end = Some(Self {
+                    header,
+                    frames,
+                    last,
+                });
+            }
+        }
+        end.ok_or(WalFault::Damaged)
+    }
+
+    /// Reads the whole file. It must have everything up to `before`, unless the log began anew.
+    pub(super) fn find_in_all(file: &File, before: Option<&Self>) -> Result<Self, WalFault> {
+        let end = Self::find(file, None)?;
+        match before.filter(|before| before.header == end.header) {
+            Some(before) if end.frames < before.frames => Err(WalFault::Damaged),
+            Some(before) => Self::find(file, Some(before)),
+            None => Ok(end),
+        }
+    }
+
+    /// Tells whether the last frame of this end is where it was.
+    fn is_in(&self, file: &File, frame_bytes: usize) -> io::Result<bool> {
+        let place = place_of(self.frames.saturating_sub(1), frame_bytes);
+        Ok(read_at(file, place)? == Some(self.last))
+    }
+}
+
+/// Place of a frame in the file.
+fn place_of(frame: u64, frame_bytes: usize) -> u64 {
+    HEADER as u64 + frame * frame_bytes as u64
+}
+
+/// Bytes at a place of a file; nothing where the file ends before.
+fn read_at<const N: usize>(file: &File, place: u64) -> io::Result<Option<[u8; N]>> {
+    let mut bytes = [0; N];
+    match file.read_exact_at(&mut bytes, place) {
+        Ok(()) => Ok(Some(bytes)),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
