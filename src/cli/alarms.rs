@@ -1,5 +1,6 @@
 //! What the console is alarmed by: a socket that is not ours any more, answers of another process that a hook
-//! rejected, hook entries that are edited or removed, and agents that leave while they are held.
+//! rejected, hook entries that are edited or removed, a key or head that is gone, and agents that leave while they
+//! are held.
 //!
 //! Files are looked at every few seconds, in a thread where waiting for a disk holds up nobody.
 
@@ -13,14 +14,16 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::base::clock::Timestamp;
 use crate::base::limits::{MAX_THREADS, PASSING_ALARM_TIME};
+use crate::base::text::one_line;
 use crate::console::Alarms;
 use crate::gateway::connect::registry::{Connection, Registry};
 use crate::gateway::hall::{Crowd, Hall};
-use crate::gateway::proof::AnswerVerifier;
+use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
 use crate::gateway::rejected::{self, Rejected, Reports};
 use crate::gateway::socket::Bound;
 use crate::runtime::Desk;
 use crate::runtime::snapshot::{ClockMovedAt, Snapshot};
+use crate::store::key;
 use crate::trace::event::AnswerRejected;
 
 /// How often is looked.
@@ -50,6 +53,8 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
                 let new = watched.take_rejected(Reports::read(&folder));
                 found.extend(watched.rejected_alarm());
                 found.extend(watched.look(&folder));
+                let own = watched.key.as_ref();
+                found.extend(own.and_then(|own| key_trouble(&folder, own)));
                 (watched, found, new)
             });
             // Only a program that is ending looks no further.
@@ -64,6 +69,7 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
             let crowd = hall.crowd_within(PASSING_ALARM_TIME);
             found.extend(passing.look(crowd, &snapshots.borrow()));
             found.extend(distrusted(&snapshots.borrow()));
+            found.extend(headless(&snapshots.borrow()));
             let found: Arc<[String]> = found.into();
             sender.send_if_modified(|told| {
                 let news = **told != *found;
@@ -244,6 +250,29 @@ fn distrusted(snapshot: &Snapshot) -> Option<String> {
     Some(format!("{what}; agents have to ask again"))
 }
 
+/// Tells an operator that the head beside the store was missing.
+fn headless(snapshot: &Snapshot) -> Option<String> {
+    let told = "`cra.head` was missing at the start, so an older copy of the store would not have been noticed: \
+                compare with a head that is kept elsewhere";
+    snapshot.headless.then(|| told.to_owned())
+}
+
+/// The reason why the key in a folder is not the one that a console signs with, if it is not.
+fn key_trouble(folder: &Path, own: &AnswerVerifier) -> Option<String> {
+    let shown = folder.join(key::FILE_NAME);
+    let shown = shown.display();
+    let what = match key::existing(folder) {
+        Ok(Some(found)) if AnswerSigner::derive(&found).verifier() == *own => return None,
+        Ok(Some(_)) => format!("`{shown}` is another key now"),
+        Ok(None) => format!("the key `{shown}` is missing"),
+        Err(error) => one_line(&error.to_string()),
+    };
+    Some(format!(
+        "{what}: this console goes on recording and signing, and cra will not start without that key; put it back \
+         from a backup"
+    ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -253,7 +282,6 @@ mod tests {
     use crate::gateway::connect::{Scope, Wiring, connect};
     use crate::gateway::hall::CrowdOutcome;
     use crate::gateway::hook::{Host, Offline};
-    use crate::gateway::proof::AnswerSigner;
     use crate::trace::note::Signer;
 
     /// Key of the console that looks on.

@@ -29,7 +29,7 @@ use crate::gateway::rejected::{FOLDER_NAME, Reports};
 
 mod console;
 
-use console::{Console, reach};
+use console::{Console, missing_key, reach};
 
 /// How long anybody has to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -70,10 +70,7 @@ pub(super) fn doctor(settings: &Settings, given: &Doctor) -> Result<u8, Failure>
     let socket = settings.socket(Whose::Console)?;
     let console = match key {
         Ok(Some(key)) => reach(&socket, key),
-        Ok(None) => {
-            let why = "no console has run on this store yet, so it has no key";
-            Console::Unreachable(why.to_owned())
-        }
+        Ok(None) => Console::Unreachable(missing_key(&store, &socket)),
         Err(failure) => Console::Unreachable(one_line(&failure.to_string())),
     };
     let http = address_in(&store).map(|address| (address, reach_http(address)));
@@ -360,7 +357,7 @@ impl Seen {
             "console": {
                 "socket": self.socket.to_string_lossy(),
                 "answers": !matches!(self.console, Console::Unreachable(_)),
-                "recording": matches!(self.console, Console::Well),
+                "recording": matches!(self.console, Console::Well | Console::Denying(_)),
                 "problem": self.console.problem(),
                 "key": self.key,
             },
@@ -393,6 +390,14 @@ impl Seen {
                     out,
                     "PROBLEM  the console at {socket} records nothing, so every agent is denied: {why}\n         \
                      look at the disk; restart cra, unless it says that recording goes on"
+                )?;
+            }
+            Console::Denying(why) => {
+                let socket = one_line(&self.socket.to_string_lossy());
+                writeln!(
+                    out,
+                    "PROBLEM  the console at {socket} denies every agent: {why}\n         \
+                     look at the record: cra trace verify; an operator who knows of it can go on at the console"
                 )?;
             }
             Console::Unreachable(why) => writeln!(

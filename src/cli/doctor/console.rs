@@ -1,5 +1,6 @@
 //! The state of the console: whether it answers, and whether it records.
 
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Instant;
 
@@ -10,6 +11,8 @@ use crate::base::text::one_line;
 use crate::gateway::call::STATUS;
 use crate::gateway::client::Client;
 use crate::gateway::proof::AnswerVerifier;
+use crate::store::key;
+use crate::store::sqlite::{FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME};
 
 /// The state of the console, as far as it can be reached.
 pub(super) enum Console {
@@ -17,6 +20,8 @@ pub(super) enum Console {
     Well,
     /// The console answers and records nothing, for this reason.
     NotRecording(String),
+    /// The console records and denies every agent, for this reason.
+    Denying(String),
     /// The console does not answer, for this reason.
     Unreachable(String),
 }
@@ -28,9 +33,36 @@ impl Console {
             Self::NotRecording(why) => Some(format!(
                 "it records nothing, so every agent is denied: {why}"
             )),
+            Self::Denying(why) => Some(format!("it denies every agent: {why}")),
             Self::Unreachable(why) => Some(why.clone()),
         }
     }
+}
+
+/// The reason why there is no key to prove an answer by, and the way out.
+pub(super) fn missing_key(folder: &Path, socket: &Path) -> String {
+    let shown = one_line(&folder.to_string_lossy());
+    let listens = UnixStream::connect(socket).is_ok();
+    let names = [FILE_NAME, HEAD_FILE_NAME, LOCK_FILE_NAME];
+    let is_store = names.iter().any(|name| folder.join(name).exists());
+    if listens || is_store {
+        let what = if folder.is_dir() {
+            format!("the key `{shown}/{}`", key::FILE_NAME)
+        } else {
+            format!("the data folder `{shown}`")
+        };
+        return format!(
+            "{what} is missing: put it back from a backup, then restart cra; a console that still runs on it goes on \
+             as long as it can record, and its answers cannot be verified"
+        );
+    }
+    if folder.is_dir() {
+        return "no console has run on this store yet, so it has no key".to_owned();
+    }
+    format!(
+        "the data folder `{shown}` is not there: no console has run on it yet, or it was removed; restore it from a \
+         backup, or name another with --data-dir"
+    )
 }
 
 /// Asks the console whether it records. Only the console with that key can prove its answer.
@@ -38,14 +70,17 @@ pub(super) fn reach(socket: &Path, key: AnswerVerifier) -> Console {
     let told = Client::connect(socket, key, Instant::now() + PATIENCE)
         .and_then(|mut client| client.call(STATUS, &json!({})));
     match told {
-        Ok(status) => match status.get("recording").and_then(Value::as_bool) {
-            Some(true) => Console::Well,
-            Some(false) => {
-                let problem = status.get("problem").and_then(Value::as_str);
-                Console::NotRecording(one_line(problem.unwrap_or("unknown")))
+        Ok(status) => {
+            let problem = status.get("problem").and_then(Value::as_str);
+            match (status.get("recording").and_then(Value::as_bool), problem) {
+                (Some(true), None) => Console::Well,
+                (Some(true), Some(why)) => Console::Denying(one_line(why)),
+                (Some(false), why) => Console::NotRecording(one_line(why.unwrap_or("unknown"))),
+                (None, _) => {
+                    Console::Unreachable("something else than a console answers".to_owned())
+                }
             }
-            None => Console::Unreachable("something else than a console answers".to_owned()),
-        },
+        }
         Err(error) => Console::Unreachable(one_line(&error.to_string())),
     }
 }
