@@ -56,6 +56,8 @@ enum Standing {
     Own,
     /// Another process changed them: they are never sealed.
     Foreign,
+    /// The key that sealed them is lost: they are marked so, and never sealed.
+    Orphaned,
 }
 
 /// The verdict of a store's seal about its rows.
@@ -65,6 +67,8 @@ pub(super) enum Backing {
     Backed,
     /// The rows are not those that a console wrote last, for this reason.
     Unbacked(&'static str),
+    /// The key was changed without the old one, so nothing tells whether they are.
+    Orphaned,
 }
 
 /// The version of cra that wrote to a store last, as far as the seal is concerned.
@@ -129,6 +133,7 @@ impl StateSeal {
         let stored = stored.and_then(|row| row.body.as_deref());
         match stored {
             Some(stored) if stored == body(&self.code(ledger)) => Backing::Backed,
+            Some(stored) if stored == body(&self.orphan_code(ledger)) => Backing::Orphaned,
             Some(_) => Backing::Unbacked("its seal does not fit"),
             None if by == WrittenBy::Sealing => Backing::Unbacked("its seal is gone"),
             None if self.rows.is_empty() => Backing::Backed,
@@ -152,13 +157,24 @@ impl StateSeal {
         self.standing = Standing::Foreign;
     }
 
+    /// Tells whether the rows are sealed on.
+    pub(super) fn is_own(&self) -> bool {
+        self.standing == Standing::Own
+    }
+
+    /// Marks the rows of this store from now on: the key that sealed them is lost.
+    pub(super) fn orphan(&mut self) {
+        self.standing = Standing::Orphaned;
+    }
+
     /// Adds the seal to a batch that changes rows or adds records. The records are in the ledger already.
     pub(super) fn stamp(&mut self, batch: &mut Batch, ledger: &Ledger) {
-        if self.standing == Standing::Foreign {
-            return;
-        }
         self.note(&batch.state);
-        let code = self.code(ledger);
+        let code = match self.standing {
+            Standing::Own => self.code(ledger),
+            Standing::Foreign => return,
+            Standing::Orphaned => self.orphan_code(ledger),
+        };
         if self.written != Some(code) {
             self.written = Some(code);
             batch.state.push(StateRow {
@@ -199,13 +215,22 @@ impl StateSeal {
 
     /// The code over all rows and the ends of log and record.
     fn code(&self, ledger: &Ledger) -> Digest {
-        let (entries, events) = ledger.ends();
         let sum = self.sum.map(u64::to_be_bytes);
+        self.code_with(ledger, sum.as_flattened())
+    }
+
+    /// The code that says that the key which sealed the rows is lost. It covers no row.
+    fn orphan_code(&self, ledger: &Ledger) -> Digest {
+        self.code_with(ledger, b"the key that sealed the rows is lost")
+    }
+
+    fn code_with(&self, ledger: &Ledger, what: &[u8]) -> Digest {
+        let (entries, events) = ledger.ends();
         let parts = [
             ledger.log().as_str().as_bytes(),
             &entries.to_be_bytes(),
             &events.to_be_bytes(),
-            sum.as_flattened(),
+            what,
         ];
         mac(&self.seal_key, parts)
     }
@@ -218,6 +243,31 @@ impl fmt::Debug for StateSeal {
         f.debug_struct("StateSeal")
             .field("rows", &rows)
             .finish_non_exhaustive()
+    }
+}
+
+/// Rows that do not count where the seal does not back them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Permits.
+    pub permits: usize,
+    /// Held requests.
+    pub held: usize,
+    /// Open sessions.
+    pub sessions: usize,
+}
+
+impl Dropped {
+    pub(super) fn of(rows: &[StateRow]) -> Self {
+        let count = |kind: StateKind| {
+            let own = rows.iter().filter(|row| row.kind == kind.as_str());
+            own.count()
+        };
+        Self {
+            permits: count(StateKind::Permit),
+            held: count(StateKind::Held),
+            sessions: count(StateKind::Session),
+        }
     }
 }
 
@@ -253,19 +303,19 @@ impl OpenedState {
                     distrusted: None,
                 };
             }
-            Backing::Unbacked(why) => why,
+            Backing::Unbacked(why) => {
+                format!("the state was changed while no console was open ({why})")
+            }
+            Backing::Orphaned => {
+                "the key was changed without the old one, so the state cannot be verified"
+                    .to_owned()
+            }
         };
-        let count = |kind: StateKind| {
-            let own = rows.iter().filter(|row| row.kind == kind.as_str());
-            own.count()
-        };
+        let dropped = Dropped::of(&rows);
         let what = format!(
-            "the state was changed while no console was open ({why}): {} permits and {} held requests \
-             do not count, {} sessions are over, and limits that all sessions share count as used up: rates for \
-             one window, budgets until an operator loads another version of the Atlas",
-            count(StateKind::Permit),
-            count(StateKind::Held),
-            count(StateKind::Session),
+            "{why}: {} permits and {} held requests do not count, {} sessions are over, and limits that all sessions \
+             share count as used up: rates for one window, budgets until an operator loads another version of the Atlas",
+            dropped.permits, dropped.held, dropped.sessions,
         );
         let (mut rows, mut changed): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(lets_nothing_run);

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::acknowledgement::Acknowledgement;
 use super::actor::begin;
 use super::ledger::{EntryPlace, Ledger, LogError, ReadBack};
+pub use super::state_seal::Dropped;
 use super::state_seal::{Backing, StateSeal, written_by};
 use crate::base::clock::{Clock, Timestamp};
 use crate::base::digest::Digest;
@@ -32,6 +33,17 @@ pub struct Upkeep {
     clock: Arc<dyn Clock>,
     /// Sessions that are about to be taken in, and have no entry in the log yet.
     announced: BTreeMap<String, TraceImported>,
+}
+
+/// The key that sealed the state of a store.
+#[derive(Clone, Copy, Debug)]
+pub enum StateKey<'k> {
+    /// The one that signs.
+    Signer,
+    /// The one that signed before.
+    Old(&'k Signer),
+    /// One that is not there any more: the state cannot be verified.
+    Lost,
 }
 
 /// Why something cannot be done to a record.
@@ -77,14 +89,34 @@ impl Upkeep {
         clock: Arc<dyn Clock>,
         known: &[KnownHead],
     ) -> Result<Self, UpkeepError> {
+        Self::open_sealed_by(StateKey::Signer, store, signer, clock, known).await
+    }
+
+    /// Takes up the log of a store whose state may have been sealed with another key than the one that signs.
+    ///
+    /// # Errors
+    /// When the log is not the one that was signed, or the store fails.
+    pub async fn open_sealed_by(
+        state_key: StateKey<'_>,
+        store: Arc<dyn Store>,
+        signer: Signer,
+        clock: Arc<dyn Clock>,
+        known: &[KnownHead],
+    ) -> Result<Self, UpkeepError> {
         let key = signer.verifier();
         let rows = store.state().await?;
         let by = written_by(store.as_ref(), &store.log().await?).await?;
-        let mut state_seal = StateSeal::new(&signer, &rows);
+        let sealed_by = match state_key {
+            StateKey::Signer | StateKey::Lost => &signer,
+            StateKey::Old(old) => old,
+        };
+        let mut state_seal = StateSeal::new(sealed_by, &rows);
         let (mut ledger, read_back) = Ledger::open(store.as_ref(), signer, known).await?;
-        // State that does not fit its seal stays as it is found: the next console says so.
-        if state_seal.backing(&rows, &ledger, by) != Backing::Backed {
-            state_seal.distrust();
+        match (state_seal.backing(&rows, &ledger, by), state_key) {
+            (Backing::Backed, _) => {}
+            (Backing::Orphaned, _) | (Backing::Unbacked(_), StateKey::Lost) => state_seal.orphan(),
+            // State that does not fit its seal stays as it is found: the next console says so.
+            (Backing::Unbacked(_), StateKey::Signer | StateKey::Old(_)) => state_seal.distrust(),
         }
         let mut entries: Vec<Payload> = Vec::new();
         if ledger.is_new() {
@@ -240,6 +272,17 @@ impl Upkeep {
                 return Ok(old);
             }
         }
+    }
+
+    /// Rows of the state that the next console drops, if it drops any.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn dropped(&self) -> Result<Option<Dropped>, UpkeepError> {
+        if self.state_seal.is_own() {
+            return Ok(None);
+        }
+        Ok(Some(Dropped::of(&self.store.state().await?)))
     }
 
     /// Hands over to another key. The entry that names it and the head that covers it, which both keys

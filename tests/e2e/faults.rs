@@ -26,20 +26,20 @@ const DEADLINE: Duration = Duration::from_secs(30);
 const MANY: i64 = 12_000;
 
 /// The widest message fits in one line.
-const BROAD: (u16, u16) = (400, 60);
+pub(super) const BROAD: (u16, u16) = (400, 60);
 
-fn say(terminal: &mut Terminal, line: &str) {
+pub(super) fn say(terminal: &mut Terminal, line: &str) {
     terminal.keys(line);
     terminal.enter();
 }
 
-fn text(output: &Output) -> String {
+pub(super) fn text(output: &Output) -> String {
     let both = [output.stdout.clone(), output.stderr.clone()].concat();
     String::from_utf8(both).unwrap()
 }
 
 /// An agent at the socket of a console.
-struct Agent {
+pub(super) struct Agent {
     stream: BufReader<UnixStream>,
     session: &'static str,
 }
@@ -68,7 +68,7 @@ impl Agent {
         serde_json::from_str(&line).unwrap()
     }
 
-    fn ask(&mut self) -> Value {
+    pub(super) fn ask(&mut self) -> Value {
         let params = json!({ "action": "ticket.get", "params": { "id": 1 } });
         self.call("action.request", &params)
     }
@@ -85,7 +85,7 @@ fn replace_database(place: &Place) {
 }
 
 /// Waits until the console says that it records nothing, asks it everything, and leaves it.
-fn assert_not_recording(place: &Place, mut terminal: Terminal, mut agent: Agent) {
+pub(super) fn assert_not_recording(place: &Place, mut terminal: Terminal, mut agent: Agent) {
     terminal.wait_for("NOT RECORDING");
     // An action that no gate stands before is denied too.
     let refused = agent.ask();
@@ -116,7 +116,7 @@ fn assert_not_recording(place: &Place, mut terminal: Terminal, mut agent: Agent)
 }
 
 /// A place under an Atlas that holds deletes and allows reads.
-fn governed() -> Place {
+pub(super) fn governed() -> Place {
     let place = Place::new("gates.yaml");
     let atlas = fs::read_to_string(place.atlas()).unwrap();
     let read = "  - { action_id: ticket.get, name: Read a ticket, risk_tier: low }\n";
@@ -124,14 +124,14 @@ fn governed() -> Place {
 }
 
 /// Leaves a console on the whole screen while a request is held.
-fn leave(terminal: &mut Terminal) {
+pub(super) fn leave(terminal: &mut Terminal) {
     terminal.keys("q");
     terminal.wait_for("Leave the console");
     terminal.tabs(1);
     terminal.enter();
 }
 
-fn held_at_linear_console(place: &Place) -> (Terminal, Agent) {
+pub(super) fn held_at_linear_console(place: &Place) -> (Terminal, Agent) {
     let terminal = place.linear_console(BROAD);
     terminal.wait_for("Nothing is held.");
     let mut waiting = Agent::connect(place, "s-2");
@@ -204,7 +204,7 @@ fn a_data_folder_deleted_under_the_console_is_said_on_every_screen_and_by_the_ex
 }
 
 /// A store that was opened, closed, and has a key.
-fn closed_store() -> Place {
+pub(super) fn closed_store() -> Place {
     let place = Place::new("gates.yaml");
     let mut terminal = place.console(WIDE);
     terminal.wait_for("1 Queue");

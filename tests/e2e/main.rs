@@ -12,6 +12,7 @@
 
 mod acts;
 mod alarms;
+mod damage;
 mod decisions;
 mod dialog;
 mod endings;

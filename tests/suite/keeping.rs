@@ -178,7 +178,10 @@ fn a_key_hands_over_to_another_and_the_old_one_still_verifies() {
     fs::remove_file(desk.0.path().join("cra.key")).unwrap();
     desk.run(&["trace", "verify"])
         .fails(2, &["no key", "--key"]);
-    let begun = runs(&desk, &["trace", "key", "--new"]);
+    let begun = desk.run(&["trace", "key", "--new"]);
+    assert_eq!(begun.code, 0, "{}", begun.err);
+    assert!(begun.err.contains("1 open session"), "{}", begun.err);
+    let begun = begun.out;
     let said = runs(&desk, &["trace", "verify", "--key", begun.trim()]);
     assert!(said.contains("SEALED 0..7"), "{said}");
 }

@@ -23,7 +23,7 @@ use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::lines::{READ_BYTES, each_line};
-use crate::runtime::upkeep::{Deed, Upkeep};
+use crate::runtime::upkeep::{Deed, Dropped, StateKey, Upkeep};
 use crate::runtime::{StartError, witness};
 use crate::store::key;
 use crate::store::sqlite::SqliteStore;
@@ -81,6 +81,24 @@ pub(in crate::cli) fn key(settings: &Settings, args: &Key) -> Result<u8, Failure
     Ok(exit::OK)
 }
 
+/// Says beforehand what the next console drops, because no key backs it.
+fn tell_dropped(dropped: Option<Dropped>) -> io::Result<()> {
+    let Some(dropped) = dropped else {
+        return Ok(());
+    };
+    let counted = |count: usize, what: &str| match count {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
+    };
+    writeln!(
+        io::stderr().lock(),
+        "cra: the state of the store cannot be verified with the key that is there: the next start drops {}, {} and {}",
+        counted(dropped.held, "held request"),
+        counted(dropped.permits, "permit"),
+        counted(dropped.sessions, "open session"),
+    )
+}
+
 /// Names the agents whose hooks pin the key that was changed: they are denied every step from now on.
 fn tell_connected(folder: &Path) -> Result<(), Failure> {
     for connection in load(folder)?.connections {
@@ -104,8 +122,14 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
         let old = signer(folder, &store).await;
         let next = key::prepare_next(folder, &log)?;
         // Without the old key there is nobody to hand over: the new one speaks for itself.
-        let current = if args.new { next.clone() } else { old? };
-        let mut upkeep = take_up(settings, &store, current).await?;
+        let old = if args.new { old.ok() } else { Some(old?) };
+        let (current, state_key) = match &old {
+            Some(old) if args.new => (next.clone(), StateKey::Old(old)),
+            Some(old) => (old.clone(), StateKey::Signer),
+            None => (next.clone(), StateKey::Lost),
+        };
+        let mut upkeep = take_up_sealed_by(state_key, settings, &store, current).await?;
+        tell_dropped(upkeep.dropped().await?)?;
         let seal = upkeep.rotate(next.clone(), &settings.operator).await?;
         key::finish_rotation(folder, Some(&next.verifier()))?;
         keep_elsewhere(settings, Some(&seal))
@@ -167,11 +191,22 @@ async fn take_up(
     store: &Arc<SqliteStore>,
     signer: Signer,
 ) -> Result<Upkeep, Failure> {
+    take_up_sealed_by(StateKey::Signer, settings, store, signer).await
+}
+
+/// Takes up the log of a store whose state was sealed with that key.
+async fn take_up_sealed_by(
+    state_key: StateKey<'_>,
+    settings: &Settings,
+    store: &Arc<SqliteStore>,
+    signer: Signer,
+) -> Result<Upkeep, Failure> {
     let known = settings.head_file.as_deref().map(witness::read).transpose();
     let known = known.map_err(StartError::HeadFile)?.flatten();
     let shared = Arc::clone(store) as Arc<dyn Store>;
     let clock = Arc::new(SystemClock);
-    Ok(Upkeep::open(shared, signer, clock, known.as_slice()).await?)
+    let opened = Upkeep::open_sealed_by(state_key, shared, signer, clock, known.as_slice());
+    Ok(opened.await?)
 }
 
 fn keep_elsewhere(settings: &Settings, seal: Option<&Seal>) -> Result<(), Failure> {
