@@ -81,9 +81,10 @@ fn claims() -> BTreeMap<String, Claim> {
             for number in numbers.split(", ") {
                 assert!(is_number(number), "{place}: `{number}` is not a feature");
                 let claim = claims.entry(number.to_owned()).or_default();
-                let tests = match uses_interface {
-                    true => &mut claim.shown,
-                    false => &mut claim.inside,
+                let tests = if uses_interface {
+                    &mut claim.shown
+                } else {
+                    &mut claim.inside
                 };
                 tests.insert(name.to_owned());
             }
