@@ -60,7 +60,7 @@ impl JsonSchema for ConditionDef {
         };
         let parts = json!({"type": "array", "items": part});
         json_schema!({
-            "description": "Either `all`, `any` or `not` with conditions, or a `path` with operators.",
+            "description": "Either `all`, `any` or `not` with conditions, or a `path` with operators. Times (`time.hour`, `time.minute`, `time.weekday`, `time.date`) are in UTC.",
             "oneOf": [
                 one_of("all", parts.clone()),
                 one_of("any", parts),

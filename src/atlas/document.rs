@@ -280,7 +280,8 @@ pub struct PolicyDef {
     /// The parameter that says how much a run costs; each costs 1 when absent.
     #[serde(default)]
     pub cost: Option<String>,
-    /// Whose runs count together.
+    /// Whose runs count together: `session` (the default), `agent` (all sessions whose agent gives the same name) or
+    /// `all`.
     #[serde(default)]
     pub scope: Scope,
     /// What else must hold for it to apply.
@@ -295,11 +296,25 @@ pub struct PolicyDef {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Scope {
-    /// Those of each session.
+    /// Those of each session: a new session of the same agent begins with a full allowance.
     #[default]
     Session,
+    /// Those of all sessions whose agent gives the same name.
+    Agent,
     /// Those of all sessions.
     All,
+}
+
+impl Scope {
+    /// The scope in words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Session => "for each session",
+            Self::Agent => "for all sessions of an agent",
+            Self::All => "for all sessions together",
+        }
+    }
 }
 
 /// What a policy does.

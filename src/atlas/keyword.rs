@@ -70,8 +70,18 @@ pub enum Case {
 pub struct KeywordMatch {
     /// The keyword, as written.
     pub keyword: String,
-    /// Where, in characters from the start.
+    /// Position of the first character of its first match: Unicode scalar values before it, from 0.
     pub position: usize,
+}
+
+impl KeywordMatch {
+    /// Several matches in words, each with its position.
+    #[must_use]
+    pub fn listed(matches: &[Self]) -> String {
+        let words = matches.iter();
+        let words = words.map(|it| format!("`{}` at character {}", it.keyword, it.position));
+        words.collect::<Vec<_>>().join(", ")
+    }
 }
 
 /// Why keywords cannot be looked for.

@@ -105,6 +105,9 @@ pub const MAX_NAME_LEN: usize = 256;
 /// words, too little to fill a disk with.
 pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
+/// Contexts that one request can name. An Atlas has seldom as many.
+pub const MAX_HINTS: usize = 64;
+
 /// Most requests held at once in all: beyond that new ones are denied, never forgotten.
 pub const MAX_HELD: usize = 100_000;
 

@@ -130,6 +130,7 @@ impl Turn<'_> {
         let attempted = self.attempted(&call);
         self.record_as(&place, attempted, durability);
         self.record_below(&place, checked);
+        let fired = self.with_due(&request.session, fired);
         let attempt = Attempt {
             subject: Subject::Action(call.clone()),
             call,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::atlas::compiled::Trigger;
 use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
@@ -47,6 +48,7 @@ impl Turn<'_> {
     /// Denies an attempt. Where an operator may overrule the denial, it is put up for that; nobody
     /// waits for it.
     pub(super) fn forbid(&mut self, ask: AskId, mut attempt: Attempt, denial: Denial) {
+        self.fire_access(&attempt, &denial);
         let Denial {
             by,
             mut denied,
@@ -140,7 +142,15 @@ impl Turn<'_> {
         } else {
             Beside::Nothing
         };
-        given.extend(self.apply_advice(&place, &fired, &subject, beside));
+        if beside == Beside::Gate && self.refuse_overload(ask, &place, &call) {
+            return;
+        }
+        if beside == Beside::Gate && call.tier >= RiskTier::High {
+            self.record_below(&place, risk_detected(&call));
+        }
+        self.note_beats(&place.session, &fired);
+        let (more, mut raised) = self.apply_fired(&place, &fired, &subject, beside);
+        given.extend(more);
         let withheld = self.beside_gate.take().unwrap_or_default();
         if !gated {
             let allowed = self.allow(&place, &call, given);
@@ -164,16 +174,8 @@ impl Turn<'_> {
             );
             return;
         }
-        if let Some(reason) = self.overload(&place.session) {
-            let why = Why::final_one(DenyCode::Overload, &reason);
-            self.block(&place, &call, "overload", why);
-            self.deny(ask, DenyCode::Overload, reason);
-            return;
-        }
-        if call.tier >= RiskTier::High {
-            self.record_below(&place, risk_detected(&call));
-        }
-        let raised = self.raise_all(&fired, &approvals);
+        let approvals = approvals.iter();
+        raised.extend(approvals.map(|approval| self.raise_approval(approval)));
         let advice = fired.iter().filter(|it| it.certain && it.is_advice());
         let request = Request {
             subject,
@@ -188,25 +190,54 @@ impl Turn<'_> {
         self.hold(Some(ask), request, raised);
     }
 
-    /// Applies the checkpoints of an attempt that are not gates. Beside a gate, what they and their handlers give
-    /// stays withheld.
-    fn apply_advice(
+    /// Refuses an attempt that would be held where too much is held already.
+    fn refuse_overload(&mut self, ask: AskId, place: &Place, call: &ActionCall) -> bool {
+        let Some(reason) = self.overload(&place.session) else {
+            return false;
+        };
+        self.beside_gate = None;
+        let why = Why::final_one(DenyCode::Overload, &reason);
+        self.block(place, call, "overload", why);
+        self.deny(ask, DenyCode::Overload, reason);
+        true
+    }
+
+    /// Applies the checkpoints of an attempt in order. Beside a gate, what they and their handlers give stays
+    /// withheld, and the gates are raised; without one, only those that are not gates apply.
+    fn apply_fired(
         &mut self,
         place: &Place,
         fired: &[OwnedFired],
         subject: &Subject,
         beside: Beside,
-    ) -> Given {
-        let mut given = Given::default();
+    ) -> (Given, Vec<Raised>) {
         let withheld = self.beside_gate.take().unwrap_or_default();
-        match beside {
-            Beside::Gate => self.beside_gate = Some(withheld),
-            Beside::Nothing => given.extend(self.give_withheld(place, withheld)),
+        if beside == Beside::Gate {
+            self.beside_gate = Some(withheld);
+            return self.fire_in_order(place, subject, fired, beside);
         }
+        let mut given = self.give_withheld(place, withheld);
         for fired in fired.iter().filter(|fired| !fired.is_gate()) {
             given.extend(self.apply_passing(place, fired, subject, beside));
         }
-        given
+        (given, Vec::new())
+    }
+
+    /// Applies the checkpoints that stand at a locked capability without being gates: they fire although the
+    /// capability stays locked. What they give goes with the next answer.
+    fn fire_access(&mut self, attempt: &Attempt, denial: &Denial) {
+        if denial.denied.code != DenyCode::CapabilityLocked {
+            return;
+        }
+        let at_capability = |fired: &&OwnedFired| {
+            let access = matches!(fired.checkpoint.trigger, Trigger::CapabilityAccess(_));
+            access && !fired.is_gate()
+        };
+        let (place, subject) = (&attempt.place, &attempt.subject);
+        for fired in attempt.fired.iter().filter(at_capability) {
+            let given = self.apply_passing(place, fired, subject, Beside::Nothing);
+            self.owe(&place.session, given);
+        }
     }
 
     /// Takes the permit that opens all gates in the way. Where one stands that nobody passed, all of it

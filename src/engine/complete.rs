@@ -6,6 +6,7 @@ use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
 
 use super::command::{ActionCompleted, AskId, DenyCode, Reply};
 use super::lifecycle::{millis, session_place};
+use super::moment::RunResult;
 use super::recorded::listed;
 use super::tried::Trick;
 use super::turn::{Place, Turn};
@@ -69,7 +70,12 @@ impl Turn<'_> {
         };
         let action = record.action_type.clone();
         self.record_below(&place, record);
-        self.after_action(&place, &action);
+        let run = if success {
+            RunResult::Succeeded
+        } else {
+            RunResult::Failed
+        };
+        self.after_action(&place, &action, run);
         self.reply(ask, Reply::Completed);
     }
 }

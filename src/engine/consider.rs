@@ -49,7 +49,11 @@ impl Turn<'_> {
                 let Some(action) = running.map(|running| running.action.clone()) else {
                     return Vec::new();
                 };
-                self.needed_on(&completed.session, Occasion::Done(&action), answers)
+                let occasion = match &completed.result {
+                    Ok(_) => Occasion::Done(&action),
+                    Err(_) => Occasion::Failed(&action),
+                };
+                self.needed_on(&completed.session, occasion, answers)
             }
             Command::ReportError(_, report) => {
                 self.needed_on(&report.session, Occasion::Error, answers)
@@ -178,6 +182,14 @@ impl Turn<'_> {
             action: None,
         };
         let customs = self.customs(answers);
+        if !session.is_closed() {
+            let atlases = &self.engine.atlases;
+            let due = evaluate::on(atlases, session, Occasion::Beat, customs, self.now);
+            let needed = self.next_handler(&due, &scene, answers);
+            if !needed.is_empty() {
+                return needed;
+            }
+        }
         let seen = Sightings::of(&self.engine.atlases, text);
         let occasion = Occasion::Input { text, seen: &seen };
         let facts = evaluate::facts_of(session, occasion, self.now);

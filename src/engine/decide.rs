@@ -14,6 +14,7 @@ use crate::trace::event::{
     ActionTaken, CheckpointCompleted, CheckpointResponse, Durability, Validity,
 };
 
+use super::Waiting;
 use super::approval::{self, Approver};
 use super::attempt::override_key;
 use super::command::{
@@ -23,7 +24,7 @@ use super::command::{
 use super::evaluate;
 use super::gate::called_by;
 use super::give::{Gift, Size};
-use super::held::{Gate, Held, Origin, Subject};
+use super::held::{Gate, Held, Origin, PassEffects, Subject};
 use super::lifecycle::millis;
 use super::session::Entry;
 use super::settle::Ending;
@@ -309,10 +310,12 @@ impl Turn<'_> {
         let place = self.held_place(held);
         let waiting = self.take(&held.id);
         self.open_session(held);
+        self.restart_intervals(held);
         let mut given = waiting
             .as_ref()
             .map(|w| w.given.clone())
             .unwrap_or_default();
+        let locks = locks_set_together(held, waiting.as_ref());
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             let agent = format!("agent {}", held.agent);
             let by = match judged {
@@ -326,7 +329,7 @@ impl Turn<'_> {
                     side: Side::Agent,
                 },
             };
-            given.extend(self.pass_gate(held, &place, gate, judged.as_ref(), by));
+            given.extend(self.pass_gate(held, &place, (gate, &locks), judged.as_ref(), by));
         }
         let (advice, withheld) = waiting
             .as_ref()
@@ -389,14 +392,22 @@ impl Turn<'_> {
         &mut self,
         held: &Held,
         place: &Place,
-        gate: &Gate,
+        (gate, locks): (&Gate, &BTreeSet<String>),
         judged: Option<&JudgedGate>,
         by: By<'_>,
     ) -> Given {
         let here = place.below(gate.span_id.clone());
         let id = gate.origin.id().to_owned();
         self.record_approval(held, &here, gate, judged, by);
-        self.apply_effects(place, gate.origin.atlas_id(), &id, &gate.effects);
+        let effects = PassEffects {
+            lift: gate.effects.unlock.difference(locks).cloned().collect(),
+            ..gate.effects.clone()
+        };
+        self.apply_effects(place, gate.origin.atlas_id(), &id, &effects);
+        if let Some(session) = self.state().sessions.get_mut(&held.session) {
+            let key = (gate.origin.atlas_id().to_owned(), id.clone());
+            session.passed.insert(key);
+        }
         self.state().caches.new_generation();
         let kind = gate.origin.kind();
         self.expire_guidance(&held.session, &[&id, kind]);
@@ -458,6 +469,15 @@ impl Turn<'_> {
 pub(super) fn said(held: &Held, judged: &JudgedAnswers, why: Option<&str>) -> Option<String> {
     let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
     approval::said(held, answers, why).map(str::to_owned)
+}
+
+/// The capabilities that checkpoints of the same request lock: there a lock beats an unlock.
+fn locks_set_together(held: &Held, waiting: Option<&Waiting>) -> BTreeSet<String> {
+    let gates = held.gates.iter().map(|gate| &gate.effects);
+    let advice = waiting.into_iter().flat_map(|waiting| &waiting.advice);
+    let all = gates.chain(advice.map(|advice| &advice.effects));
+    all.flat_map(|effects| effects.lock.iter().cloned())
+        .collect()
 }
 
 /// The denials that passing a held request overrules.

@@ -1,5 +1,6 @@
 //! What refuses an action, whatever gates say. Reads state, changes none.
 
+use crate::atlas::compiled::{Atlas, Capability, Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, UnknownActions};
 use crate::atlas::index::{Matches, When};
 
@@ -64,30 +65,67 @@ pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Op
         if !session.lacks(atlas, capability) {
             continue;
         }
-        // A gate that stands before it takes over, unless its condition keeps it from firing.
-        let mut gates = atlas.checkpoints_when(When::Access(&capability.id));
-        let takes_over = !session.locked.contains(&capability.id)
-            && gates.any(|(_, gate)| {
-                gate.mode == CheckpointMode::Blocking && case.holds(gate.when.as_ref())
-            });
-        if takes_over {
+        // A checkpoint that stands before it takes over, unless its condition keeps it from firing.
+        let mut standing = atlas.checkpoints_when(When::Access(&capability.id));
+        if standing.any(|(_, checkpoint)| takes_over(case, atlas, capability, checkpoint)) {
             continue;
         }
-        let unlocking: Vec<_> = atlas
-            .checkpoints
-            .iter()
-            .filter(|checkpoint| checkpoint.unlock_capabilities.contains(&capability.id))
-            .map(|checkpoint| format!("`{}`", checkpoint.id))
-            .collect();
         let reason = format!("capability `{}` is locked in this session", capability.id);
         let mut denial = denial(&capability.id, DenyCode::CapabilityLocked, reason, None);
-        if !unlocking.is_empty() {
-            let help = format!("it is unlocked by passing {}", unlocking.join(" or "));
-            denial.denied.help = Some(help);
-        }
+        denial.denied.help = unlock_help(session, atlas, capability);
         return Some(denial);
     }
     None
+}
+
+/// Tells whether a checkpoint at a locked capability decides about its use: a gate asks, and an advisory one
+/// unlocks it at once. A lock that another checkpoint set is lifted only by a gate of the same Atlas.
+fn takes_over(
+    case: Case<'_, '_>,
+    atlas: &Atlas,
+    capability: &Capability,
+    checkpoint: &Checkpoint,
+) -> bool {
+    let unlocks = checkpoint.unlock_capabilities.contains(&capability.id)
+        && !checkpoint.lock_capabilities.contains(&capability.id);
+    let locked = case.session.locked.contains(&capability.id);
+    let lifts = unlocks && case.session.can_lift(&atlas.id, &capability.id);
+    match checkpoint.mode {
+        CheckpointMode::Blocking => (!locked || lifts) && case.holds(checkpoint.when.as_ref()),
+        CheckpointMode::Advisory => {
+            !locked && unlocks && case.surely_holds(checkpoint.when.as_ref())
+        }
+        CheckpointMode::Observational => false,
+    }
+}
+
+/// What unlocks a capability, where a checkpoint still can.
+fn unlock_help(session: &Session, atlas: &Atlas, capability: &Capability) -> Option<String> {
+    let locked = session.locked.contains(&capability.id);
+    if locked && !session.can_lift(&atlas.id, &capability.id) {
+        return None;
+    }
+    let unlocking = |mode| {
+        let checkpoints = atlas.checkpoints.iter().filter(move |checkpoint| {
+            // The start of this session is over, and its end gives nothing.
+            let past = matches!(
+                checkpoint.trigger,
+                Trigger::SessionStart | Trigger::SessionEnd
+            );
+            checkpoint.mode == mode
+                && !past
+                && checkpoint.unlock_capabilities.contains(&capability.id)
+                && !checkpoint.lock_capabilities.contains(&capability.id)
+        });
+        let names = checkpoints.map(|checkpoint| format!("`{}`", checkpoint.id));
+        names.collect::<Vec<_>>().join(" or ")
+    };
+    let gates = unlocking(CheckpointMode::Blocking);
+    if !gates.is_empty() {
+        return Some(format!("it is unlocked by passing {gates}"));
+    }
+    let advice = unlocking(CheckpointMode::Advisory);
+    (!locked && !advice.is_empty()).then(|| format!("it is unlocked when {advice} fires"))
 }
 
 pub(super) fn bad_parameters(matches: &Matches<'_>, call: Asked<'_>) -> Option<Denial> {

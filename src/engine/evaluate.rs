@@ -19,6 +19,7 @@ use crate::atlas::compiled::{Atlas, Capability, Checkpoint, CustomTrigger, Trigg
 use crate::atlas::condition::{Condition, Facts, Truth};
 use crate::atlas::document::{RiskMode, RiskTier};
 use crate::atlas::index::{Matches, When};
+use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 
 mod occasion;
@@ -49,6 +50,8 @@ pub(super) struct Fired<'a> {
     pub(super) why: String,
     /// Whether that is known, or only cannot be ruled out.
     pub(super) certain: bool,
+    /// Keywords that made it fire, with their positions.
+    pub(super) matches: Vec<KeywordMatch>,
 }
 
 /// No denial is overruled.
@@ -200,6 +203,7 @@ fn fired<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Fired<'a>> {
                     checkpoint,
                     why,
                     certain: certain && case.surely_holds(checkpoint.when.as_ref()),
+                    matches: Vec::new(),
                 });
             }
         }

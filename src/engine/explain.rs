@@ -3,10 +3,11 @@
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::atlas::compiled::{Atlas, Checkpoint, Policy, Trigger};
+use crate::atlas::compiled::{Atlas, Checkpoint, Limit, Policy, Trigger};
 use crate::atlas::condition::{Condition, LeafReport, Truth};
 use crate::atlas::document::{CheckpointMode, PolicyKind, RiskTier};
 use crate::atlas::index::Matches;
+use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 
@@ -15,18 +16,20 @@ use super::command::Denied;
 use super::customs::Customs;
 use super::evaluate::{self, Case, Evaluation, Fired, Firing, NOTHING_OVERRIDDEN, Occasion};
 use super::extension::Extensions;
-use super::held::{ActionCall, Subject, TierSource};
+use super::held::{ActionCall, Asked, Subject, TierSource};
 use super::session::Session;
 use super::suspend::Answers;
 use super::usage::Usage;
 
 mod account;
+mod effects;
 mod imagined;
 mod input;
 mod looked;
 mod outside;
 
 pub use account::{Account, Asker, Question};
+pub use effects::Consequences;
 pub use imagined::Imagined;
 pub use input::{ContextEvidence, InputExplanation, explain_input_under};
 pub use outside::{Outsider, handlers};
@@ -59,6 +62,8 @@ pub struct Explanation {
     pub policies: Vec<PolicyEvidence>,
     /// Every capability that lists the action.
     pub capabilities: Vec<CapabilityEvidence>,
+    /// Contexts that the action itself calls for when it runs.
+    pub contexts: Vec<ContextEvidence>,
 }
 
 /// What would happen to a request.
@@ -87,10 +92,18 @@ pub struct CheckpointEvidence {
     pub kind: &'static str,
     /// Whether it stops the agent.
     pub mode: CheckpointMode,
+    /// Checkpoints with a higher one come first.
+    pub priority: i64,
     /// Whether it fires.
     pub outcome: CheckpointOutcome,
+    /// Keywords that make it fire, each with the position of its first match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<KeywordMatch>,
     /// What its condition wanted and found.
     pub conditions: Vec<LeafReport>,
+    /// What it does when it fires: a gate when it is passed, an observational one nothing.
+    #[serde(skip_serializing_if = "Consequences::is_empty")]
+    pub effects: Consequences,
 }
 
 /// Whether a checkpoint fires.
@@ -129,6 +142,9 @@ pub struct PolicyEvidence {
     pub applies: bool,
     /// The pattern that matches, or what is wanted.
     pub rule: String,
+    /// Amount and scope of a limit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
     /// What its condition wanted and found.
     pub conditions: Vec<LeafReport>,
 }
@@ -238,6 +254,7 @@ fn evidence(case: Case<'_, '_>) -> Explanation {
             locked: session.lacks(atlas, capability),
         }));
     }
+    by_priority(&mut checkpoints);
     Explanation {
         action: call.action.to_owned(),
         tier: call.tier,
@@ -246,7 +263,39 @@ fn evidence(case: Case<'_, '_>) -> Explanation {
         checkpoints,
         policies,
         capabilities,
+        contexts: run_contexts(atlases, call),
     }
+}
+
+/// The contexts that an action calls for by its name or its risk, when it runs.
+fn run_contexts(atlases: &[Atlas], call: Asked<'_>) -> Vec<ContextEvidence> {
+    let mut found = Vec::new();
+    for atlas in atlases {
+        let matches = Matches::of(std::slice::from_ref(atlas), call.action);
+        let by_name = matches.injections().map(|it| {
+            let why = format!("on_match: `{}` matches `{}`", call.action, it.pattern);
+            (it.item, why)
+        });
+        let risky = call.tier >= RiskTier::High;
+        let by_risk = atlas.injections_by_risk().filter(|_| risky);
+        let by_risk = by_risk.map(|(_, it)| (it, format!("risk_based: tier {}", call.tier)));
+        found.extend(
+            by_name
+                .chain(by_risk)
+                .map(|(injection, why)| ContextEvidence {
+                    atlas_id: atlas.id.clone(),
+                    context_id: injection.context_id.clone(),
+                    outcome: CheckpointOutcome::Fired { why },
+                    matches: Vec::new(),
+                }),
+        );
+    }
+    found
+}
+
+/// Sorts checkpoints as they are looked at; ties stay in the order of the Atlases, then as written.
+fn by_priority(checkpoints: &mut [CheckpointEvidence]) {
+    checkpoints.sort_by_key(|checkpoint| std::cmp::Reverse(checkpoint.priority));
 }
 
 /// The intervals that are due.
@@ -282,24 +331,18 @@ fn checkpoint_evidence<'a>(
     matches: &'a Matches<'a>,
     atlas: &'a Atlas,
 ) -> impl Iterator<Item = CheckpointEvidence> + 'a {
-    atlas
-        .checkpoints
-        .iter()
-        .map(move |checkpoint| CheckpointEvidence {
-            atlas_id: atlas.id.clone(),
-            checkpoint_id: checkpoint.id.clone(),
-            kind: checkpoint.kind,
-            mode: checkpoint.mode,
-            outcome: match evaluate::firing(case, matches, atlas, checkpoint) {
-                Firing::Elsewhere { .. } if is_interval(checkpoint) => due(case, checkpoint),
-                Firing::Fires { why, .. } => CheckpointOutcome::Fired { why },
-                Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
-                Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
-                    why: format!("it fires at {at}"),
-                },
+    atlas.checkpoints.iter().map(move |checkpoint| {
+        let outcome = match evaluate::firing(case, matches, atlas, checkpoint) {
+            Firing::Elsewhere { .. } if is_interval(checkpoint) => due(case, checkpoint),
+            Firing::Fires { why, .. } => CheckpointOutcome::Fired { why },
+            Firing::Not { wanted, actual } => CheckpointOutcome::NotFired { wanted, actual },
+            Firing::Elsewhere { at } => CheckpointOutcome::Skipped {
+                why: format!("it fires at {at}"),
             },
-            conditions: leaves(case, checkpoint.when.as_ref()),
-        })
+        };
+        let conditions = leaves(case, checkpoint.when.as_ref());
+        CheckpointEvidence::new(atlas, checkpoint, outcome, conditions)
+    })
 }
 
 fn is_interval(checkpoint: &Checkpoint) -> bool {
@@ -314,18 +357,29 @@ fn due(case: Case<'_, '_>, checkpoint: &Checkpoint) -> CheckpointOutcome {
     let mut due = beats(case).into_iter();
     match due.find(|it| std::ptr::eq(it.checkpoint, checkpoint)) {
         Some(fired) => CheckpointOutcome::Fired { why: fired.why },
-        None => short_of(case, checkpoint).unwrap_or_else(input::condition_fails),
+        None => short_of(case.session, checkpoint, case.now).unwrap_or_else(input::condition_fails),
     }
 }
 
 /// How far off an interval is, where that is why its checkpoint does not fire.
-fn short_of(case: Case<'_, '_>, checkpoint: &Checkpoint) -> Option<CheckpointOutcome> {
+fn short_of(
+    session: &Session,
+    checkpoint: &Checkpoint,
+    now: Timestamp,
+) -> Option<CheckpointOutcome> {
+    let mut beats = session.beats.iter();
+    let last = beats.find(|beat| beat.key.1 == checkpoint.id);
     let (wanted, actual, unit) = match &checkpoint.trigger {
         Trigger::TimeInterval(interval) => {
-            let passed = case.now.since(case.session.started_at);
+            let passed = now.since(last.map_or(session.started_at, |beat| beat.at));
             (interval.as_secs(), passed.as_secs(), "seconds")
         }
-        Trigger::CountInterval(interval) => (*interval, case.session.actions, "actions"),
+        Trigger::CountInterval(interval) => {
+            let run = session
+                .actions
+                .saturating_sub(last.map_or(0, |beat| beat.actions));
+            (*interval, run, "actions")
+        }
         _ => return None,
     };
     (actual < wanted).then(|| CheckpointOutcome::NotFired {
@@ -357,7 +411,23 @@ fn policy_evidence(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> Policy
             || format!("wanted [{}]", patterns.join(", ")),
             ToString::to_string,
         ),
+        limit: policy.limit.as_ref().map(limit_words),
         conditions: leaves(case, policy.when.as_ref()),
+    }
+}
+
+/// Amount and scope of a limit, in words.
+fn limit_words(limit: &Limit) -> String {
+    match limit {
+        Limit::Rate {
+            max_calls,
+            window,
+            scope,
+        } => {
+            let window = window.as_secs();
+            format!("{max_calls} calls in {window} s, {}", scope.words())
+        }
+        Limit::Budget { limit, scope, .. } => format!("{limit} in all, {}", scope.words()),
     }
 }
 

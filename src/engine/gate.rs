@@ -10,6 +10,7 @@ use crate::atlas::compiled::{Question, Trigger};
 use crate::atlas::document::{
     Approvers, CheckpointMode, CheckpointQuestion, Respondent, ResponseType,
 };
+use crate::atlas::keyword::KeywordMatch;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
@@ -37,6 +38,10 @@ pub(super) struct Raised {
     mode: CheckpointMode,
     /// Whether why it stands there is told in words of an extension, which may quote the request.
     quotes: bool,
+    /// Keywords that made it fire, with their positions.
+    matches: Vec<KeywordMatch>,
+    /// Tells whether it is on record that it fired.
+    recorded: bool,
 }
 
 /// What a request that is about to be held is about.
@@ -102,6 +107,8 @@ impl Turn<'_> {
             priority: checkpoint.priority,
             mode: CheckpointMode::Blocking,
             quotes: fired.quotes,
+            matches: fired.matches.clone(),
+            recorded: false,
         }
     }
 
@@ -140,7 +147,36 @@ impl Turn<'_> {
             priority: 0,
             mode: CheckpointMode::Blocking,
             quotes: false,
+            matches: Vec::new(),
+            recorded: false,
         }
+    }
+
+    /// Goes through fired checkpoints, the highest priority first: gates are raised, the others take effect, and
+    /// both are on record in that order. Where too much is held for another gate, none is recorded.
+    pub(super) fn fire_in_order(
+        &mut self,
+        place: &Place,
+        subject: &Subject,
+        fired: &[OwnedFired],
+        beside: Beside,
+    ) -> (Given, Vec<Raised>) {
+        let room = self.overload(&place.session).is_none();
+        let mut given = Given::default();
+        let mut raised = Vec::new();
+        for fired in fired {
+            if fired.is_gate() {
+                let mut gate = self.raise_checkpoint(fired);
+                if room {
+                    self.record_triggered(place, &gate, subject);
+                    gate.recorded = true;
+                }
+                raised.push(gate);
+            } else {
+                given.extend(self.apply_passing(place, fired, subject, beside));
+            }
+        }
+        (given, raised)
     }
 
     /// Applies a checkpoint that does not stop the agent, and records it.
@@ -220,7 +256,7 @@ impl Turn<'_> {
             return None;
         }
         let id = self.next_gate_id();
-        for raised in &raised {
+        for raised in raised.iter().filter(|raised| !raised.recorded) {
             self.record_triggered(&request.place, raised, &request.subject);
         }
         let patience = raised.iter().map(|raised| raised.timeout).min();
@@ -306,7 +342,7 @@ impl Turn<'_> {
             checkpoint_type: gate.origin.kind().to_owned(),
             mode: raised.mode.as_str().to_owned(),
             trigger_condition: told.text,
-            trigger_data: trigger_data(subject),
+            trigger_data: with_matches(trigger_data(subject), &raised.matches),
             priority: raised.priority,
             input_hash,
             numbers_as_text: Vec::new(),
@@ -327,6 +363,8 @@ pub(super) struct OwnedFired {
     pub(super) modified: bool,
     /// Whether why it fires is told in words of an extension, which may quote the request.
     pub(super) quotes: bool,
+    /// Keywords that made it fire, with their positions.
+    pub(super) matches: Vec<KeywordMatch>,
 }
 
 impl OwnedFired {
@@ -359,6 +397,7 @@ impl From<Fired<'_>> for OwnedFired {
             certain: fired.certain,
             modified: false,
             quotes: matches!(fired.checkpoint.trigger, Trigger::Custom(_)),
+            matches: fired.matches,
         }
     }
 }
@@ -435,4 +474,12 @@ fn trigger_data(subject: &Subject) -> Value {
         Subject::Moment(moment) => moment.data.clone(),
         Subject::Action(call) => json!({ "action_id": call.action }),
     }
+}
+
+/// Adds the keywords that were found, each with the position of its first character.
+fn with_matches(mut data: Value, matches: &[KeywordMatch]) -> Value {
+    if let (Value::Object(fields), false) = (&mut data, matches.is_empty()) {
+        fields.insert("matches".to_owned(), json!(matches));
+    }
+    data
 }

@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 
 use crate::atlas::Atlas;
 use crate::atlas::document::{GuidanceBlock, GuidanceFormat};
+use crate::atlas::keyword::KeywordMatch;
 use crate::base::id::SessionId;
-use crate::trace::event::{ContextInjected, ContextRequested, InjectTrigger, RequestType};
+use crate::trace::event::{
+    ContextInjected, ContextRequested, InjectTrigger, KeywordPosition, RequestType,
+};
 
 use super::command::{Given, GivenContext, GivenGuidance};
 use super::session::Session;
@@ -30,6 +33,13 @@ pub(super) struct Gift<'g> {
     pub(super) guidance: Option<&'g GuidanceBlock>,
     /// Whether there may be too much of it.
     pub(super) size: Size,
+}
+
+impl Gift<'_> {
+    /// Tells whether contexts are handed over although the session has them: an interval is there to repeat them.
+    fn refreshes(&self) -> bool {
+        matches!(self.kind, "time_interval" | "count_interval")
+    }
 }
 
 /// Whether what is handed over may be too much.
@@ -102,14 +112,16 @@ impl Turn<'_> {
     }
 
     /// Records that keywords of input call for contexts, if they do.
-    pub(super) fn record_calling(&mut self, place: &Place, keywords: Vec<String>) {
-        if !keywords.is_empty() {
+    pub(super) fn record_calling(&mut self, place: &Place, matches: &[KeywordMatch]) {
+        if !matches.is_empty() {
+            let keywords = matches.iter().map(|found| found.keyword.clone());
             let record = ContextRequested {
                 request_type: RequestType::Keyword,
                 query: None,
                 hints: None,
                 checkpoint_type: None,
-                keywords_matched: Some(keywords),
+                keywords_matched: Some(keywords.collect()),
+                matches: matches.iter().map(position).collect(),
                 redacted: Vec::new(),
             };
             self.record_below(place, record);
@@ -129,7 +141,7 @@ impl Turn<'_> {
         let session = self.engine.state.sessions.get(session)?;
         let handed = session.contexts.get(&context_key(&atlas.id, id));
         let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
-        if handed.is_some_and(|at| self.now.since(*at) < valid) {
+        if !gift.refreshes() && handed.is_some_and(|at| self.now.since(*at) < valid) {
             return None;
         }
         let cached = self
@@ -231,6 +243,7 @@ impl Given {
     pub(super) fn extend(&mut self, more: Self) {
         self.contexts.extend(more.contexts);
         self.withdrawn.extend(more.withdrawn);
+        self.not_given.extend(more.not_given);
         self.guidance.extend(more.guidance);
         // Stable: what weighs the same stays in the order it was given. Instructions at system level
         // weigh more than anything else.
@@ -263,6 +276,13 @@ fn same_name(until: &str, name: &str) -> bool {
         other => other,
     };
     plain(until) == plain(name) || plain(until) == trigger
+}
+
+fn position(found: &KeywordMatch) -> KeywordPosition {
+    KeywordPosition {
+        keyword: found.keyword.clone(),
+        position: found.position as u64,
+    }
 }
 
 fn injected(gift: &Gift<'_>, found: &[Found]) -> ContextInjected {

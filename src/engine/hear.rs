@@ -182,11 +182,20 @@ pub(super) fn can_restrict(extensions: &Extensions, checkpoint: &Checkpoint) -> 
     let takes = match checkpoint.mode {
         CheckpointMode::Blocking => true,
         CheckpointMode::Advisory => {
-            !checkpoint.deny_actions.is_empty() || !checkpoint.lock_capabilities.is_empty()
+            !checkpoint.deny_actions.is_empty()
+                || !checkpoint.lock_capabilities.is_empty()
+                || opens_capability(checkpoint)
         }
         CheckpointMode::Observational => false,
     };
     takes || !handlers_of(extensions, checkpoint).is_empty()
+}
+
+/// Tells whether an action runs because a checkpoint unlocks its capability: left out, the capability would be
+/// used while it is locked.
+fn opens_capability(checkpoint: &Checkpoint) -> bool {
+    let access = matches!(checkpoint.trigger, Trigger::CapabilityAccess(_));
+    access && !checkpoint.unlock_capabilities.is_empty()
 }
 
 /// The handlers of a checkpoint, in the order they are asked.

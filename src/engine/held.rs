@@ -338,6 +338,9 @@ pub struct PassEffects {
     pub unlock: BTreeSet<String>,
     /// Capabilities it locks.
     pub lock: BTreeSet<String>,
+    /// Capabilities on which it lifts an earlier lock of the same Atlas: only a passed gate does.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub lift: BTreeSet<String>,
     /// Contexts it hands to the agent.
     pub inject: Vec<String>,
     /// Actions it allows.

@@ -149,20 +149,9 @@ impl Turn<'_> {
             // What could not be heard is an operator's to decide.
             raise_stop(&mut fired, stop);
         }
-        let mut raised = Vec::new();
-        for fired in &fired {
-            match fired.checkpoint.mode {
-                CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
-                CheckpointMode::Advisory | CheckpointMode::Observational => {
-                    given.extend(self.apply_passing(
-                        place,
-                        fired,
-                        &Subject::SessionStart,
-                        Beside::Nothing,
-                    ));
-                }
-            }
-        }
+        let subject = Subject::SessionStart;
+        let (more, raised) = self.fire_in_order(place, &subject, &fired, Beside::Nothing);
+        given.extend(more);
         for withheld in self.beside_gate.take().unwrap_or_default() {
             self.withhold_from_session(place, withheld);
         }
@@ -197,6 +186,7 @@ impl Turn<'_> {
         };
         known.atlas_hash = atlas_hash;
         known.unlocked.clear();
+        known.passed.clear();
         known.allowed.clear();
         known.withheld.clear();
         let place = session_place(known);

@@ -9,27 +9,31 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use crate::atlas::document::CheckpointMode;
 use crate::atlas::index::Sightings;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, SessionId};
 use crate::base::limits::{MAX_ERRORS_PER_SESSION, MAX_TEXT_BYTES};
-use crate::trace::event::{
-    ContextRequested, Durability, ErrorOccurred, InjectTrigger, InputReceived, RequestType,
-};
+use crate::trace::event::{Durability, ErrorOccurred, InputReceived};
 
-use super::command::{
-    Accepted, ActionRequest, AskId, ContextRequest, DenyCode, ErrorReport, Given, Input, Reply,
-};
+use super::command::{Accepted, AskId, DenyCode, ErrorReport, Given, Input, Reply};
 use super::context::Cause;
 use super::evaluate::{self, Occasion};
-use super::gate::{Beside, OwnedFired, Raised, Request};
-use super::give::{Gift, Size};
+use super::gate::{Beside, OwnedFired, Request};
 use super::held::{ActionCall, Moment, Subject, request_hash};
-use super::lifecycle::{raise_approvals, raise_stop, session_place};
+use super::interval::{Due, in_priority_order};
+use super::lifecycle::{raise_approvals, raise_stop};
 use super::recorded::listed;
-use super::session::{Beat, Entry, Reported, Session, Unpassed};
+use super::session::{Entry, Reported, Session, Unpassed};
 use super::turn::{Place, Turn};
+
+/// Result of a run, as far as checkpoints care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RunResult {
+    /// The agent reported no error.
+    Succeeded,
+    /// The agent reported an error.
+    Failed,
+}
 
 impl Turn<'_> {
     /// An agent was given input.
@@ -50,6 +54,7 @@ impl Turn<'_> {
         input: &Input,
     ) -> Option<(DenyCode, String)> {
         let place = self.begin_operation(&input.session)?;
+        self.raise_due(&input.session, None);
         let hash = Digest::of(&input.text);
         let seen = self.sightings(hash, &input.text);
         let occasion = Occasion::Input {
@@ -58,11 +63,17 @@ impl Turn<'_> {
         };
         let fired = self.fired_on(&input.session, occasion);
         let (mut fired, dropped) = self.within_budget(fired, |fired| &fired.checkpoint);
+        // An interval that is due belongs to no input: the budget of inputs does not count it.
+        let due = self.due_along(&input.session, Due::OnInput);
         let record = InputReceived {
             input_hash: hash.to_string(),
             input_size_bytes: input.text.len() as u64,
             source: input.source,
-            checkpoints_triggered: fired.iter().map(|f| f.checkpoint.id.clone()).collect(),
+            checkpoints_triggered: fired
+                .iter()
+                .chain(&due)
+                .map(|fired| fired.checkpoint.id.clone())
+                .collect(),
         };
         self.record(&place, record);
         for dropped in &dropped {
@@ -79,7 +90,10 @@ impl Turn<'_> {
         {
             return Some((DenyCode::Overload, reason));
         }
-        self.record_calling(&place, seen.calling());
+        fired.extend(due);
+        in_priority_order(&mut fired);
+        self.note_beats(&input.session, &fired);
+        self.record_calling(&place, &seen.calling());
         let given = self.give_on(&place, Cause::Input(&seen));
         self.owe(&input.session, given);
         self.owe(&input.session, handled.given);
@@ -96,7 +110,7 @@ impl Turn<'_> {
     /// Runs the checkpoints of something that did happen, with their handlers. What a handler would
     /// stop is held for an operator.
     /// `call` is what they were told of an action, if they were.
-    fn occur(
+    pub(super) fn occur(
         &mut self,
         ask: Option<AskId>,
         place: &Place,
@@ -141,77 +155,21 @@ impl Turn<'_> {
         self.occur(Some(ask), &place, moment, None, fired);
     }
 
-    /// An agent asks for context, or for a checkpoint by its name.
-    pub(super) fn request_context(&mut self, ask: AskId, request: &ContextRequest) {
-        let Some(place) = self.moment_place(ask, &request.session) else {
-            return;
+    /// An action has run. A failed one fires the checkpoints of errors as well.
+    pub(super) fn after_action(&mut self, place: &Place, action: &str, run: RunResult) {
+        let (occasion, over): (_, &[&str]) = match run {
+            RunResult::Succeeded => (Occasion::Done(action), &["action_post"]),
+            RunResult::Failed => (Occasion::Failed(action), &["action_post", "error_occurred"]),
         };
-        let (query, redacted) = self.told_option("query", request.query.as_deref());
-        // Asking for a checkpoint by its name is asking by way of a checkpoint.
-        let named = request.checkpoint.as_ref();
-        let record = ContextRequested {
-            request_type: named.map_or(RequestType::Explicit, |_| RequestType::Checkpoint),
-            query,
-            hints: Some(request.hints.clone()).filter(|hints| !hints.is_empty()),
-            checkpoint_type: named.map(|_| "interactive".to_owned()),
-            keywords_matched: None,
-            redacted,
-        };
-        self.record(&place, record);
-        let occasion = match &request.checkpoint {
-            Some(name) => Occasion::Named(name),
-            None => Occasion::Context,
-        };
-        if let Some(denied) = self.refused_denial(&request.session) {
-            self.reply(ask, Reply::Denied(denied));
-            return;
-        }
-        // Where its start gate lapsed, it is put up again: context is wanted behind it.
-        self.reenter(&request.session);
-        let mut fired = self.fired_on(&request.session, occasion);
-        if let (Some(name), true) = (&request.checkpoint, fired.is_empty()) {
-            let name = crate::base::text::one_line(name);
-            let reason = format!("no interactive checkpoint is called `{name}`");
-            self.deny(ask, DenyCode::BadRequest, reason);
-            return;
-        }
-        self.expire_guidance(&request.session, &["explicit_request"]);
-        let handled = self.handle_fired(&place, None, &mut fired);
-        raise_approvals(&mut fired, &handled.approvals);
-        if let Some(stop) = handled.stop {
-            raise_stop(&mut fired, stop);
-        }
-        let given = self.give(
-            &place,
-            &Gift {
-                atlas: None,
-                from: "explicit_request",
-                kind: "explicit_request",
-                trigger: InjectTrigger::OnDemand,
-                contexts: &request.hints,
-                guidance: None,
-                size: Size::Budgeted,
-            },
-        );
-        self.owe(&request.session, given);
-        self.owe(&request.session, handled.given);
-        let moment = Moment {
-            kind: "explicit_request".to_owned(),
-            label: "context".to_owned(),
-            data: json!({ "checkpoint": request.checkpoint }),
-            event: None,
-        };
-        self.happen(Some(ask), &place, moment, &fired, None);
-    }
-
-    /// An action has run.
-    pub(super) fn after_action(&mut self, place: &Place, action: &str) {
-        self.expire_guidance(&place.session, &["action_post"]);
-        let fired = self.fired_on(&place.session, Occasion::Done(action));
+        self.expire_guidance(&place.session, over);
+        let fired = self.fired_on(&place.session, occasion);
         let moment = Moment {
             kind: "action_post".to_owned(),
             label: format!("after {action}"),
-            data: json!({ "action_id": action }),
+            data: match run {
+                RunResult::Succeeded => json!({ "action_id": action }),
+                RunResult::Failed => json!({ "action_id": action, "success": false }),
+            },
             event: None,
         };
         self.occur(None, place, moment, None, fired);
@@ -232,52 +190,9 @@ impl Turn<'_> {
         }
     }
 
-    /// What stands before everything a session asks for: gates that are owed, and intervals that
-    /// are due. While a gate stands there, intervals have time: they are looked at when it is passed.
-    pub(super) fn keep_time(&mut self, request: &ActionRequest) {
-        let session = &request.session;
-        let Some(known) = self.state().sessions.get_mut(session) else {
-            return;
-        };
-        let place = session_place(known);
-        for unpassed in std::mem::take(&mut known.unpassed) {
-            let fired = self.by_name(&unpassed.checkpoints);
-            self.happen(None, &place, unpassed.moment, &fired, None);
-        }
-        let known = self.live(session);
-        if known.is_none_or(|known| !known.pending.is_empty() || !known.unpassed.is_empty()) {
-            return;
-        }
-        let due = self.fired_on(session, Occasion::Beat);
-        if due.is_empty() {
-            return;
-        }
-        let now = self.now;
-        if let Some(known) = self.state().sessions.get_mut(session) {
-            let actions = known.actions;
-            for fired in &due {
-                let key = (fired.atlas_id.clone(), fired.checkpoint.id.clone());
-                known.beats.retain(|beat| beat.key != key);
-                known.beats.push(Beat {
-                    key,
-                    at: now,
-                    actions,
-                });
-            }
-        }
-        let moment = Moment {
-            kind: "interval".to_owned(),
-            label: "interval".to_owned(),
-            data: json!({}),
-            event: None,
-        };
-        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
-        self.occur(None, &place, moment, Some(&call), due);
-    }
-
     /// Runs the checkpoints of a moment: those that do not stop the agent take effect, the others
     /// are held. Whoever asked is told at once, or when it is decided.
-    fn happen(
+    pub(super) fn happen(
         &mut self,
         ask: Option<AskId>,
         place: &Place,
@@ -286,21 +201,10 @@ impl Turn<'_> {
         modified_input: Option<String>,
     ) {
         let subject = Subject::Moment(moment.clone());
-        let mut given = Given::default();
-        let mut raised: Vec<Raised> = Vec::new();
-        let mut advice = Vec::new();
         let beside = self.beside_gates(fired);
-        for fired in fired {
-            match fired.checkpoint.mode {
-                CheckpointMode::Blocking => raised.push(self.raise_checkpoint(fired)),
-                CheckpointMode::Advisory | CheckpointMode::Observational => {
-                    given.extend(self.apply_passing(place, fired, &subject, beside));
-                    if fired.certain && fired.checkpoint.mode == CheckpointMode::Advisory {
-                        advice.push(fired.advice());
-                    }
-                }
-            }
-        }
+        let (mut given, raised) = self.fire_in_order(place, &subject, fired, beside);
+        let advice = fired.iter().filter(|it| it.certain && it.is_advice());
+        let advice = advice.map(OwnedFired::advice).collect();
         let withheld = self.beside_gate.take().unwrap_or_default();
         if raised.is_empty() {
             given.extend(self.give_withheld(place, withheld));
@@ -392,7 +296,7 @@ impl Turn<'_> {
         }
     }
 
-    fn fired_on(&self, session: &SessionId, occasion: Occasion<'_>) -> Vec<OwnedFired> {
+    pub(super) fn fired_on(&self, session: &SessionId, occasion: Occasion<'_>) -> Vec<OwnedFired> {
         let Some(known) = self.engine.state.sessions.get(session) else {
             return Vec::new();
         };
@@ -414,30 +318,8 @@ impl Turn<'_> {
         seen
     }
 
-    fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFired> {
-        let mut found = Vec::new();
-        for atlas in self.engine.atlases.iter() {
-            for checkpoint in &atlas.checkpoints {
-                if checkpoints.contains(&checkpoint.id) {
-                    let mut checkpoint = checkpoint.clone();
-                    self.keep_gate(&mut checkpoint);
-                    found.push(OwnedFired {
-                        atlas_id: atlas.id.clone(),
-                        // A condition that could not tell is forgotten by now.
-                        certain: checkpoint.when.is_none(),
-                        checkpoint,
-                        why: "it was not passed when it fired".to_owned(),
-                        modified: false,
-                        quotes: false,
-                    });
-                }
-            }
-        }
-        found
-    }
-
     /// Where the records of a moment hang; `None` when there is no such session, and that is told.
-    fn moment_place(&mut self, ask: AskId, session: &SessionId) -> Option<Place> {
+    pub(super) fn moment_place(&mut self, ask: AskId, session: &SessionId) -> Option<Place> {
         if self.live(session).is_none() {
             self.deny_session(ask, session);
         }

@@ -194,7 +194,7 @@ pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
             && case.holds(policy.when.as_ref())
         {
             limits.push(AppliedLimit {
-                key: key(matched.atlas, policy, &case.session.id),
+                key: key(matched.atlas, policy, case.session),
                 limit: limit.clone(),
             });
         }
@@ -204,7 +204,7 @@ pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
 
 /// A limit that is used up.
 pub(super) fn spent_limit(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
-    let (session, call) = (&case.session.id, case.call);
+    let (session, call) = (case.session, case.call);
     for matched in matches.policies() {
         let policy = matched.item;
         if policy.limit.is_none() || !case.holds(policy.when.as_ref()) {

@@ -56,9 +56,16 @@ pub struct Session {
     /// Capabilities that gates unlocked, each with its Atlas: one Atlas opens nothing of another's.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub unlocked: BTreeSet<(String, String)>,
-    /// Capabilities that gates locked, whosever they are; they stay locked.
+    /// Capabilities that checkpoints locked, in every Atlas that has one of that name.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub locked: BTreeSet<String>,
+    /// Atlases whose checkpoints locked a capability. Only a gate of the same Atlas lifts a lock; one whose Atlas
+    /// is not known stays.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub locked_by: BTreeMap<String, BTreeSet<String>>,
+    /// Gates that were passed, each with its Atlas: what they give can be asked for again.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub passed: BTreeSet<(String, String)>,
     /// Actions that gates allowed, each with its Atlas: one Atlas lifts no denial of another's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed: Vec<(String, Patterns)>,
@@ -193,6 +200,8 @@ impl Session {
             entry: Entry::Open,
             unlocked: BTreeSet::new(),
             locked: BTreeSet::new(),
+            locked_by: BTreeMap::new(),
+            passed: BTreeSet::new(),
             allowed: Vec::new(),
             denied: Vec::new(),
             contexts: BTreeMap::new(),
@@ -273,12 +282,24 @@ impl Session {
         owed.any(|unpassed| unpassed.checkpoints == *checkpoints)
     }
 
-    /// Takes over what passing `gate` of an Atlas does.
+    /// Tells whether a passed gate of this Atlas would lift the lock on a capability.
+    #[must_use]
+    pub fn can_lift(&self, atlas_id: &str, capability: &str) -> bool {
+        let owners = self.locked_by.get(capability);
+        owners.is_some_and(|owners| owners.len() == 1 && owners.contains(atlas_id))
+    }
+
+    /// Takes over what passing `gate` of an Atlas does. A lock that it sets counts after what it lifts.
     pub fn apply(&mut self, atlas_id: &str, gate: &str, effects: &PassEffects) {
+        for capability in &effects.lift {
+            self.lift(atlas_id, capability);
+        }
         let unlocked = effects.unlock.iter();
         self.unlocked
             .extend(unlocked.map(|id| (atlas_id.to_owned(), id.clone())));
-        self.locked.extend(effects.lock.iter().cloned());
+        for capability in &effects.lock {
+            self.lock(atlas_id, capability);
+        }
         let permission = (atlas_id.to_owned(), effects.allow.clone());
         if !effects.allow.is_empty() && !self.allowed.contains(&permission) {
             self.allowed.push(permission);
@@ -286,6 +307,31 @@ impl Session {
         let denial = (gate.to_owned(), effects.deny.clone());
         if !effects.deny.is_empty() && !self.denied.contains(&denial) {
             self.denied.push(denial);
+        }
+    }
+}
+
+impl Session {
+    fn lock(&mut self, atlas_id: &str, capability: &str) {
+        let known = self.locked.insert(capability.to_owned());
+        // A lock from before, of an Atlas that is not known, stays one that no gate lifts.
+        if known || self.locked_by.contains_key(capability) {
+            let owners = self.locked_by.entry(capability.to_owned()).or_default();
+            owners.insert(atlas_id.to_owned());
+        }
+        for withheld in &mut self.withheld {
+            withheld.keep_locked(capability);
+        }
+    }
+
+    fn lift(&mut self, atlas_id: &str, capability: &str) {
+        let Some(owners) = self.locked_by.get_mut(capability) else {
+            return;
+        };
+        owners.remove(atlas_id);
+        if owners.is_empty() {
+            self.locked_by.remove(capability);
+            self.locked.remove(capability);
         }
     }
 }

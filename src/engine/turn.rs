@@ -250,6 +250,7 @@ pub(super) fn pass_effects(checkpoint: &Checkpoint) -> super::held::PassEffects 
     super::held::PassEffects {
         unlock: checkpoint.unlock_capabilities.clone(),
         lock: checkpoint.lock_capabilities.clone(),
+        lift: std::collections::BTreeSet::new(),
         inject: checkpoint.inject_contexts.clone(),
         allow: checkpoint.allow_actions.clone(),
         deny: checkpoint.deny_actions.clone(),

@@ -18,6 +18,7 @@ use crate::base::id::SessionId;
 use crate::base::json::compare_with;
 
 use super::held::ActionCall;
+use super::session::Session;
 
 mod unknown;
 
@@ -85,7 +86,7 @@ impl Usage {
         &self,
         atlas: &Atlas,
         policy: &Policy,
-        session: &SessionId,
+        session: &Session,
         params: &Value,
         now: Timestamp,
     ) -> Option<String> {
@@ -121,7 +122,7 @@ impl Usage {
         &self,
         atlas: &Atlas,
         policy: &Policy,
-        session: &SessionId,
+        session: &Session,
         now: Timestamp,
     ) -> Option<LimitUse> {
         let none = Spent::default();
@@ -184,7 +185,8 @@ impl Usage {
     /// Forgets what counted for a session alone. Gives what was forgotten.
     pub(super) fn forget(&mut self, session: &SessionId) -> Vec<String> {
         let ending = format!("/{session}");
-        let gone = self.spent.extract_if(.., |key, _| key.ends_with(&ending));
+        let own = |key: &String| key.ends_with(&ending) && !key.contains(AGENT);
+        let gone = self.spent.extract_if(.., |key, _| own(key));
         gone.map(|(key, _)| key).collect()
     }
 
@@ -248,19 +250,23 @@ fn as_number(count: u64) -> f64 {
     u32::try_from(count).unwrap_or(u32::MAX).into()
 }
 
-/// What a limit is kept under. The last part is a session, or `*` where all count together; no
+/// Separator before the name of an agent in a key. No identifier of an Atlas, policy or session has `@` in it.
+const AGENT: &str = "/@";
+
+/// What a limit is kept under. The last part is a session, an agent, or `*` where all count together; no
 /// session is called that.
-pub(super) fn key(atlas: &Atlas, policy: &Policy, session: &SessionId) -> String {
+pub(super) fn key(atlas: &Atlas, policy: &Policy, session: &Session) -> String {
     key_parts(atlas, policy, session).concat()
 }
 
-fn key_parts<'k>(atlas: &'k Atlas, policy: &'k Policy, session: &'k SessionId) -> [&'k str; 5] {
+fn key_parts<'k>(atlas: &'k Atlas, policy: &'k Policy, session: &'k Session) -> [&'k str; 5] {
     let scope = policy.limit.as_ref().map(Limit::scope).unwrap_or_default();
-    let who = match scope {
-        Scope::Session => session.as_str(),
-        Scope::All => "*",
+    let (separator, who) = match scope {
+        Scope::Session => ("/", session.id.as_str()),
+        Scope::Agent => (AGENT, session.agent.as_str()),
+        Scope::All => ("/", "*"),
     };
-    [&atlas.id, "/", &policy.id, "/", who]
+    [&atlas.id, "/", &policy.id, separator, who]
 }
 
 /// Looks a limit up without asking for memory: it happens with every request that it applies to.
@@ -268,7 +274,7 @@ fn look_up<'u>(
     spent: &'u BTreeMap<String, Spent>,
     atlas: &Atlas,
     policy: &Policy,
-    session: &SessionId,
+    session: &Session,
 ) -> Option<&'u Spent> {
     let mut key: SmallVec<[u8; USUAL_KEY]> = SmallVec::new();
     for part in key_parts(atlas, policy, session) {

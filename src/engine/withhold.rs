@@ -58,6 +58,9 @@ pub enum Withheld {
         from: String,
         /// Capabilities.
         unlock: BTreeSet<String>,
+        /// Capabilities on which an earlier lock is lifted.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        lift: BTreeSet<String>,
         /// Actions.
         allow: Patterns,
     },
@@ -69,6 +72,15 @@ impl Withheld {
         match self {
             Self::Texts { contexts, .. } => contexts.iter().map(|it| it.content.len()).sum(),
             Self::Contexts { .. } | Self::Grant { .. } => 0,
+        }
+    }
+}
+
+impl Withheld {
+    /// Keeps a lock that was set after this was withheld.
+    pub(super) fn keep_locked(&mut self, capability: &str) {
+        if let Self::Grant { lift, .. } = self {
+            lift.remove(capability);
         }
     }
 }
@@ -170,11 +182,13 @@ impl Turn<'_> {
         if self.is_closed(&place.session) {
             let unlock = std::mem::take(&mut now.unlock);
             let allow = std::mem::take(&mut now.allow);
+            let lift = std::mem::take(&mut now.lift);
             if !unlock.is_empty() || !allow.is_empty() {
                 let grant = Withheld::Grant {
                     atlas_id: atlas_id.to_owned(),
                     from: gate.to_owned(),
                     unlock,
+                    lift,
                     allow,
                 };
                 self.withhold_from_session(place, grant);
@@ -220,10 +234,12 @@ impl Turn<'_> {
                     atlas_id,
                     from,
                     unlock,
+                    lift,
                     allow,
                 } => {
                     let effects = PassEffects {
                         unlock,
+                        lift,
                         allow,
                         ..PassEffects::default()
                     };

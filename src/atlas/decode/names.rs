@@ -82,7 +82,11 @@ pub(super) const POLICY_KINDS: Names<PolicyKind> = &[
     ("budget", PolicyKind::Budget),
 ];
 
-pub(super) const SCOPES: Names<Scope> = &[("session", Scope::Session), ("all", Scope::All)];
+pub(super) const SCOPES: Names<Scope> = &[
+    ("session", Scope::Session),
+    ("agent", Scope::Agent),
+    ("all", Scope::All),
+];
 
 pub(super) const RISK_MODES: Names<RiskMode> = &[
     ("detect", RiskMode::Detect),

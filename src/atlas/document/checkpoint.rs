@@ -33,16 +33,19 @@ pub struct StewardCheckpointDef {
     /// Contexts handed to the agent.
     #[serde(default)]
     pub inject_contexts: Vec<String>,
-    /// Capabilities that passing unlocks.
+    /// Capabilities that it unlocks in the session: a gate when it is passed, an advisory checkpoint when it fires. A
+    /// passed gate also lifts an earlier lock of the same Atlas; in one request a lock beats an unlock.
     #[serde(default)]
     pub unlock_capabilities: Vec<String>,
-    /// Capabilities that passing locks.
+    /// Capabilities that it locks in the session, until a gate of the same Atlas that unlocks them is passed. A new
+    /// session begins without the lock.
     #[serde(default)]
     pub lock_capabilities: Vec<String>,
     /// Patterns of actions that passing allows.
     #[serde(default)]
     pub allow_actions: Vec<String>,
-    /// Patterns of actions that passing denies.
+    /// Patterns of actions that it denies for the rest of the session. No `allow_actions` lifts that; for a rule
+    /// that holds in every session write a policy.
     #[serde(default)]
     pub deny_actions: Vec<String>,
     /// Whether its records must be durable before anything goes on.
@@ -74,7 +77,7 @@ pub struct StewardCheckpointDef {
 pub enum CheckpointTrigger {
     /// A session begins.
     SessionStart,
-    /// A session ends.
+    /// A session ends. Nothing can be held then, so `mode: blocking` is an error.
     SessionEnd,
     /// An action that matches is about to run.
     ActionPre {
@@ -107,19 +110,21 @@ pub enum CheckpointTrigger {
         #[serde(default = "default_min_tier")]
         min_tier: RiskTier,
     },
-    /// An action of a locked capability is asked for.
+    /// An action of a locked capability is asked for. An advisory checkpoint that unlocks it lets the action go on.
     #[serde(alias = "capability_gate")]
     CapabilityAccess {
         /// The capabilities that are gated.
         capability_ids: Vec<String>,
     },
-    /// So much time has passed.
+    /// Time has passed: fires with the first action or input at or after each multiple of `seconds` from the start
+    /// of the session, once where several were missed. Its contexts are given each time.
     TimeInterval {
         /// Seconds between two.
         #[serde(default = "default_seconds")]
         seconds: u64,
     },
-    /// So many actions have run.
+    /// Actions have run: fires with the next action or input after each multiple of `actions`. Its contexts are
+    /// given each time.
     CountInterval {
         /// Actions between two.
         #[serde(default = "default_actions")]
@@ -127,7 +132,7 @@ pub enum CheckpointTrigger {
     },
     /// An agent asks for it.
     ExplicitRequest,
-    /// An agent reports an error.
+    /// An agent reports an error, or an action that it was allowed to run fails.
     ErrorOccurred,
     /// Fired by name, on request.
     Interactive,

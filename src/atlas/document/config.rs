@@ -150,7 +150,8 @@ impl Default for RiskThresholdConfig {
     }
 }
 
-/// What happens when time has passed.
+/// What happens when time has passed: at each multiple of `seconds` from the start of the session, with the first
+/// action or input.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TimeIntervalConfig {

@@ -91,13 +91,22 @@ impl Sightings {
             .filter_map(|(place, _)| Some((*place, atlas.injections.get(*place)?)))
     }
 
-    /// The keywords that call for contexts, each once.
+    /// The keywords that call for contexts, each once, with the position of its first match.
     #[must_use]
-    pub fn calling(&self) -> Vec<String> {
+    pub fn calling(&self) -> Vec<KeywordMatch> {
         let found = self.0.iter().flat_map(|of| &of.injections);
-        let words = found.flat_map(|(_, found)| found.iter().map(|it| it.keyword.clone()));
-        let words: std::collections::BTreeSet<_> = words.collect();
-        words.into_iter().collect()
+        let mut first: BTreeMap<&str, usize> = BTreeMap::new();
+        for found in found.flat_map(|(_, found)| found) {
+            let position = first.entry(&found.keyword).or_insert(found.position);
+            *position = found.position.min(*position);
+        }
+        let first = first.into_iter();
+        first
+            .map(|(keyword, position)| KeywordMatch {
+                keyword: keyword.to_owned(),
+                position,
+            })
+            .collect()
     }
 }
 

@@ -34,7 +34,7 @@ impl Prover<'_, '_> {
             }
             CheckpointTrigger::SessionEnd => {
                 if mode == CheckpointMode::Blocking {
-                    let message = "a session that ends cannot be held";
+                    let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends; put a gate before the last action, or use `mode: advisory`";
                     self.fault(Code::Contradiction, path, message);
                 }
                 Some(Trigger::SessionEnd)

@@ -115,13 +115,28 @@ pub struct Given {
     /// Checkpoints whose guidance no longer holds.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withdrawn: Vec<String>,
+    /// Contexts that the agent asked for by name and was not given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_given: Vec<NotGiven>,
+}
+
+/// A context that an agent asked for by name and was not given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NotGiven {
+    /// The context, as the agent named it.
+    pub context_id: String,
+    /// Told to the agent.
+    pub reason: String,
 }
 
 impl Given {
     /// Whether there is nothing in it.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.contexts.is_empty() && self.guidance.is_empty() && self.withdrawn.is_empty()
+        self.contexts.is_empty()
+            && self.guidance.is_empty()
+            && self.withdrawn.is_empty()
+            && self.not_given.is_empty()
     }
 }
 

@@ -28,6 +28,7 @@ pub(in crate::engine) fn session_start<'a>(
                     checkpoint,
                     why: "session_start: every session begins here".to_owned(),
                     certain: surely(checkpoint, &facts),
+                    matches: Vec::new(),
                 });
             }
         }
@@ -47,6 +48,8 @@ pub(in crate::engine) enum Occasion<'o> {
     },
     /// An action ran.
     Done(&'o str),
+    /// An action failed: what fires after it and what fires at errors.
+    Failed(&'o str),
     /// An error was reported.
     Error,
     /// Context was asked for.
@@ -81,6 +84,7 @@ pub(in crate::engine) fn on<'a>(
                     checkpoint,
                     why: why(),
                     certain: surely(checkpoint, &facts),
+                    matches: Vec::new(),
                 });
             }
         };
@@ -101,10 +105,23 @@ pub(in crate::engine) fn on<'a>(
             Occasion::SessionEnd => fire_all(When::SessionEnd, "session_end: it ends"),
             Occasion::Input { seen, .. } => {
                 for (checkpoint, found) in seen.checkpoints(number, atlas) {
-                    fire(checkpoint, &|| keywords_found(found));
+                    if holds(checkpoint, &facts) {
+                        fired.push(Fired {
+                            atlas,
+                            checkpoint,
+                            why: keywords_found(found),
+                            certain: surely(checkpoint, &facts),
+                            matches: found.to_vec(),
+                        });
+                    }
                 }
             }
-            Occasion::Done(action) => {
+            Occasion::Done(action) | Occasion::Failed(action) => {
+                if let Occasion::Failed(_) = occasion {
+                    for (_, checkpoint) in atlas.checkpoints_when(When::Error) {
+                        fire(checkpoint, &|| format!("error_occurred: `{action}` failed"));
+                    }
+                }
                 let matches = Matches::of(std::slice::from_ref(atlas), action);
                 for matched in matches.after() {
                     let pattern = matched.pattern;
@@ -128,10 +145,14 @@ pub(in crate::engine) fn on<'a>(
     by_priority(fired)
 }
 
-/// Puts what fired of one Atlas in the order written: customs are looked at before keywords.
+/// Puts what fired of one Atlas in the order written: customs are looked at before keywords, and errors before
+/// what fires after an action.
 fn in_order(fired: &mut [Fired<'_>]) {
-    let custom = |fired: &Fired<'_>| matches!(fired.checkpoint.trigger, Trigger::Custom(_));
-    if fired.iter().any(custom) {
+    let early = |fired: &Fired<'_>| {
+        let trigger = &fired.checkpoint.trigger;
+        matches!(trigger, Trigger::Custom(_) | Trigger::ErrorOccurred)
+    };
+    if fired.iter().any(early) {
         fired.sort_by_cached_key(|fired| {
             let mut own = fired.atlas.checkpoints.iter();
             own.position(|it| std::ptr::eq(it, fired.checkpoint))
@@ -148,7 +169,7 @@ pub(in crate::engine) fn facts_of<'s>(
     let mut facts = session_facts(session, now);
     match occasion {
         Occasion::Input { text, .. } => facts.input = Some(text),
-        Occasion::Done(action) => facts.action = Some(action),
+        Occasion::Done(action) | Occasion::Failed(action) => facts.action = Some(action),
         Occasion::Error
         | Occasion::Context
         | Occasion::Named(_)
@@ -176,6 +197,7 @@ fn customs_fired<'a>(atlas: &'a Atlas, customs: Customs<'_>, facts: &Facts<'_>) 
                 checkpoint,
                 why,
                 certain: certain && surely(checkpoint, facts),
+                matches: Vec::new(),
             });
         }
     }
@@ -195,8 +217,7 @@ fn holds(checkpoint: &Checkpoint, facts: &Facts<'_>) -> bool {
 }
 
 fn keywords_found(found: &[KeywordMatch]) -> String {
-    let words: Vec<_> = found.iter().map(|m| format!("`{}`", m.keyword)).collect();
-    format!("keyword: found {}", words.join(", "))
+    format!("keyword: found {}", KeywordMatch::listed(found))
 }
 
 fn interval_over(

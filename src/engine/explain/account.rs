@@ -83,7 +83,7 @@ impl Account {
             checkpoints: told.checkpoints,
             policies: told.policies,
             capabilities: told.capabilities,
-            contexts: Vec::new(),
+            contexts: told.contexts,
             handlers: Vec::new(),
             left_out: 0,
         }

@@ -7,7 +7,7 @@ use crate::atlas::compiled::{Atlas, Checkpoint, Trigger};
 use crate::atlas::condition::Facts;
 use crate::atlas::document::{CheckpointMode, MatchMode};
 use crate::atlas::index::Sightings;
-use crate::atlas::keyword::Keywords;
+use crate::atlas::keyword::{KeywordMatch, Keywords};
 use crate::base::clock::Timestamp;
 use crate::engine::customs::Customs;
 use crate::engine::evaluate::{self, Fired, Occasion};
@@ -35,6 +35,9 @@ pub struct ContextEvidence {
     pub context_id: String,
     /// Whether it is called for.
     pub outcome: CheckpointOutcome,
+    /// Keywords that call for it, each with the position of its first match.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<KeywordMatch>,
 }
 
 /// What would come of input in such a session, under these Atlases.
@@ -80,9 +83,20 @@ pub(super) fn occasion_evidence(
     customs: Customs<'_>,
     now: Timestamp,
 ) -> (Verdict, Vec<CheckpointEvidence>) {
-    let fired = evaluate::on(atlases, session, occasion, customs, now);
+    let mut fired = evaluate::on(atlases, session, occasion, customs, now);
+    if let (Occasion::Input { .. }, false) = (occasion, session.is_closed()) {
+        // Intervals are looked at when input comes.
+        let due = evaluate::on(atlases, session, Occasion::Beat, customs, now);
+        fired.extend(due);
+        fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
+    }
     let facts = evaluate::facts_of(session, occasion, now);
-    let unfired = |checkpoint: &Checkpoint| unfired(checkpoint, occasion);
+    let unfired = |checkpoint: &Checkpoint| match occasion {
+        Occasion::Input { .. } if super::is_interval(checkpoint) => {
+            super::short_of(session, checkpoint, now).unwrap_or_else(condition_fails)
+        }
+        _ => unfired(checkpoint, occasion),
+    };
     fired_evidence(atlases, &fired, &facts, unfired)
 }
 
@@ -104,25 +118,25 @@ pub(super) fn fired_evidence(
     };
     let of = |atlas: &Atlas, checkpoint: &Checkpoint| {
         let mut fired = fired.iter();
-        let why = fired.find(|it| std::ptr::eq(it.checkpoint, checkpoint));
+        let own = fired.find(|it| std::ptr::eq(it.checkpoint, checkpoint));
+        let outcome = match own {
+            Some(Fired { why, .. }) => CheckpointOutcome::Fired { why: why.clone() },
+            None => unfired(checkpoint),
+        };
         let when = checkpoint.when.as_ref();
+        let conditions = when.map(|when| when.explain(facts)).unwrap_or_default();
         CheckpointEvidence {
-            atlas_id: atlas.id.clone(),
-            checkpoint_id: checkpoint.id.clone(),
-            kind: checkpoint.kind,
-            mode: checkpoint.mode,
-            outcome: match why {
-                Some(Fired { why, .. }) => CheckpointOutcome::Fired { why: why.clone() },
-                None => unfired(checkpoint),
-            },
-            conditions: when.map(|when| when.explain(facts)).unwrap_or_default(),
+            matches: own.map(|fired| fired.matches.clone()).unwrap_or_default(),
+            ..CheckpointEvidence::new(atlas, checkpoint, outcome, conditions)
         }
     };
     let checkpoints = atlases
         .iter()
         .flat_map(|atlas| atlas.checkpoints.iter().map(move |it| (atlas, it)))
         .map(|(atlas, checkpoint)| of(atlas, checkpoint));
-    (verdict, checkpoints.collect())
+    let mut checkpoints: Vec<_> = checkpoints.collect();
+    super::by_priority(&mut checkpoints);
+    (verdict, checkpoints)
 }
 
 /// Why a checkpoint does not fire on an occasion.
@@ -135,7 +149,7 @@ fn unfired(checkpoint: &Checkpoint, occasion: Occasion<'_>) -> CheckpointOutcome
                 condition_fails()
             }
         }
-        (Trigger::ActionPost(patterns), Occasion::Done(action)) => {
+        (Trigger::ActionPost(patterns), Occasion::Done(action) | Occasion::Failed(action)) => {
             if patterns.matches(action) {
                 return condition_fails();
             }
@@ -152,7 +166,7 @@ fn unfired(checkpoint: &Checkpoint, occasion: Occasion<'_>) -> CheckpointOutcome
             }
         }
         (Trigger::Custom(custom), Occasion::Input { .. }) if custom.on_input => condition_fails(),
-        (Trigger::ErrorOccurred, Occasion::Error)
+        (Trigger::ErrorOccurred, Occasion::Error | Occasion::Failed(_))
         | (Trigger::ExplicitRequest, Occasion::Context)
         | (Trigger::Interactive, Occasion::Named(_))
         | (Trigger::SessionEnd, Occasion::SessionEnd) => condition_fails(),
@@ -165,7 +179,7 @@ pub(super) fn skipped(trigger: &Trigger) -> CheckpointOutcome {
     let at = match trigger {
         Trigger::Keyword(_) => "input",
         Trigger::TimeInterval(_) | Trigger::CountInterval(_) => {
-            "intervals, when an action is asked for"
+            "intervals, when an action is asked for or input comes"
         }
         Trigger::SessionStart => "the start of a session",
         Trigger::SessionEnd => "the end of a session",
@@ -209,18 +223,18 @@ fn called_for<'a>(atlas: &'a Atlas, text: &'a str) -> impl Iterator<Item = Conte
     injections.filter_map(move |injection| {
         let keywords = injection.keywords.as_ref()?;
         let found = keywords.find(text);
-        let words: Vec<_> = found.iter().map(|it| format!("`{}`", it.keyword)).collect();
-        let outcome = if words.is_empty() {
+        let outcome = if found.is_empty() {
             not_found(keywords)
         } else {
             CheckpointOutcome::Fired {
-                why: format!("on_match: found {}", words.join(", ")),
+                why: format!("on_match: found {}", KeywordMatch::listed(&found)),
             }
         };
         Some(ContextEvidence {
             atlas_id: atlas.id.clone(),
             context_id: injection.context_id.clone(),
             outcome,
+            matches: found,
         })
     })
 }

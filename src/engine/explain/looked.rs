@@ -67,7 +67,11 @@ impl Engine {
             Command::CompleteAction(_, completed) => {
                 let running = session.running.get(&completed.execution)?;
                 let subject = format!("after {}", running.action);
-                self.account_on(session, subject, Occasion::Done(&running.action), now)
+                let occasion = match &completed.result {
+                    Ok(_) => Occasion::Done(&running.action),
+                    Err(_) => Occasion::Failed(&running.action),
+                };
+                self.account_on(session, subject, occasion, now)
             }
             Command::ReportError(..) => {
                 self.account_on(session, "error".to_owned(), Occasion::Error, now)
@@ -101,7 +105,7 @@ impl Engine {
     /// What every session has used of every limit.
     #[must_use]
     pub fn limits(&self, now: Timestamp) -> BTreeMap<SessionId, Vec<LimitUse>> {
-        let used = |session: &SessionId| {
+        let used = |session: &Session| {
             let of = self.atlases.iter().flat_map(|atlas| {
                 let policies = atlas.policies.iter();
                 policies
@@ -109,8 +113,9 @@ impl Engine {
             });
             of.collect::<Vec<_>>()
         };
-        let sessions = self.state.sessions.keys();
-        sessions.map(|id| (id.clone(), used(id))).collect()
+        let sessions = self.state.sessions.iter();
+        let sessions = sessions.map(|(id, session)| (id.clone(), used(session)));
+        sessions.collect()
     }
 
     pub(super) fn customs<'s>(&'s self, answers: &'s Answers) -> Customs<'s> {
@@ -151,19 +156,15 @@ impl Engine {
         let mut found = Vec::new();
         for atlas in self.atlases.iter() {
             let others = atlas.checkpoints.iter();
-            found.extend(others.map(|checkpoint| CheckpointEvidence {
-                atlas_id: atlas.id.clone(),
-                checkpoint_id: checkpoint.id.clone(),
-                kind: checkpoint.kind,
-                mode: checkpoint.mode,
-                outcome: if checkpoint.kind == moment.kind {
+            found.extend(others.map(|checkpoint| {
+                let outcome = if checkpoint.kind == moment.kind {
                     super::CheckpointOutcome::Skipped {
                         why: "it did not fire; what it looked at is not kept".to_owned(),
                     }
                 } else {
                     skipped(&checkpoint.trigger)
-                },
-                conditions: Vec::new(),
+                };
+                CheckpointEvidence::new(atlas, checkpoint, outcome, Vec::new())
             }));
         }
         (Verdict::Allowed, found)

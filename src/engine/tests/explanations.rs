@@ -173,14 +173,17 @@ fn input_is_explained_checkpoint_by_checkpoint() {
             .1
             .as_str()
     };
-    assert_eq!(named("refund"), "fired: keyword: found `refund`");
+    assert_eq!(
+        named("refund"),
+        "fired: keyword: found `refund` at character 9"
+    );
     assert_eq!(
         named("both"),
         "wanted all of [refund, now], not all of them found"
     );
     assert_eq!(named("bots"), "wanted when, its condition does not hold");
-    let later = "skipped: it fires at intervals, when an action is asked for";
-    assert_eq!((named("clock"), named("count")), (later, later));
+    assert_eq!(named("clock"), "wanted 300 seconds, 0 seconds");
+    assert_eq!(named("count"), "wanted 5 actions, 0 actions");
     assert_eq!(named("config.action_pre.1"), "skipped: it fires at actions");
     assert_eq!(
         words(&told.contexts[0].outcome),

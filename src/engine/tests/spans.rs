@@ -229,7 +229,8 @@ fn a_checkpoint_is_recorded_from_its_firing_to_its_end() {
         bench.payloads("checkpoint_triggered"),
         [
             json!({"checkpoint_id": "word", "checkpoint_type": "keyword_match", "mode": "advisory",
-            "trigger_condition": "keyword: found `refund`", "trigger_data": {"input_hash": hash},
+            "trigger_condition": "keyword: found `refund` at character 2",
+            "trigger_data": {"input_hash": hash, "matches": [{"keyword": "refund", "position": 2}]},
             "priority": 600, "input_hash": hash})
         ]
     );
@@ -271,7 +272,8 @@ fn a_request_for_context_says_who_asks_and_what_for() {
     assert_eq!(
         bench.payloads("context_requested"),
         [
-            json!({"request_type": "keyword", "keywords_matched": ["money", "refund"]}),
+            json!({"request_type": "keyword", "keywords_matched": ["money", "refund"],
+                "matches": [{"keyword": "money", "position": 3}, {"keyword": "refund", "position": 12}]}),
             json!({"request_type": "explicit", "query": "how?", "hints": ["k"]}),
             json!({"request_type": "checkpoint", "checkpoint_type": "interactive"}),
         ]

@@ -38,6 +38,16 @@ pub struct ErrorDetail {
     pub message: String,
 }
 
+/// A keyword that was found in input.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeywordPosition {
+    /// The keyword, as the Atlas has it.
+    pub keyword: String,
+    /// Unicode scalar values of the input before its first match.
+    pub position: u64,
+}
+
 /// The end of a chain at a moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

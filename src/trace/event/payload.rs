@@ -9,7 +9,7 @@ use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
     OperatorChanged, TraceImported,
 };
-use super::parts::{Environment, ErrorDetail, Redaction, WrapperCapabilities};
+use super::parts::{Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities};
 use super::read::{PayloadError, canonical_type};
 use super::threads::{
     BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
@@ -129,6 +129,9 @@ payloads! {
         /// Keywords that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keywords_matched: Option<Vec<String>>,
+        /// The same keywords, each with the position of its first match.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        matches: Vec<KeywordPosition>,
     }
     /// Context was handed to the agent.
     ContextInjected = "context_injected" {

@@ -333,6 +333,7 @@ fn policy(page: &mut Page, it: &Policy) {
     if let Some(limit) = &it.limit {
         let scope = match limit.scope() {
             Scope::Session => "each session",
+            Scope::Agent => "all sessions of an agent",
             Scope::All => "all sessions together",
         };
         let words = match limit {

@@ -99,6 +99,7 @@ fn limit_words(limit: &LimitUse) -> (String, Meaning) {
         .map_or(String::new(), |it| format!(" in {} s", it.as_secs()));
     let scope = match limit.scope {
         Scope::Session => "",
+        Scope::Agent => ", all sessions of the agent",
         Scope::All => ", all sessions together",
     };
     let (id, used, most) = (one_line(&limit.policy_id), limit.used, limit.most);

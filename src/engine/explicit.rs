@@ -1,0 +1,378 @@
+//! Requests for context: by identifier, by a query in words, or by an interactive checkpoint.
+//!
+//! A query is compared with the identifier, name, keywords and text of every context. At most
+//! [`MAX_FOUND`] contexts are handed over, the best first.
+//!
+//! Contract: a request reaches no context that a gate gives and that was not passed, none of a capability that is
+//! locked in the session, and none with `inject_mode: risk_based`. A context that is named and not handed over is
+//! in the answer with the reason.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use unicode_segmentation::UnicodeSegmentation;
+
+use crate::atlas::Atlas;
+use crate::atlas::compiled::{Checkpoint, Trigger};
+use crate::atlas::document::{CheckpointMode, ContextBlockDef, InjectMode};
+use crate::base::limits::{MAX_HINTS, MAX_TEXT_BYTES};
+use crate::base::text::one_line;
+use crate::trace::event::{ContextRequested, InjectTrigger, RequestType};
+
+use super::command::{AskId, ContextRequest, DenyCode, Given, NotGiven, Reply};
+use super::evaluate::Occasion;
+use super::give::{Gift, Size, context_key};
+use super::held::Moment;
+use super::lifecycle::{raise_approvals, raise_stop};
+use super::session::Session;
+use super::turn::{Place, Turn};
+
+/// Contexts that one query finds at most.
+const MAX_FOUND: usize = 5;
+
+/// Words of a query that are looked for in texts; the rest of a longer query is not compared.
+const MAX_QUERY_WORDS: usize = 64;
+
+/// Shortest word, in characters, that says something about the subject of a query.
+const MIN_WORD_CHARS: usize = 3;
+
+/// Words that say nothing about the subject of a query.
+const COMMON_WORDS: [&str; 24] = [
+    "about", "and", "any", "are", "can", "does", "for", "from", "has", "have", "how", "know",
+    "may", "need", "not", "our", "that", "the", "this", "what", "when", "where", "which", "with",
+];
+
+/// A context of an Atlas, by their identifiers.
+type Named = (String, String);
+
+impl Turn<'_> {
+    /// An agent asks for context, or for a checkpoint by its name.
+    pub(super) fn request_context(&mut self, ask: AskId, request: &ContextRequest) {
+        let Some(place) = self.moment_place(ask, &request.session) else {
+            return;
+        };
+        let query = request.query.as_deref().unwrap_or_default();
+        if query.len() > MAX_TEXT_BYTES || request.hints.len() > MAX_HINTS {
+            let reason = format!(
+                "context is asked for with at most {MAX_HINTS} hints and {MAX_TEXT_BYTES} bytes of query"
+            );
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        }
+        let (query, redacted) = self.told_option("query", request.query.as_deref());
+        // Asking for a checkpoint by its name is asking by way of a checkpoint.
+        let named = request.checkpoint.as_ref();
+        let record = ContextRequested {
+            request_type: named.map_or(RequestType::Explicit, |_| RequestType::Checkpoint),
+            query,
+            hints: Some(request.hints.clone()).filter(|hints| !hints.is_empty()),
+            checkpoint_type: named.map(|_| "interactive".to_owned()),
+            keywords_matched: None,
+            matches: Vec::new(),
+            redacted,
+        };
+        self.record(&place, record);
+        let occasion = match &request.checkpoint {
+            Some(name) => Occasion::Named(name),
+            None => Occasion::Context,
+        };
+        if let Some(denied) = self.refused_denial(&request.session) {
+            self.reply(ask, Reply::Denied(denied));
+            return;
+        }
+        // Where its start gate lapsed, it is put up again: context is wanted behind it.
+        self.reenter(&request.session);
+        let mut fired = self.fired_on(&request.session, occasion);
+        if let (Some(name), true) = (&request.checkpoint, fired.is_empty()) {
+            let name = crate::base::text::one_line(name);
+            let reason = format!("no interactive checkpoint is called `{name}`");
+            self.deny(ask, DenyCode::BadRequest, reason);
+            return;
+        }
+        self.expire_guidance(&request.session, &["explicit_request"]);
+        let handled = self.handle_fired(&place, None, &mut fired);
+        raise_approvals(&mut fired, &handled.approvals);
+        if let Some(stop) = handled.stop {
+            raise_stop(&mut fired, stop);
+        }
+        let given = self.give_requested(&place, request);
+        self.owe(&request.session, given);
+        self.owe(&request.session, handled.given);
+        let moment = Moment {
+            kind: "explicit_request".to_owned(),
+            label: "context".to_owned(),
+            data: json!({ "checkpoint": request.checkpoint }),
+            event: None,
+        };
+        self.happen(Some(ask), &place, moment, &fired, None);
+    }
+
+    /// Hands over the contexts that are named by hints or found by the query, and says which named ones are not.
+    fn give_requested(&mut self, place: &Place, request: &ContextRequest) -> Given {
+        let mut given = Given::default();
+        let Some(session) = self.live(&request.session) else {
+            return given;
+        };
+        let (mut wanted, mut not_given) = self.named_contexts(session, &request.hints);
+        if let Some(query) = &request.query {
+            for (found, had) in self.found_contexts(session, query) {
+                let named = request.hints.contains(&found.1);
+                if let (Some(reason), false) = (had, named) {
+                    let context_id = found.1;
+                    not_given.push(NotGiven { context_id, reason });
+                } else if !named {
+                    wanted.push(found);
+                }
+            }
+        }
+        for of_atlas in wanted.chunk_by(|one, other| one.0 == other.0) {
+            let Some((atlas_id, _)) = of_atlas.first() else {
+                continue;
+            };
+            let contexts: Vec<_> = of_atlas.iter().map(|(_, id)| id.clone()).collect();
+            let gift = Gift {
+                atlas: Some(atlas_id),
+                from: "explicit_request",
+                kind: "explicit_request",
+                trigger: InjectTrigger::OnDemand,
+                contexts: &contexts,
+                guidance: None,
+                size: Size::Budgeted,
+            };
+            given.extend(self.give(place, &gift));
+        }
+        given.not_given = not_given;
+        given
+    }
+
+    /// The contexts that hints name, and those that are not handed over, with the reason.
+    fn named_contexts(&self, session: &Session, hints: &[String]) -> (Vec<Named>, Vec<NotGiven>) {
+        let mut named = Vec::new();
+        let mut not_given = Vec::new();
+        let mut seen = BTreeSet::new();
+        for hint in hints.iter().filter(|hint| seen.insert(*hint)) {
+            let atlases = self.engine.atlases.iter();
+            let mut having = atlases
+                .filter(|atlas| atlas.contexts.contains_key(hint))
+                .peekable();
+            let mut reason = having
+                .peek()
+                .is_none()
+                .then(|| "no loaded Atlas has a context with this identifier".to_owned());
+            for atlas in having {
+                match self.keeps(session, atlas, hint) {
+                    None => named.push((atlas.id.clone(), hint.clone())),
+                    kept => reason = reason.or(kept),
+                }
+            }
+            if let Some(reason) = reason {
+                not_given.push(NotGiven {
+                    context_id: one_line(hint),
+                    reason,
+                });
+            }
+        }
+        (named, not_given)
+    }
+
+    /// The contexts that a query finds and the session may have, the best first. One that it has already is found
+    /// with a reason.
+    fn found_contexts(&self, session: &Session, query: &str) -> Vec<(Named, Option<String>)> {
+        let wanted = Query::new(query);
+        let mut found = Vec::new();
+        for atlas in self.engine.atlases.iter() {
+            for (id, context) in &atlas.contexts {
+                let score = wanted.score(atlas, context);
+                let had = self.has_already(session, atlas, id);
+                if score > 0 && (had.is_some() || self.keeps(session, atlas, id).is_none()) {
+                    let rank = std::cmp::Reverse((score, context.priority));
+                    found.push((rank, (atlas.id.clone(), id.clone()), had));
+                }
+            }
+        }
+        found.sort();
+        found.truncate(MAX_FOUND);
+        let found = found.into_iter();
+        found.map(|(_, named, had)| (named, had)).collect()
+    }
+
+    /// A reason when the session was handed a context and it is still valid.
+    fn has_already(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
+        let handed = session.contexts.get(&context_key(&atlas.id, id))?;
+        let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
+        let had = self.now.since(*handed) < valid;
+        had.then(|| "the session has it already".to_owned())
+    }
+
+    /// Why a session is not handed a context that it asks for; `None` when it may have it.
+    fn keeps(&self, session: &Session, atlas: &Atlas, id: &str) -> Option<String> {
+        let context = atlas.contexts.get(id)?;
+        if let Some(had) = self.has_already(session, atlas, id) {
+            return Some(had);
+        }
+        let handed = session.contexts.get(&context_key(&atlas.id, id));
+        // What was handed over once is known to the agent. A lock can have come since.
+        if let Some(gate) = gate_before(session, atlas, context)
+            && handed.is_none()
+        {
+            return Some(format!(
+                "it is given when checkpoint `{}` is passed",
+                gate.id
+            ));
+        }
+        if let Some(capability) = lock_before(session, atlas, context) {
+            return Some(format!(
+                "capability `{capability}` is locked in this session"
+            ));
+        }
+        (context.inject_mode == InjectMode::RiskBased)
+            .then(|| "it is given with actions of high risk only".to_owned())
+    }
+}
+
+/// The gate that gives a context, unless every session gets it, an advisory checkpoint gives it as well, or one of
+/// its gates was passed.
+fn gate_before<'a>(
+    session: &Session,
+    atlas: &'a Atlas,
+    context: &ContextBlockDef,
+) -> Option<&'a Checkpoint> {
+    let giving = |mode| {
+        let all = atlas.checkpoints.iter();
+        all.filter(move |checkpoint| {
+            checkpoint.mode == mode && checkpoint.inject_contexts.contains(&context.context_id)
+        })
+    };
+    let free = giving(CheckpointMode::Advisory).next().is_some();
+    if context.inject_mode == InjectMode::Always || free {
+        return None;
+    }
+    let gates = giving(CheckpointMode::Blocking);
+    let passed = |gate: &Checkpoint| {
+        let key = (atlas.id.clone(), gate.id.clone());
+        session.passed.contains(&key)
+    };
+    let gates: Vec<_> = gates.collect();
+    let any_passed = gates.iter().any(|gate| passed(gate));
+    gates.first().copied().filter(|_| !any_passed)
+}
+
+/// The locked capability that a context belongs to: a checkpoint at the capability gives it, or all of the actions
+/// that call for it are the capability's.
+fn lock_before<'a>(
+    session: &Session,
+    atlas: &'a Atlas,
+    context: &ContextBlockDef,
+) -> Option<&'a str> {
+    if context.inject_mode == InjectMode::Always {
+        return None;
+    }
+    let mut locked = atlas
+        .capabilities
+        .iter()
+        .filter(|it| session.lacks(atlas, it));
+    let at_access = |capability: &str| {
+        atlas.checkpoints.iter().any(|checkpoint| {
+            let access = match &checkpoint.trigger {
+                Trigger::CapabilityAccess(gated) => gated.contains(capability),
+                _ => false,
+            };
+            access && checkpoint.inject_contexts.contains(&context.context_id)
+        })
+    };
+    let injections = atlas.injections.iter();
+    let calling: Vec<_> = injections
+        .filter(|injection| injection.context_id == context.context_id)
+        .flat_map(|injection| {
+            let declared = atlas.actions.keys();
+            let declared = declared.filter(|action| injection.actions.matches(action));
+            let written = injection.actions.iter().map(ToString::to_string);
+            declared.cloned().chain(written)
+        })
+        .collect();
+    locked
+        .find(|capability| {
+            let own = |action: &String| capability.actions.matches(action);
+            at_access(&capability.id) || (!calling.is_empty() && calling.iter().all(own))
+        })
+        .map(|capability| capability.id.as_str())
+}
+
+/// A query, ready to be compared.
+struct Query<'q> {
+    text: &'q str,
+    folded: String,
+    words: BTreeSet<String>,
+}
+
+/// How much a match counts. Each is above everything that those after it can add up to.
+const SAME_ID: u32 = 8_000;
+const SAME_NAME: u32 = 4_000;
+const KEYWORD: u32 = 2_000;
+const IN_NAME: u32 = 20;
+const IN_CONTENT: u32 = 1;
+
+impl<'q> Query<'q> {
+    fn new(text: &'q str) -> Self {
+        Self {
+            text,
+            folded: text.trim().to_lowercase(),
+            words: words_of(text).take(MAX_QUERY_WORDS).collect(),
+        }
+    }
+
+    /// How well a context fits; zero when it does not.
+    fn score(&self, atlas: &Atlas, context: &ContextBlockDef) -> u32 {
+        if self.folded.is_empty() {
+            return 0;
+        }
+        let mut score = 0;
+        let (id, name) = (
+            context.context_id.to_lowercase(),
+            context.name.to_lowercase(),
+        );
+        if self.folded == id || self.names(&id) {
+            score += SAME_ID;
+        }
+        if !name.is_empty() && (self.folded == name || self.folded.contains(&name)) {
+            score += SAME_NAME;
+        }
+        let mut injections = atlas.injections.iter();
+        if injections.any(|injection| {
+            let keywords = injection.keywords.as_ref();
+            injection.context_id == context.context_id
+                && keywords.is_some_and(|keywords| !keywords.find(self.text).is_empty())
+        }) {
+            score += KEYWORD;
+        }
+        let titles: BTreeSet<_> = words_of(&id).chain(words_of(&name)).collect();
+        let in_titles = self.words.intersection(&titles).count();
+        let text: BTreeSet<_> = words_of(&context.content).collect();
+        let in_content = self.words.intersection(&text).count();
+        // A text that has only few of many words is about something else.
+        if (in_titles + in_content) * 2 >= self.words.len() {
+            score += count(in_titles) * IN_NAME + count(in_content) * IN_CONTENT;
+        }
+        score
+    }
+
+    /// Tells whether the query has an identifier in it as a word of its own.
+    fn names(&self, id: &str) -> bool {
+        let part = |it: char| it.is_alphanumeric() || matches!(it, '-' | '_' | '.');
+        self.folded
+            .split(|it| !part(it))
+            .any(|word| word.trim_matches('.') == id)
+    }
+}
+
+fn count(found: usize) -> u32 {
+    u32::try_from(found).unwrap_or(u32::MAX)
+}
+
+/// The words of a text that say something about its subject, in lower case.
+fn words_of(text: &str) -> impl Iterator<Item = String> {
+    let words = text.split(['_', '-']).flat_map(str::unicode_words);
+    words.map(str::to_lowercase).filter(|word| {
+        word.chars().count() >= MIN_WORD_CHARS && !COMMON_WORDS.contains(&word.as_str())
+    })
+}

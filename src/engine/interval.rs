@@ -1,0 +1,239 @@
+//! Intervals: checkpoints that come back after seconds or actions, and gates that are owed.
+//!
+//! They are looked at when the session acts and when input comes. The times of an interval are multiples of
+//! its length from the start of the session: 60 s means 60, 120, 180 s. Where several went by without an
+//! action or input, the checkpoint fires once, and next at the next multiple.
+//!
+//! Contract: an interval gate stands before the whole session. An interval that only gives something fires
+//! together with the request or input that found it due, in the order of priorities. While a gate stands before
+//! the session no interval fires; it is due afterwards.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::atlas::compiled::{Checkpoint, Trigger};
+use crate::atlas::document::CheckpointMode;
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+
+use super::command::ActionRequest;
+use super::evaluate::Occasion;
+use super::gate::OwnedFired;
+use super::hear::{can_restrict, handlers_of};
+use super::held::{ActionCall, Held, Moment, Origin, Subject};
+use super::lifecycle::session_place;
+use super::session::{Beat, Session};
+use super::turn::Turn;
+
+/// What found an interval due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Due {
+    /// A request of the session. What changes its rights takes effect before the request is judged.
+    OnRequest,
+    /// Input, which no right of the session decides about.
+    OnInput,
+}
+
+/// The kind of the moment at which interval gates are held.
+const INTERVAL: &str = "interval";
+
+impl Turn<'_> {
+    /// Puts up gates that are owed, then intervals that are due and have to come before the request.
+    pub(super) fn keep_time(&mut self, request: &ActionRequest) {
+        let session = &request.session;
+        let Some(known) = self.state().sessions.get_mut(session) else {
+            return;
+        };
+        let place = session_place(known);
+        for unpassed in std::mem::take(&mut known.unpassed) {
+            let fired = self.by_name(&unpassed.checkpoints);
+            self.happen(None, &place, unpassed.moment, &fired, None);
+        }
+        self.raise_due(session, Some(request));
+    }
+
+    /// Fires the due intervals that cannot wait for the request or input: gates, checkpoints with a handler and,
+    /// before a request, those that change what the session may do.
+    pub(super) fn raise_due(&mut self, session: &SessionId, request: Option<&ActionRequest>) {
+        if self.is_closed(session) {
+            return;
+        }
+        let due = request.map_or(Due::OnInput, |_| Due::OnRequest);
+        let fired = self.due_intervals(session);
+        let first: Vec<_> = fired
+            .into_iter()
+            .filter(|fired| !self.fires_along(&fired.checkpoint, due))
+            .collect();
+        let Some(known) = self.live(session) else {
+            return;
+        };
+        if first.is_empty() {
+            return;
+        }
+        let place = session_place(known);
+        self.note_beats(session, &first);
+        let moment = Moment {
+            kind: INTERVAL.to_owned(),
+            label: INTERVAL.to_owned(),
+            data: json!({}),
+            event: None,
+        };
+        let call = request
+            .map(|request| ActionCall::of(&self.engine.atlases, &request.action, &request.params));
+        self.occur(None, &place, moment, call.as_ref(), first);
+    }
+
+    /// The due intervals that fire together with the request or input that found them due.
+    pub(super) fn due_along(&self, session: &SessionId, due: Due) -> Vec<OwnedFired> {
+        if self.is_closed(session) {
+            return Vec::new();
+        }
+        let mut fired = self.due_intervals(session);
+        fired.retain(|fired| self.fires_along(&fired.checkpoint, due));
+        fired
+    }
+
+    /// Checkpoints that fire on a request, together with the due intervals that fire along.
+    pub(super) fn with_due(
+        &self,
+        session: &SessionId,
+        mut fired: Vec<OwnedFired>,
+    ) -> Vec<OwnedFired> {
+        fired.extend(self.due_along(session, Due::OnRequest));
+        in_priority_order(&mut fired);
+        fired
+    }
+
+    /// The intervals that are due, the highest priority first.
+    fn due_intervals(&self, session: &SessionId) -> Vec<OwnedFired> {
+        self.fired_on(session, Occasion::Beat)
+    }
+
+    /// Tells whether an interval can fire together with what found it due.
+    fn fires_along(&self, checkpoint: &Checkpoint, due: Due) -> bool {
+        let extensions = &self.engine.extensions;
+        if checkpoint.mode == CheckpointMode::Blocking
+            || !handlers_of(extensions, checkpoint).is_empty()
+        {
+            return false;
+        }
+        let grants =
+            !checkpoint.unlock_capabilities.is_empty() || !checkpoint.allow_actions.is_empty();
+        due == Due::OnInput || !(grants || can_restrict(extensions, checkpoint))
+    }
+
+    /// Notes the intervals among fired checkpoints, so that each is next due at its next multiple.
+    pub(super) fn note_beats(&mut self, session: &SessionId, fired: &[OwnedFired]) {
+        let is_interval = |fired: &&OwnedFired| {
+            matches!(
+                fired.checkpoint.trigger,
+                Trigger::TimeInterval(_) | Trigger::CountInterval(_)
+            )
+        };
+        let fired: Vec<_> = fired.iter().filter(is_interval).collect();
+        if fired.is_empty() {
+            return;
+        }
+        let now = self.now;
+        if let Some(known) = self.state().sessions.get_mut(session) {
+            for fired in fired {
+                let key = (fired.atlas_id.clone(), fired.checkpoint.id.clone());
+                known.note_beat(key, &fired.checkpoint.trigger, now);
+            }
+        }
+        self.touch(session);
+    }
+
+    /// Begins the intervals whose gates were passed anew: the time that an operator took does not count.
+    pub(super) fn restart_intervals(&mut self, held: &Held) {
+        let Subject::Moment(Moment { kind, .. }) = &held.subject else {
+            return;
+        };
+        if kind != INTERVAL {
+            return;
+        }
+        let passed: BTreeSet<_> = held
+            .gates
+            .iter()
+            .filter(|gate| matches!(gate.origin, Origin::Checkpoint { .. }))
+            .map(|gate| (gate.origin.atlas_id(), gate.origin.id()))
+            .collect();
+        let mut intervals = Vec::new();
+        for atlas in self.engine.atlases.iter() {
+            for checkpoint in &atlas.checkpoints {
+                if passed.contains(&(atlas.id.as_str(), checkpoint.id.as_str())) {
+                    let key = (atlas.id.clone(), checkpoint.id.clone());
+                    intervals.push((key, checkpoint.trigger.clone()));
+                }
+            }
+        }
+        let now = self.now;
+        if let Some(known) = self.state().sessions.get_mut(&held.session) {
+            for (key, trigger) in intervals {
+                known.note_beat(key, &trigger, now);
+            }
+        }
+        self.touch(&held.session);
+    }
+
+    fn by_name(&self, checkpoints: &BTreeSet<String>) -> Vec<OwnedFired> {
+        let mut found = Vec::new();
+        for atlas in self.engine.atlases.iter() {
+            for checkpoint in &atlas.checkpoints {
+                if checkpoints.contains(&checkpoint.id) {
+                    let mut checkpoint = checkpoint.clone();
+                    self.keep_gate(&mut checkpoint);
+                    found.push(OwnedFired {
+                        atlas_id: atlas.id.clone(),
+                        // A condition that could not tell is forgotten by now.
+                        certain: checkpoint.when.is_none(),
+                        checkpoint,
+                        why: "it was not passed when it fired".to_owned(),
+                        modified: false,
+                        quotes: false,
+                        matches: Vec::new(),
+                    });
+                }
+            }
+        }
+        in_priority_order(&mut found);
+        found
+    }
+}
+
+impl Session {
+    /// Notes that an interval fired: it counts from its last multiple, not from now.
+    fn note_beat(&mut self, key: (String, String), trigger: &Trigger, now: Timestamp) {
+        let last = self.beats.iter().find(|beat| beat.key == key);
+        let (mut at, mut actions) = (now, self.actions);
+        match trigger {
+            Trigger::TimeInterval(interval) => {
+                let last = last.map_or(self.started_at, |beat| beat.at);
+                let passed = now.since(last);
+                at = last.plus(passed.saturating_sub(past_multiple(passed, *interval)));
+            }
+            Trigger::CountInterval(interval) => {
+                let last = last.map_or(0, |beat| beat.actions);
+                let run = actions.saturating_sub(last);
+                actions = actions.saturating_sub(run.checked_rem(*interval).unwrap_or_default());
+            }
+            _ => {}
+        }
+        self.beats.retain(|beat| beat.key != key);
+        self.beats.push(Beat { key, at, actions });
+    }
+}
+
+/// Time since the last multiple of `interval`.
+fn past_multiple(passed: Duration, interval: Duration) -> Duration {
+    let rest = passed.as_micros().checked_rem(interval.as_micros());
+    let rest = rest.and_then(|rest| u64::try_from(rest).ok());
+    Duration::from_micros(rest.unwrap_or_default())
+}
+
+/// Sorts fired checkpoints, the highest priority first; ties stay as they are.
+pub(super) fn in_priority_order(fired: &mut [OwnedFired]) {
+    fired.sort_by_key(|fired| std::cmp::Reverse(fired.checkpoint.priority));
+}
