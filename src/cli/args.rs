@@ -260,8 +260,12 @@ A gate goes by its checkpoint, its policy or its number (c-1); of several the ol
 longer holds), `asked: [CHECKPOINT]` (what the agent itself is asked), `modified_input: TEXT`,
 `resolved: { allowed: [ACTION], denied: [ACTION] }`, and `released: [ACTION]`, what was asked for
 earlier and may run now. Of a turn: `decision: must` (or should, skip), `frozen: true`, `arc: TEXT`,
-and `summary: updated`, or as the record calls why it was kept (kept_at_peak). Lists are exact, but `records` and a `settled` that is not empty only
-have to be among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
+and `summary: updated`, or as the record calls why it was kept (kept_at_peak). Of a denial:
+`reason_contains: TEXT` and `help_contains: TEXT`. Of the record: `records: [EVENT]`, in any order,
+`recorded: [EVENT, { EVENT: { FIELD: VALUE } }]`, in this order with others between them,
+`not_recorded: [EVENT]`, and `synced: [EVENT]`, on disk before the agent is answered.
+`not_given: [ID]` are contexts that were asked for by name and not handed over. Lists are exact, but these and a `settled` that is not empty only have to be
+among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = SCENARIO)]

@@ -214,6 +214,8 @@ fn consequences(noted: &Noted, stage: &Stage) -> Vec<String> {
     lines.extend(modified.map(|text| format!("the input now reads: {text}")));
     let contexts = noted.given.contexts.iter();
     lines.extend(contexts.map(|it| format!("given context {}", it.context_id)));
+    let not_given = noted.given.not_given.iter();
+    lines.extend(not_given.map(|it| format!("not given {}: {}", it.context_id, it.reason)));
     let guidance = noted.given.guidance.iter();
     lines.extend(guidance.map(|it| format!("told: {}", it.block.content)));
     let withdrawn = noted.given.withdrawn.iter();
@@ -266,11 +268,20 @@ fn to_json(played: &Played<'_>, stage: &Stage) -> Value {
         "settled": settled.collect::<Vec<_>>(),
         "released": noted.released,
         "records": noted.records,
+        "events": events(noted),
         "given": noted.given,
         "turn": noted.turn.as_ref().map(|it| turned(it)),
         "ok": played.failed.is_empty(),
         "failed": played.failed,
     })
+}
+
+/// The events recorded, each with its fields.
+fn events(noted: &Noted) -> Vec<Value> {
+    let events = noted.records.iter().zip(&noted.record_fields);
+    let events =
+        events.map(|(event_type, fields)| json!({ "event_type": event_type, "payload": fields }));
+    events.collect()
 }
 
 fn turned(outcome: &Outcome) -> Value {

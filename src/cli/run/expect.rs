@@ -45,9 +45,14 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
         modified_input(expected, noted),
         denied(expected, noted),
         reason(expected, noted),
+        help(expected, noted),
         outcome(expected, noted),
         list("released", expected.released.as_ref(), &noted.released),
         records(expected, noted),
+        recorded(expected, noted),
+        not_recorded(expected, noted),
+        synced(expected, noted),
+        not_given(expected, noted),
     ];
     let mut failed: Vec<_> = checks.into_iter().flatten().collect();
     failed.extend(settled(expected, noted, stage));
@@ -269,6 +274,22 @@ fn reason(expected: &Expected, noted: &Noted) -> Option<Failed> {
     ))
 }
 
+fn help(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.help_contains.as_ref()?;
+    let said: Vec<_> = noted
+        .denied
+        .iter()
+        .filter_map(|it| it.help.clone())
+        .collect();
+    if said.iter().any(|said| said.contains(wanted)) {
+        return None;
+    }
+    Some(Failed::new(
+        format!("help with `{wanted}`"),
+        format!("help [{}]", said.join("; ")),
+    ))
+}
+
 fn outcome(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let wanted = expected.outcome?;
     // A gate that is not there has been told already.
@@ -353,6 +374,53 @@ fn records(expected: &Expected, noted: &Noted) -> Option<Failed> {
     }
     Some(Failed::new(
         format!("recorded [{}]", missing.join(", ")),
+        format!("recorded [{}]", noted.records.join(", ")),
+    ))
+}
+
+/// The first expected event that is not recorded after those before it.
+fn recorded(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let mut events = noted.records.iter().zip(&noted.record_fields);
+    let missing = expected
+        .recorded
+        .iter()
+        .find(|wanted| !events.any(|(event_type, fields)| wanted.matches(event_type, fields)))?;
+    let all = noted.records.iter().zip(&noted.record_fields);
+    let same_type = all.filter(|(event_type, _)| *event_type == missing.event_type);
+    let fields: Vec<_> = same_type
+        .map(|(_, fields)| json!(fields).to_string())
+        .collect();
+    let actual = if fields.is_empty() {
+        format!("recorded [{}]", noted.records.join(", "))
+    } else {
+        format!("{} [{}]", missing.event_type, fields.join(", "))
+    };
+    Some(Failed::new(
+        format!("recorded in this order: {}", missing.describe()),
+        actual,
+    ))
+}
+
+fn synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let mut wanted = expected.synced.iter();
+    let missing = wanted.find(|name| !noted.synced.contains(name))?;
+    Some(Failed::new(
+        format!("{missing} on disk before the answer"),
+        format!("on disk [{}]", noted.synced.join(", ")),
+    ))
+}
+
+fn not_given(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let not_given = noted.given.not_given.iter();
+    let not_given: Vec<_> = not_given.map(|it| it.context_id.clone()).collect();
+    list("not given", expected.not_given.as_ref(), &not_given)
+}
+
+fn not_recorded(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let mut unwanted = expected.not_recorded.iter();
+    let unwanted = unwanted.find(|name| noted.records.contains(name))?;
+    Some(Failed::new(
+        format!("{unwanted} not recorded"),
         format!("recorded [{}]", noted.records.join(", ")),
     ))
 }

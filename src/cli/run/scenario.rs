@@ -11,10 +11,12 @@ use crate::memento::Decision;
 use crate::trace::event::Payload;
 
 mod deed;
+mod recorded;
 mod script;
 
 pub(super) use deed::{AgentAnswers, Answers, Deed};
 use deed::{DEEDS, deed};
+pub(super) use recorded::ExpectedRecord;
 pub(super) use script::Answering;
 
 /// A scripted session with scripted answers.
@@ -49,11 +51,21 @@ pub(super) struct Expected {
     pub(super) modified_input: Option<String>,
     pub(super) denied: Option<&'static str>,
     pub(super) reason_contains: Option<String>,
+    /// Text in what is said to help against a denial.
+    pub(super) help_contains: Option<String>,
     pub(super) outcome: Option<&'static str>,
     /// Nothing may end when it is empty.
     pub(super) settled: Option<Vec<ExpectedEnd>>,
     pub(super) released: Option<Vec<String>>,
     pub(super) records: Vec<String>,
+    /// Events in this order, with other events between them.
+    pub(super) recorded: Vec<ExpectedRecord>,
+    /// Event types that are on disk before the agent is answered.
+    pub(super) synced: Vec<String>,
+    /// Contexts that the agent asked for and was not given, neither more nor less.
+    pub(super) not_given: Option<Vec<String>>,
+    /// Event types of which none may be recorded.
+    pub(super) not_recorded: Vec<String>,
     pub(super) turn: ExpectedTurn,
 }
 
@@ -203,9 +215,14 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         "held",
         "denied",
         "reason_contains",
+        "help_contains",
         "settled",
         "released",
         "records",
+        "recorded",
+        "not_recorded",
+        "synced",
+        "not_given",
         "contexts",
         "guidance_contains",
         "withdrawn",
@@ -237,10 +254,15 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         modified_input: optional_text(value, "modified_input", faults),
         denied: word("denied", "denial", &DENIALS, faults),
         reason_contains: optional_text(value, "reason_contains", faults),
+        help_contains: optional_text(value, "help_contains", faults),
         outcome: word("outcome", "outcome", &OUTCOMES, faults),
         settled: settled(value, faults),
         released: value.get("released").map(|it| it.texts(faults)),
-        records: records(value, faults),
+        records: event_types(value, "records", faults),
+        recorded: recorded::read(value, faults),
+        not_recorded: event_types(value, "not_recorded", faults),
+        synced: event_types(value, "synced", faults),
+        not_given: value.get("not_given").map(|it| it.texts(faults)),
         turn: ExpectedTurn {
             decision: word(
                 "decision",
@@ -283,8 +305,8 @@ fn settled(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<ExpectedEn
     Some(ends.iter().filter_map(end).collect())
 }
 
-fn records(value: &Placed<'_>, faults: &mut Faults<'_>) -> Vec<String> {
-    let Some(records) = value.get("records") else {
+fn event_types(value: &Placed<'_>, key: &str, faults: &mut Faults<'_>) -> Vec<String> {
+    let Some(records) = value.get(key) else {
         return Vec::new();
     };
     let items = records.items(faults);

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::scenario::{Answering, Deed};
 use crate::atlas::Atlas;
@@ -21,6 +21,7 @@ use crate::engine::command::{
 use crate::engine::extension::Returned;
 use crate::engine::held::{Held, Subject};
 use crate::memento::{Name, Outcome, Thread};
+use crate::trace::event::{Durability, Payload};
 
 mod agent;
 mod answers;
@@ -97,6 +98,10 @@ pub(super) struct Noted {
     pub(super) turn: Option<Box<Outcome>>,
     /// Types of the events recorded.
     pub(super) records: Vec<String>,
+    /// Types of the events that are on disk before the agent is answered.
+    pub(super) synced: Vec<String>,
+    /// Fields of the events recorded, in the same order.
+    pub(super) record_fields: Vec<Map<String, Value>>,
     /// Why the step could not be played as written.
     pub(super) misfit: Option<Misfit>,
 }
@@ -106,6 +111,12 @@ impl Noted {
         self.given.contexts.extend(given.contexts.iter().cloned());
         self.given.guidance.extend(given.guidance.iter().cloned());
         self.given.withdrawn.extend(given.withdrawn.iter().cloned());
+        self.given.not_given.extend(given.not_given.iter().cloned());
+    }
+
+    fn record(&mut self, payload: &Payload) {
+        self.records.push(payload.event_type().to_owned());
+        self.record_fields.push(payload.fields());
     }
 
     fn ask_agent(&mut self, asked: &Asked) {
@@ -306,11 +317,14 @@ impl Stage {
         for effect in self.engine.handle(command, self.now) {
             match effect {
                 Effect::Record(draft) => {
-                    noted.records.push(draft.payload.event_type().to_owned());
+                    noted.record(&draft.payload);
+                    if draft.durability == Durability::Sync {
+                        noted.synced.push(draft.payload.event_type().to_owned());
+                    }
                     #[cfg(test)]
                     self.drafts.push(draft);
                 }
-                Effect::Enter(payload) => noted.records.push(payload.event_type().to_owned()),
+                Effect::Enter(payload) => noted.record(&payload),
                 // Nobody is told of what is only played.
                 Effect::Persist(_) | Effect::Seat(_) | Effect::Notify(_) => {}
                 Effect::CallOut(call) => calls.push(call),
