@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::atlas::condition::LeafReport;
+use crate::atlas::document::CheckpointMode;
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::json;
 use crate::base::text::one_line;
@@ -16,8 +17,8 @@ use crate::cli::error::{Failure, verdict};
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::engine::explain::{
-    CheckpointEvidence, CheckpointOutcome, Explanation, Imagined, InputExplanation, Outsider,
-    Verdict, WhatIf, explain_input_under, explain_under, handlers,
+    CheckpointEvidence, CheckpointOutcome, ContextEvidence, Explanation, Imagined,
+    InputExplanation, Outsider, Verdict, WhatIf, explain_input_under, explain_under, handlers,
 };
 
 /// What a checkpoint wanted that fires but for its condition.
@@ -130,7 +131,11 @@ fn write_input(out: &mut impl Write, input: &Told<InputExplanation>) -> io::Resu
     }
     write_handlers(out, &input.handlers)?;
     write_checkpoints(out, &told.checkpoints)?;
-    for context in &told.contexts {
+    write_contexts(out, &told.contexts)
+}
+
+fn write_contexts(out: &mut impl Write, contexts: &[ContextEvidence]) -> io::Result<()> {
+    for context in contexts {
         write_outcome(out, "context", &context.context_id, &context.outcome)?;
     }
     Ok(())
@@ -163,9 +168,12 @@ fn write_action(out: &mut impl Write, action: &Told<Explanation>) -> io::Result<
         };
         let (id, rule) = (&policy.policy_id, one_line(&policy.rule));
         writeln!(out, "policy      {id:24} {state:10} {rule}")?;
+        if let (true, Some(limit)) = (policy.applies, &policy.limit) {
+            writeln!(out, "{:36} limit: {limit}", "")?;
+        }
         write_leaves(out, &policy.conditions)?;
     }
-    Ok(())
+    write_contexts(out, &told.contexts)
 }
 
 fn write_verdict(out: &mut impl Write, verdict: &Verdict) -> io::Result<()> {
@@ -204,12 +212,31 @@ fn write_checkpoints(out: &mut impl Write, told: &[CheckpointEvidence]) -> io::R
         )?;
         // A condition that nobody looked at says nothing about the request.
         match &checkpoint.outcome {
-            CheckpointOutcome::Fired { .. } => write_leaves(out, &checkpoint.conditions)?,
+            CheckpointOutcome::Fired { .. } => {
+                write_place(out, checkpoint)?;
+                write_leaves(out, &checkpoint.conditions)?;
+            }
             CheckpointOutcome::NotFired { wanted, .. } if wanted == CONDITION => {
                 write_leaves(out, &checkpoint.conditions)?;
             }
             CheckpointOutcome::NotFired { .. } | CheckpointOutcome::Skipped { .. } => {}
         }
+    }
+    Ok(())
+}
+
+/// Writes what a checkpoint that fires is and does: its priority, mode and Atlas, and each of its effects.
+fn write_place(out: &mut impl Write, checkpoint: &CheckpointEvidence) -> io::Result<()> {
+    let (priority, mode) = (checkpoint.priority, checkpoint.mode.as_str());
+    let atlas = &checkpoint.atlas_id;
+    writeln!(out, "{:36} priority {priority}, {mode}, Atlas {atlas}", "")?;
+    let after = if checkpoint.mode == CheckpointMode::Blocking {
+        "when passed "
+    } else {
+        ""
+    };
+    for (verb, what) in checkpoint.effects.lines() {
+        writeln!(out, "{:36} {after}{verb} {}", "", one_line(&what))?;
     }
     Ok(())
 }
