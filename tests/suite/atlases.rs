@@ -9,6 +9,8 @@ use tempfile::TempDir;
 
 use super::support::root;
 
+mod reasons;
+
 /// What a command came to.
 struct Said {
     code: i32,
@@ -368,7 +370,7 @@ ACCEPTED
 checkpoint  admins                   skipped    it fires at actions
 checkpoint  refunds                  not fired  wanted one of [refund, cancel], actual none found
 checkpoint  night                    not fired  wanted one of [deploy], actual none found
-checkpoint  clock                    skipped    it fires at intervals, when an action is asked for
+checkpoint  clock                    not fired  wanted 300 seconds, actual 0 seconds
 ";
     assert_eq!(said.out, wanted);
     let said = ask(&["--input", "a refund!", "--action", "ticket.delete"]);

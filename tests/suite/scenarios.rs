@@ -311,8 +311,15 @@ fn machines_get_a_list_of_steps() {
     assert_eq!((ran.code, ran.err.as_str()), (4, ""), "{}", ran.out);
     let steps: Vec<Value> = serde_json::from_str(&ran.out).unwrap();
     assert_eq!(steps.len(), 2);
+    let mut first = steps[0].clone();
+    let events = first.as_object_mut().unwrap().remove("events").unwrap();
+    let gate = &events[1]["payload"]["checkpoint_id"];
     assert_eq!(
-        steps[0],
+        (&events[1]["event_type"], gate),
+        (&json!("checkpoint_triggered"), &json!("onboarding"))
+    );
+    assert_eq!(
+        first,
         json!({
             "step": 1,
             "seconds": 0,

@@ -22,6 +22,7 @@ use tokio::net::UnixStream;
 
 use super::support::{Bench, acme, clock, decide, hall, signer, try_again};
 
+pub(crate) mod bypass;
 mod documented;
 mod hostile;
 pub(crate) mod numbers;

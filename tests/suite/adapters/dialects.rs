@@ -299,3 +299,47 @@ async fn nobody_else_speaks_for_the_session_of_a_hook() {
     let told = stranger.refused("session.start", start).await;
     assert!(told.contains("belongs to another agent"), "{told}");
 }
+
+/// An Atlas whose checkpoint helps after failures.
+const FAILURES: &str = r#"
+atlas_version: "1.0"
+atlas_id: com.example.failures
+version: "1"
+name: Failures
+default_decision: allow
+unknown_actions: allow
+context_blocks: [{context_id: help, content: Read the log first., inject_mode: on_demand}]
+checkpoints:
+- {checkpoint_id: failed, trigger: {type: error_occurred}, inject_contexts: [help]}
+"#;
+
+// covers A1, B7
+#[tokio::test(flavor = "multi_thread")]
+async fn a_failed_tool_of_claude_code_fires_the_checkpoints_of_errors() {
+    let house = crate::socket::House::under(FAILURES).await;
+    let desk = Desk { house };
+    let says = async |event: &str, more: Value| {
+        let payload = claude(event, &more).to_string();
+        let told = desk
+            .hook("claude-code", &["--timer", "60"], payload.as_bytes())
+            .await;
+        assert_eq!((told.code, told.err.as_str()), (0, ""), "{event}");
+        told.out
+    };
+    says("SessionStart", json!({"source": "startup", "model": "m"})).await;
+    let mut tool =
+        json!({"tool_name": "Bash", "tool_input": {"command": HARMLESS}, "tool_use_id": "t1"});
+    says("PreToolUse", tool.clone()).await;
+    tool["error"] = json!("exit code 1");
+    says("PostToolUseFailure", tool.clone()).await;
+    let events = recorded(&desk, "claude-code.s").await;
+    let fired: Vec<_> = events
+        .iter()
+        .filter(|(kind, _)| kind == "checkpoint_triggered")
+        .map(|(_, payload)| payload["checkpoint_id"].clone())
+        .collect();
+    assert_eq!(fired, ["failed"]);
+    // The agent reads the help with the next answer that can carry it.
+    let prompt = says("UserPromptSubmit", json!({"prompt": "again"})).await;
+    assert!(prompt.contains("Read the log first."), "{prompt}");
+}

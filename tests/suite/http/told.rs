@@ -6,6 +6,7 @@ use tokio::io::AsyncBufReadExt;
 use tokio::time::timeout;
 
 use super::{WAIT, Web, asked};
+use crate::socket::bypass::{ASKED, check_found};
 
 /// What is told of a session from its beginning, until an event of that type.
 async fn heard(web: &Web, key: &Value, until: &str) -> String {
@@ -208,3 +209,15 @@ checkpoints:
     respondent: agent
     questions: [{ question_id: q, question: "Why?", response_type: text }]
 "#;
+
+// covers A20
+#[tokio::test]
+async fn a_query_finds_contexts_over_http_and_unknown_hints_are_told() {
+    let web = Web::under(ASKED).await;
+    let key = web.begin().await;
+    let request = json!({"session": "s-1", "key": key, "query": "when does the courier come?",
+        "hints": ["no-such", "secret"]});
+    let (status, told) = web.call("/v1/context.request", &request).await;
+    assert_eq!(status, 200, "{told}");
+    check_found(&told);
+}

@@ -1,6 +1,7 @@
 //! An agent that asks by itself, with the tools of the program.
 
 use super::*;
+use crate::socket::bypass::{ASKED, check_found};
 
 struct Asking {
     house: House,
@@ -9,7 +10,11 @@ struct Asking {
 
 impl Asking {
     async fn new() -> Self {
-        let house = House::under(ATLAS).await;
+        Self::under(ATLAS).await
+    }
+
+    async fn under(atlas: &str) -> Self {
+        let house = House::under(atlas).await;
         let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
         command
             .env_clear()
@@ -121,4 +126,12 @@ async fn no_tool_answers_for_an_operator_or_as_somebody_else() {
     let echo = json!({"action": "mcp.tools.echo"});
     let told = denial(Ok(asking.call("ask_permission", echo).await));
     assert!(told.contains("no console listens"), "{told}");
+}
+
+// covers A20
+#[tokio::test]
+async fn a_query_finds_contexts_over_mcp_and_unknown_hints_are_told() {
+    let asking = Asking::under(ASKED).await;
+    let request = json!({"query": "when does the courier come?", "hints": ["no-such", "secret"]});
+    check_found(&asking.said("request_context", request).await);
 }
