@@ -328,6 +328,13 @@ pub const LARGE_MESSAGE: usize = 64 * 1024;
 /// together would fill the memory.
 pub const MAX_LARGE_MESSAGES: usize = 8;
 
+/// How long a large message may have room without a byte coming. A message that stays behind [`LARGE_MESSAGE_RATE`]
+/// for this long is cut off, or a few unfinished ones would keep everybody else's out.
+pub const LARGE_MESSAGE_GRACE: Duration = Duration::from_secs(1);
+
+/// Bytes in a second at which a large message has to come once it has room. Local processes are far faster.
+pub const LARGE_MESSAGE_RATE: usize = 1024 * 1024;
+
 /// How long a message may take from its first byte to its last, and an answer to be taken.
 pub const MESSAGE_TIME: Duration = Duration::from_secs(30);
 

@@ -76,6 +76,7 @@ fn brief(thread: &Thread) -> Value {
         "intensity": last.map(|it| it.after.1),
         "decision": last.map(|it| it.decided.decision),
         "rule": last.map(|it| it.decided.rule.number()),
+        "unverified": thread.unverified,
         "frozen": thread.is_frozen(),
         "frozen_since": thread.frozen_since,
         "held_back": thread.held_back_count,
@@ -164,6 +165,9 @@ fn owner(thread: &Thread) -> String {
     });
     match &thread.offered_to {
         Some(to) => format!("{owner}, handed over to {to} at its next turn"),
+        None if thread.unverified => {
+            format!("{owner}, not verified: an operator has to hand the thread over")
+        }
         None => owner.to_owned(),
     }
 }

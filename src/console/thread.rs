@@ -33,6 +33,13 @@ pub(crate) fn refused_words(thread: &Thread) -> Option<String> {
     ))
 }
 
+/// Warning about a thread that another process may have changed, with the way out.
+pub(crate) fn unverified_words(thread: &Thread) -> Option<&'static str> {
+    thread.unverified.then_some(
+        "UNVERIFIED: may have been changed while no console was open; read it, then :hand-over SESSION",
+    )
+}
+
 /// Session that a thread was handed over to and that has not taken it up, in words.
 pub(crate) fn offered_words(thread: &Thread) -> Option<String> {
     let to = thread.offered_to.as_ref()?;

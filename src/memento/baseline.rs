@@ -126,11 +126,15 @@ impl Baseline {
         if proposes_blindly && !shows_newest && !shows_other {
             notes.push(UNREAD_EDIT.to_owned());
         }
+        let brought = turn.memento().map(|memento| &memento.memento_id);
+        let mut shown = named.into_iter().chain(brought);
+        let shows_older = shown.any(|memento| thread.is_before_edit(memento));
+        let unread = proposes_blindly || shows_older || (thread.edited && shows_other);
         let baseline = Self {
             memento,
             source,
             signals: counted_signals(latest, usable, turn),
-            is_before_edit: !shows_newest && (proposes_blindly || thread.edited && shows_other),
+            is_before_edit: !shows_newest && unread,
         };
         (baseline, notes)
     }

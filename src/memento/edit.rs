@@ -26,6 +26,7 @@ impl Thread {
         next.version += 1;
         next.edited = true;
         next.edit_sent_to = Some(Vec::new());
+        next.edit_memento = Some(memento.clone());
         let edited = shaped(latest, shape, memento, now);
         next.replace(edited);
         Ok(next)
@@ -39,6 +40,25 @@ impl Thread {
             // A thread that was stored before sessions were noted.
             None => self.edited,
         }
+    }
+
+    /// Returns true if a memento is older than an operator's last edit, as far as mementos are kept. One that is not
+    /// kept here counts as older.
+    #[must_use]
+    pub(super) fn is_before_edit(&self, memento: &Name) -> bool {
+        let Some(edit) = &self.edit_memento else {
+            return false;
+        };
+        let mut since_edit = self.mementos();
+        for kept in since_edit.by_ref() {
+            if kept.memento_id == *memento {
+                return false;
+            }
+            if kept.memento_id == *edit {
+                break;
+            }
+        }
+        true
     }
 
     /// Notes that the answer to a turn takes the newest memento to a session.

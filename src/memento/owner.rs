@@ -55,10 +55,10 @@ impl Thread {
         offered || self.is_owned_by(session)
     }
 
-    /// Returns true if the session owns this thread.
+    /// Returns true if the session owns this thread. An unverified thread has no owner that counts.
     #[must_use]
     pub fn is_owned_by(&self, session: &ThreadOwner) -> bool {
-        let owner = self.owner.as_ref();
+        let owner = self.owner.as_ref().filter(|_| !self.unverified);
         owner.is_some_and(|owner| owner.is_same(session))
     }
 
@@ -75,6 +75,16 @@ impl Thread {
         let mut offered = self.clone();
         offered.offered_to = Some(to);
         offered
+    }
+
+    /// This thread as one that another process may have changed. Its owner and any offer do not count: an operator
+    /// has to hand it over.
+    #[must_use]
+    pub fn as_unverified(&self) -> Self {
+        let mut unverified = self.clone();
+        unverified.unverified = true;
+        unverified.offered_to = None;
+        unverified
     }
 
     /// Counts a write of another session that was refused.

@@ -34,6 +34,10 @@ pub struct Thread {
     /// Session that the thread was handed over to, until its first turn.
     #[serde(default)]
     pub offered_to: Option<SessionId>,
+    /// True if another process may have changed the thread while no console was open, until a session takes it up
+    /// that an operator handed it to.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unverified: bool,
     /// Writes of other sessions that were refused.
     #[serde(default)]
     pub refused: Option<RefusedWrites>,
@@ -55,6 +59,9 @@ pub struct Thread {
     pub turns: Vec<Turned>,
     /// Whether the memento was edited since the last turn.
     pub edited: bool,
+    /// The memento that an operator's last edit made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) edit_memento: Option<Name>,
     /// Sessions that got an operator's edit with an answer, newest first; `None` when no edit waits to be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) edit_sent_to: Option<Vec<SessionId>>,
@@ -172,6 +179,7 @@ impl Thread {
             }),
             begun_by: Some(session.clone()),
             offered_to: None,
+            unverified: false,
             refused: None,
             session,
             latest: None,
@@ -183,6 +191,7 @@ impl Thread {
             held_back_count: 0,
             turns: Vec::new(),
             edited: false,
+            edit_memento: None,
             edit_sent_to: None,
             drift_flagged: None,
         }
@@ -322,6 +331,7 @@ impl Thread {
     fn pass_to(&mut self, by: ThreadOwner) -> SessionId {
         if self.offered_to.as_ref() == Some(&by.session) {
             self.offered_to = None;
+            self.unverified = false;
         }
         let session = by.session.clone();
         let before = self.owner.take().filter(|owner| owner.session == session);

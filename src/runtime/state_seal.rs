@@ -1,14 +1,15 @@
-//! The seal over the engine's state: a keyed digest of all its rows, bound to the end of the record.
+//! The seal over the state: a keyed digest of all its rows, bound to the end of the record.
 //!
-//! The rows decide what may run after a restart: permits, held requests, what sessions passed and spent. Any
-//! process that can write to the store can edit, remove or put back rows while the console is closed. So every
-//! batch that changes rows or adds records carries one more row: a code over all rows and over where the log and
+//! The rows decide what may run after a restart (permits, held requests, what sessions passed and spent), which session
+//! owns a thread and what its memento says, and whether acknowledged events may be missing. Any process that can write
+//! to the store can edit, remove or put back rows while the console is closed. So every batch that changes rows or adds records carries one more row: a code over all rows and over where the log and
 //! the record end, made with a key that is derived from the key that signs the log. Without that key no row can be
 //! forged; and rows that were valid once do not fit the record that has gone on since. Batches are written whole,
 //! so the seal fits after a crash, too.
 //!
 //! Contract: where the seal does not fit, no row lets anything run. Permits and held requests are dropped, open
-//! sessions are over, limits that all sessions share count as used up, and that is in the log and in an alarm.
+//! sessions are over, limits that all sessions share count as used up, threads wait until an operator hands them over,
+//! and that is in the log and in an alarm.
 //!
 //! Not covered: a store that was replaced as a whole by an older copy of itself. Only a head that is kept
 //! elsewhere shows that.
@@ -19,8 +20,13 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
+use super::acknowledgement::Acknowledgement;
+use super::actor::DRAFT;
 use super::actor::told::row;
 use super::ledger::{Ledger, LogError};
+use super::notices::NOTICE;
+use super::threads::{THREAD, THREAD_DRAFT, unverified_thread};
+use crate::atlas::document::Acknowledge;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::engine::Engine;
@@ -42,6 +48,9 @@ type Lanes = [u64; 4];
 pub(super) struct StateSeal {
     row_key: Hmac<Sha256>,
     seal_key: Hmac<Sha256>,
+    /// The key of seals that cover only the engine's rows, as an earlier version wrote them. A key of its own: the
+    /// seal of a store without other rows must not pass for one that does not care about them.
+    engine_seal_key: Hmac<Sha256>,
     /// The part of each row in the sum.
     rows: HashMap<(String, String), Lanes>,
     sum: Lanes,
@@ -117,7 +126,8 @@ impl StateSeal {
         let secret = |text: &str| Digest::of(signer.signature(text));
         let mut seal = Self {
             row_key: keyed(&secret("cra state row key 1\n")),
-            seal_key: keyed(&secret("cra state seal key 1\n")),
+            seal_key: keyed(&secret("cra state seal key 2\n")),
+            engine_seal_key: keyed(&secret("cra state seal key 1\n")),
             rows: HashMap::new(),
             sum: [0; 4],
             written: None,
@@ -133,6 +143,7 @@ impl StateSeal {
         let stored = stored.and_then(|row| row.body.as_deref());
         match stored {
             Some(stored) if stored == body(&self.code(ledger)) => Backing::Backed,
+            Some(stored) if stored == body(&self.engine_code(ledger)) => Backing::Backed,
             Some(stored) if stored == body(&self.orphan_code(ledger)) => Backing::Orphaned,
             Some(_) => Backing::Unbacked("its seal does not fit"),
             None if by == WrittenBy::Sealing => Backing::Unbacked("its seal is gone"),
@@ -215,25 +226,36 @@ impl StateSeal {
 
     /// The code over all rows and the ends of log and record.
     fn code(&self, ledger: &Ledger) -> Digest {
-        let sum = self.sum.map(u64::to_be_bytes);
-        self.code_with(ledger, sum.as_flattened())
+        code_with(&self.seal_key, ledger, lane_bytes(self.sum).as_flattened())
+    }
+
+    /// The code over the engine's rows only, as an earlier version made it.
+    fn engine_code(&self, ledger: &Ledger) -> Digest {
+        let rows = self.rows.iter();
+        let engine = rows.filter(|((kind, _), _)| engine_kind(kind).is_some());
+        let sum = engine.fold([0; 4], |sum, (_, lanes)| {
+            lane_wise(sum, *lanes, u64::wrapping_add)
+        });
+        let sum = lane_bytes(sum);
+        code_with(&self.engine_seal_key, ledger, sum.as_flattened())
     }
 
     /// The code that says that the key which sealed the rows is lost. It covers no row.
     fn orphan_code(&self, ledger: &Ledger) -> Digest {
-        self.code_with(ledger, b"the key that sealed the rows is lost")
+        let what = b"the key that sealed the rows is lost";
+        code_with(&self.seal_key, ledger, what)
     }
+}
 
-    fn code_with(&self, ledger: &Ledger, what: &[u8]) -> Digest {
-        let (entries, events) = ledger.ends();
-        let parts = [
-            ledger.log().as_str().as_bytes(),
-            &entries.to_be_bytes(),
-            &events.to_be_bytes(),
-            what,
-        ];
-        mac(&self.seal_key, parts)
-    }
+fn code_with(key: &Hmac<Sha256>, ledger: &Ledger, what: &[u8]) -> Digest {
+    let (entries, events) = ledger.ends();
+    let parts = [
+        ledger.log().as_str().as_bytes(),
+        &entries.to_be_bytes(),
+        &events.to_be_bytes(),
+        what,
+    ];
+    mac(key, parts)
 }
 
 impl fmt::Debug for StateSeal {
@@ -255,18 +277,18 @@ pub struct Dropped {
     pub held: usize,
     /// Open sessions.
     pub sessions: usize,
+    /// Threads. They are kept, and wait until an operator hands them over.
+    pub threads: usize,
 }
 
 impl Dropped {
     pub(super) fn of(rows: &[StateRow]) -> Self {
-        let count = |kind: StateKind| {
-            let own = rows.iter().filter(|row| row.kind == kind.as_str());
-            own.count()
-        };
+        let count = |kind: &str| rows.iter().filter(|row| row.kind == kind).count();
         Self {
-            permits: count(StateKind::Permit),
-            held: count(StateKind::Held),
-            sessions: count(StateKind::Session),
+            permits: count(StateKind::Permit.as_str()),
+            held: count(StateKind::Held.as_str()),
+            sessions: count(StateKind::Session.as_str()),
+            threads: count(THREAD),
         }
     }
 }
@@ -286,7 +308,8 @@ pub(super) struct OpenedState {
 impl OpenedState {
     /// The state of a store. Where the seal does not back it, only rows that let nothing run are left: counters,
     /// what was spent of limits, what operators have to acknowledge. Rows of limits may be missing, so limits that all
-    /// sessions share count as used up from `now` on.
+    /// sessions share count as used up from `now` on. Threads are kept for an operator to look at. Texts that operators
+    /// had typed are dropped, and acknowledged events count as possibly missing.
     pub(super) fn new(
         seal: StateSeal,
         rows: Vec<StateRow>,
@@ -313,19 +336,28 @@ impl OpenedState {
         };
         let dropped = Dropped::of(&rows);
         let what = format!(
-            "{why}: {} permits and {} held requests do not count, {} sessions are over, and limits that all sessions \
-             share count as used up: rates for one window, budgets until an operator loads another version of the Atlas",
-            dropped.permits, dropped.held, dropped.sessions,
+            "{why}: {} permits and {} held requests do not count, {} sessions are over, {} threads wait until an operator \
+             hands them over, and limits that all sessions share count as used up: rates for one window, budgets until \
+             an operator loads another version of the Atlas",
+            dropped.permits, dropped.held, dropped.sessions, dropped.threads,
         );
         let (mut rows, mut changed): (Vec<_>, Vec<_>) =
             rows.into_iter().partition(lets_nothing_run);
         for row in &mut changed {
             row.body = None;
         }
+        let threads = rows.iter().filter(|row| row.kind == THREAD);
+        let threads = threads.filter_map(unverified_thread);
         let unknown = row(Engine::usage_unknown(now));
-        rows.retain(|row| (&row.kind, &row.key) != (&unknown.kind, &unknown.key));
-        rows.push(unknown.clone());
-        changed.push(unknown);
+        for replaced in threads.chain([unknown]).collect::<Vec<_>>() {
+            replace_row(&mut rows, replaced.clone());
+            changed.push(replaced);
+        }
+        // The start writes its own row; this one says what the console before may have lost.
+        replace_row(
+            &mut rows,
+            Acknowledgement::running(Acknowledge::Early).row(),
+        );
         Self {
             seal,
             rows,
@@ -341,21 +373,39 @@ impl OpenedState {
     }
 }
 
+fn replace_row(rows: &mut Vec<StateRow>, with: StateRow) {
+    rows.retain(|row| (&row.kind, &row.key) != (&with.kind, &with.key));
+    rows.push(with);
+}
+
 /// Tells whether a row lets nothing run, whatever it says.
 fn lets_nothing_run(row: &StateRow) -> bool {
-    let mut kinds = StateKind::ALL.into_iter();
-    match kinds.find(|kind| kind.as_str() == row.kind) {
+    match engine_kind(&row.kind) {
         Some(StateKind::Session | StateKind::Held | StateKind::Permit | StateKind::Fault) => false,
-        Some(StateKind::Counter | StateKind::Usage | StateKind::Overruled) | None => true,
+        Some(StateKind::Counter | StateKind::Usage | StateKind::Overruled) => true,
+        // A forged draft would put words into an operator's mouth.
+        None => row.kind != DRAFT && row.kind != THREAD_DRAFT,
     }
 }
 
+/// Tells whether the seal covers rows of a kind. Commands change notices while no console is open, and a notice decides
+/// nothing.
 fn is_covered(kind: &str) -> bool {
-    StateKind::ALL.into_iter().any(|it| it.as_str() == kind)
+    kind != STATE_SEAL && kind != NOTICE
+}
+
+/// The kind of one of the engine's rows; `None` for rows that the runtime keeps.
+fn engine_kind(kind: &str) -> Option<StateKind> {
+    let mut kinds = StateKind::ALL.into_iter();
+    kinds.find(|known| known.as_str() == kind)
 }
 
 fn body(code: &Digest) -> String {
     format!("{{\"code\":\"{code}\"}}")
+}
+
+fn lane_bytes(lanes: Lanes) -> [[u8; 8]; 4] {
+    lanes.map(u64::to_be_bytes)
 }
 
 fn lane_wise(a: Lanes, b: Lanes, with: fn(u64, u64) -> u64) -> Lanes {
@@ -417,7 +467,14 @@ mod tests {
             assert_ne!(sum, seal(7, &other).sum, "{kind} {key} {body}");
         }
         let mut gone = seal(7, &rows);
-        gone.note(&[row("permit", "c-1", None), row("draft", "c-1", Some("x"))]);
-        assert_eq!(gone.sum, seal(7, &rows[1..]).sum);
+        gone.note(&[
+            row("permit", "c-1", None),
+            row(STATE_SEAL, CURRENT, Some("x")),
+        ]);
+        assert_eq!(
+            gone.sum,
+            seal(7, &rows[1..]).sum,
+            "the seal does not cover itself"
+        );
     }
 }

@@ -164,6 +164,16 @@ pub fn kept_threads(rows: impl IntoIterator<Item = StateRow>) -> KeptThreads {
     kept
 }
 
+/// The row of a thread that another process may have changed: only an operator can hand it over. `None` for a row that
+/// cannot be read, which no session can use either.
+pub(super) fn unverified_thread(row: &StateRow) -> Option<StateRow> {
+    let thread: Thread = json::read(row.body.as_deref()?.as_bytes()).ok()?;
+    Some(StateRow {
+        body: Some(canonical(&thread.as_unverified())),
+        ..row.clone()
+    })
+}
+
 fn newest_first(threads: &mut [Arc<Thread>]) {
     threads.sort_by_key(|thread| std::cmp::Reverse(thread.last_turn()));
 }
@@ -231,7 +241,7 @@ impl Threads {
         let by = live.owner(&take.session);
         let id = self.name_for(take.thread.as_ref(), &by)?;
         let (thread, victim) = match self.all.get(&id) {
-            Some(thread) if !thread.admits(&by) => return Err(Refused::Foreign),
+            Some(thread) if !thread.admits(&by) => return Err(refused_write(thread)),
             Some(thread) if thread.is_owned_by(&by) => (Arc::clone(thread), None),
             Some(thread) => {
                 let victim = self.room_to_take_up(thread, &by, live)?;
@@ -294,7 +304,7 @@ impl Threads {
         let id = self.name_for(hand_over.thread.as_ref(), &by)?;
         let thread = self.all.get(&id).ok_or(Refused::NoThread)?;
         if !thread.is_owned_by(&by) {
-            return Err(Refused::Foreign);
+            return Err(refused_write(thread));
         }
         offer(thread, &hand_over.to, hand_over.session.as_str(), live)
     }
@@ -401,6 +411,11 @@ pub(super) enum Refused {
     /// It belongs to another session.
     #[error("the thread belongs to another session")]
     Foreign,
+    /// Another process may have changed it while no console was open.
+    #[error(
+        "the thread may have been changed while no console was open, so an operator has to hand it over"
+    )]
+    Unverified,
     /// It is stored and cannot be read, so its owner is not known.
     #[error("the stored thread of that name cannot be read")]
     Unreadable,
@@ -421,6 +436,14 @@ pub(super) enum Refused {
     /// It was refused.
     #[error(transparent)]
     Turn(Refusal),
+}
+
+fn refused_write(thread: &Thread) -> Refused {
+    if thread.unverified {
+        Refused::Unverified
+    } else {
+        Refused::Foreign
+    }
 }
 
 /// Offers a thread to a live session: the event to be recorded, and the thread to be kept.

@@ -92,10 +92,12 @@ fn tell_dropped(dropped: Option<Dropped>) -> io::Result<()> {
     };
     writeln!(
         io::stderr().lock(),
-        "cra: the state of the store cannot be verified with the key that is there: the next start drops {}, {} and {}",
+        "cra: the state of the store cannot be verified with the key that is there: the next start drops {}, {} and {}; \
+         {} wait until an operator hands them over",
         counted(dropped.held, "held request"),
         counted(dropped.permits, "permit"),
         counted(dropped.sessions, "open session"),
+        counted(dropped.threads, "thread"),
     )
 }
 

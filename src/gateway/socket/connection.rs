@@ -38,7 +38,7 @@ pub(super) async fn serve(
     let signer = shared.hall.signer.clone();
     let visitor = Visitor::new(shared.hall, from);
     let large = vec![visitor.large_messages(), shared.large];
-    let mut lines = Lines::new(BufReader::new(reader), large);
+    let mut lines = Lines::new(BufReader::new(reader), large).with_bounded_pace();
     let mut asked = FuturesUnordered::new();
     let mut pace = Pace::new();
     let over = loop {
@@ -102,7 +102,7 @@ fn last_words(over: Option<&Over>) -> Option<Fault> {
         Over::Closed => None,
         Over::TooLong => Some(format!("a message has at most {MAX_MESSAGE_BYTES} bytes")),
         Over::TooSlow => Some(format!(
-            "a message has to be finished within {} seconds",
+            "a message has to be finished within {} seconds, and a large one has to come without pauses",
             MESSAGE_TIME.as_secs()
         )),
         Over::Failed(error) => {

@@ -2,12 +2,14 @@
 
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::io::{AsyncBufRead, AsyncBufReadExt};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout_at};
 
 use crate::base::limits::{LARGE_MESSAGE, MAX_MESSAGE_BYTES, MESSAGE_TIME};
+use crate::base::limits::{LARGE_MESSAGE_GRACE, LARGE_MESSAGE_RATE};
 
 /// Why there is no further line.
 #[derive(Debug)]
@@ -32,6 +34,18 @@ pub(in crate::gateway) struct Lines<R> {
     /// Room for large messages: the caller's own share, and what all share.
     large: Vec<Arc<Semaphore>>,
     room: Vec<OwnedSemaphorePermit>,
+    /// The time at which the line got all its room, and its length then.
+    room_since: Option<(Instant, usize)>,
+    pace: Pace,
+}
+
+/// The pace at which a line has to come once it has room for large messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Pace {
+    /// Any, within the time for a message: the room belongs to this connection alone.
+    Free,
+    /// At least [`LARGE_MESSAGE_RATE`]: other connections wait for the room.
+    Bounded,
 }
 
 impl<R: AsyncBufRead + Unpin> Lines<R> {
@@ -42,6 +56,16 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
             due: None,
             large,
             room: Vec::new(),
+            room_since: None,
+            pace: Pace::Free,
+        }
+    }
+
+    /// Cuts off large lines that come too slowly, because other connections wait for their room.
+    pub(in crate::gateway) fn with_bounded_pace(self) -> Self {
+        Self {
+            pace: Pace::Bounded,
+            ..self
         }
     }
 
@@ -63,12 +87,16 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                     self.room.push(room.map_err(|_| Over::Closed)?);
                 }
                 self.due = Some(due + since.elapsed());
+                if self.room.len() == self.large.len() {
+                    self.room_since = Some((Instant::now(), self.line.len()));
+                }
                 continue;
             }
-            match timeout_at(due, self.more()).await {
+            match timeout_at(self.due_with_room(due), self.more()).await {
                 Ok(Ok(true)) => {
                     self.due = None;
                     self.room.clear();
+                    self.room_since = None;
                     return Ok(std::mem::take(&mut self.line));
                 }
                 Ok(Ok(false)) => {}
@@ -76,6 +104,16 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
                 Err(_) => return Err(Over::TooSlow),
             }
         }
+    }
+
+    /// The time until which more has to come: a line that has room for large messages keeps others waiting.
+    fn due_with_room(&self, due: Instant) -> Instant {
+        let (Some((since, before)), Pace::Bounded) = (self.room_since, self.pace) else {
+            return due;
+        };
+        let come = self.line.len().saturating_sub(before);
+        let earned = Duration::from_secs(1) * u32::try_from(come / LARGE_MESSAGE_RATE).unwrap_or(0);
+        due.min(since + LARGE_MESSAGE_GRACE + earned)
     }
 
     /// Takes what has come; whether that ends a line.
@@ -93,5 +131,73 @@ impl<R: AsyncBufRead + Unpin> Lines<R> {
         let taken = part.len() + usize::from(end.is_some());
         self.reader.consume(taken);
         Ok(end.is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, BufReader, DuplexStream, duplex};
+    use tokio::time::sleep;
+
+    use super::*;
+
+    const SIZE: usize = LARGE_MESSAGE * 2;
+
+    fn connection(large: &Arc<Semaphore>) -> (DuplexStream, Lines<BufReader<DuplexStream>>) {
+        let (agent, console) = duplex(MAX_MESSAGE_BYTES);
+        let lines = Lines::new(BufReader::new(console), vec![Arc::clone(large)]);
+        (agent, lines.with_bounded_pace())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_unfinished_large_message_is_cut_off_and_another_gets_its_room() {
+        let room = Arc::new(Semaphore::new(1));
+        let (mut stalled, mut stalled_lines) = connection(&room);
+        let (mut whole, mut whole_lines) = connection(&room);
+        stalled.write_all(&vec![b'x'; SIZE]).await.unwrap();
+        let begun = Instant::now();
+        let cut = tokio::spawn(async move { stalled_lines.next().await.map(|line| line.len()) });
+        tokio::task::yield_now().await;
+        whole.write_all(&vec![b'y'; SIZE]).await.unwrap();
+        whole.write_all(b"\n").await.unwrap();
+        let line = whole_lines.next().await.unwrap();
+        assert_eq!(line.len(), SIZE);
+        assert_eq!(begun.elapsed().as_secs(), LARGE_MESSAGE_GRACE.as_secs());
+        assert!(matches!(cut.await.unwrap(), Err(Over::TooSlow)));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_large_message_waits_for_one_that_keeps_coming() {
+        let room = Arc::new(Semaphore::new(1));
+        let (mut steady, mut steady_lines) = connection(&room);
+        let (mut whole, mut whole_lines) = connection(&room);
+        steady.write_all(&vec![b'x'; SIZE]).await.unwrap();
+        let steady_line = tokio::spawn(async move { steady_lines.next().await });
+        tokio::task::yield_now().await;
+        whole.write_all(&vec![b'y'; SIZE]).await.unwrap();
+        whole.write_all(b"\n").await.unwrap();
+        let whole_line = tokio::spawn(async move { whole_lines.next().await });
+        for _ in 0..5 {
+            sleep(LARGE_MESSAGE_GRACE / 2).await;
+            steady
+                .write_all(&vec![b'x'; LARGE_MESSAGE_RATE])
+                .await
+                .unwrap();
+            assert!(!whole_line.is_finished());
+        }
+        steady.write_all(b"\n").await.unwrap();
+        let steady_line = steady_line.await.unwrap().unwrap();
+        assert_eq!(steady_line.len(), SIZE + 5 * LARGE_MESSAGE_RATE);
+        assert_eq!(whole_line.await.unwrap().unwrap().len(), SIZE);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_small_message_has_its_whole_time() {
+        let room = Arc::new(Semaphore::new(1));
+        let (mut agent, mut lines) = connection(&room);
+        agent.write_all(b"{").await.unwrap();
+        let begun = Instant::now();
+        assert!(matches!(lines.next().await, Err(Over::TooSlow)));
+        assert_eq!(begun.elapsed().as_secs(), MESSAGE_TIME.as_secs());
     }
 }

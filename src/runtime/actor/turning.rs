@@ -177,13 +177,17 @@ impl Actor {
 fn refusal(refused: &threads::Refused) -> Denied {
     use crate::memento::Refusal;
     use threads::Refused::{
-        Foreign, Full, NoSession, NoThread, OwnLimit, ProcessLimit, Turn, Unreadable,
+        Foreign, Full, NoSession, NoThread, OwnLimit, ProcessLimit, Turn, Unreadable, Unverified,
     };
     let (code, help) = match refused {
         Foreign | Turn(Refusal::NotOwner) => (
             DenyCode::Thread,
             "name a thread of your own, or have its session hand it over with thread.hand_over; \
              the operator can do that too",
+        ),
+        Unverified => (
+            DenyCode::Thread,
+            "name a new thread, or wait until the operator hands this one over to your session",
         ),
         Unreadable => (
             DenyCode::BadRequest,

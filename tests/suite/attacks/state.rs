@@ -5,8 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use cra_core::base::clock::ManualClock;
+use cra_core::engine::command::DenyCode;
 use cra_core::engine::held::request_hash;
-use cra_core::runtime::Requested;
+use cra_core::runtime::{Requested, TakeTurn, ThreadAct};
 use cra_core::store::Store;
 use cra_core::store::sqlite::FILE_NAME;
 use futures_util::FutureExt;
@@ -201,6 +202,77 @@ async fn a_permit_that_was_used_and_put_back_lets_nothing_run() {
     let (bench, store) = again(folder.path(), &clock).await;
     distrusted(&bench, &store).await;
     assert_eq!(runs(&bench, "T-1").await, None);
+    bench.runtime.stop().await;
+}
+
+/// Takes a turn in the thread `t`: the arc behind it, or the code of the denial.
+async fn take_turn(bench: &Bench, session: &str, message: &str) -> Result<String, DenyCode> {
+    let turn = json!({"message_id": message, "message": "go on", "proposed": {"arc": session}});
+    let take = TakeTurn {
+        session: session.parse().unwrap(),
+        thread: Some("t".parse().unwrap()),
+        turn: serde_json::from_value(turn).unwrap(),
+    };
+    let taken = bench.runtime.agents().turn(take).await;
+    let taken = taken.map(|outcome| outcome.memento.arc.as_str().to_owned());
+    taken.map_err(|denied| denied.code)
+}
+
+#[tokio::test]
+async fn a_thread_that_was_changed_in_the_file_waits_until_an_operator_hands_it_over() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    let store = Arc::new(open_again(folder.path()));
+    let bench = Bench::start(Arc::clone(&store) as Arc<dyn Store>, Arc::clone(&clock)).await;
+    bench.begin("owner").await;
+    bench.begin("mallory").await;
+    assert_eq!(take_turn(&bench, "owner", "m-1").await.unwrap(), "owner");
+    assert_eq!(
+        take_turn(&bench, "mallory", "m-2").await,
+        Err(DenyCode::Thread)
+    );
+    bench.runtime.stop().await;
+    close(store, folder.path()).await;
+    let (key, mut thread) = rows(folder.path(), "thread").remove(0);
+    thread["owner"] = json!({"session": "later"});
+    put(folder.path(), "thread", &key, &thread);
+
+    let (bench, store) = again(folder.path(), &clock).await;
+    let told = distrusted(&bench, &store).await;
+    assert!(told.contains("1 threads wait"), "{told}");
+    for session in ["later", "heir"] {
+        bench.begin(session).await;
+        let taken = take_turn(&bench, session, "m-3").await;
+        assert_eq!(taken, Err(DenyCode::Thread), "{session}");
+    }
+    let to = "heir".parse().unwrap();
+    let act = ThreadAct::HandOver { to };
+    let desk = bench.runtime.desk();
+    let handed = desk.act_on_thread("t".parse().unwrap(), act).await;
+    handed.unwrap();
+    assert_eq!(take_turn(&bench, "heir", "m-4").await.unwrap(), "heir");
+    assert_eq!(
+        take_turn(&bench, "later", "m-5").await,
+        Err(DenyCode::Thread)
+    );
+    bench.runtime.stop().await;
+}
+
+#[tokio::test]
+async fn a_changed_note_about_early_answers_does_not_hide_that_events_may_be_missing() {
+    let (folder, clock) = (tempfile::tempdir().unwrap(), clock());
+    permit_and_held(folder.path(), &clock).await;
+    let (key, mut note) = rows(folder.path(), "acknowledgement").remove(0);
+    note["may_lose"] = json!(1);
+    put(folder.path(), "acknowledgement", &key, &note);
+    let (bench, store) = again(folder.path(), &clock).await;
+    distrusted(&bench, &store).await;
+    let log = store.log().await.unwrap().log;
+    let entries = store.events(log, 0, 100).await.unwrap();
+    let missing = entries.iter().any(|entry| {
+        let what = entry.payload.get("what").and_then(Value::as_str);
+        what.is_some_and(|what| what.contains("acknowledged events may be missing"))
+    });
+    assert!(missing, "{entries:?}");
     bench.runtime.stop().await;
 }
 

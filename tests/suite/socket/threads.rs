@@ -183,6 +183,28 @@ async fn an_edit_of_an_operator_survives_a_proposal_of_a_client_that_has_not_rea
     assert_eq!(next["memento"]["arc"], "blind", "{next}");
 }
 
+// covers D20
+#[tokio::test]
+async fn an_edit_of_an_operator_survives_an_older_memento_that_comes_a_turn_later() {
+    let house = House::new().await;
+    let (mut agent, _) = begun(&house, "s-1").await;
+    let first = heated("the agent's", 0.1);
+    let first = agent.says("turn", turn("s-1", "t", 1, &first)).await;
+    edit(&house, "t", "the operator's").await;
+    // The answer to this turn has the edit.
+    agent.says("turn", turn("s-1", "t", 2, &json!({}))).await;
+    let mut stale = brings(&first["memento"]);
+    stale["proposed"] = json!({"arc": "the agent's"});
+    let next = agent.says("turn", turn("s-1", "t", 3, &stale)).await;
+    assert_eq!(next["summary"], "kept_before_edit", "{next}");
+    assert_eq!(next["memento"]["arc"], "the operator's");
+    // A client that works with the newest memento goes on.
+    let mut newest = brings(&next["memento"]);
+    newest["proposed"] = json!({"arc": "after the edit"});
+    let next = agent.says("turn", turn("s-1", "t", 4, &newest)).await;
+    assert_eq!(next["memento"]["arc"], "after the edit", "{next}");
+}
+
 // covers D16, D20
 #[tokio::test]
 async fn a_calm_memento_of_long_ago_lifts_no_freeze_and_removes_no_points() {

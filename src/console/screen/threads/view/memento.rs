@@ -8,7 +8,7 @@ use crate::base::text::{Lines, one_line, visible};
 use crate::console::cells::{clip, counted, fit, wrap};
 use crate::console::dialog::gate::hidden_words;
 use crate::console::theme::{Look, Mark, Meaning};
-use crate::console::thread::{offered_words, refused_words};
+use crate::console::thread::{offered_words, refused_words, unverified_words};
 use crate::memento::{HeldBack, Kept, Shape, Side, Thread};
 
 /// Cells of the labels.
@@ -83,6 +83,9 @@ fn notes(thread: &Thread, shape: &Shape, cells: usize, look: Look) -> Vec<Line<'
         Meaning::Dim,
         format!("version {version}   etag {etag}   source {source}"),
     ));
+    if let Some(text) = unverified_words(thread) {
+        notes.push((Meaning::Warning, text.to_owned()));
+    }
     if let Some(text) = refused_words(thread) {
         notes.push((Meaning::Warning, text));
     }
