@@ -244,28 +244,40 @@ Further steps, each with its session:
   complete: { action: ticket.get, result: 'found' }     or error: { code: E1, message: gone }
   leave: { action: ticket.get }                         whoever waits for it stops waiting
   context: { query: 'the rules', hints: [ID] }          or checkpoint: ID, an interactive one
-  error: { type: timeout, message: slow, recoverable: true }
+  feedback: { context_id: ID, helpful: true, reason: 'short', usage_outcome: applied }
+  output: { text: 'three closed', output_type: text, contains_action: false }
+  error: { type: timeout, code: E1, message: slow, recoverable: true, stack_trace: 'at a.rs:1' }
+  recovered: { method: retry, success: true }           from the last error of the session
+  policy: { action: ticket.get, params: { id: 1 } }     what a handler hears about an action
   answer: { gate: ID, answers: { CHECKPOINT: { QUESTION: 'because' } } }   the agent answers itself
   resolve: { input: 'close it' }                        the agent asks what it may do
   turn: { message_id: m-1, message: 'hurry', proposed: { arc: 'dedupe' } }   as cra turn --help says
+  edit: { thread: s-1, summary: { arc: 'wait' } }       an operator edits a summary (no session)
 
 An extension answers as a trigger, a handler or a validator: always `with` the same JSON, or it
 `fails: REASON`. Nothing outside is asked, and the operator's list does not count. A request with
 `resolution: last` relies on what its session was told last; any other text is an identifier.
 
 A gate goes by its checkpoint, its policy or its number (c-1); of several the oldest is meant.
-`answers: good` makes up answers that keep the rules. `expect` also takes `allowed: true`
+`answers: good` makes up answers that keep the rules. `pass` also takes `justification: TEXT`, and
+`pass` and `deny` take `operator: NAME`; `start` takes `version: TEXT`, `end` takes `summary: TEXT`.
+
+`expect` also takes `allowed: true`
 (request, answer), `accepted: true` (input, context, error, answer), `contexts: [ID]` and
-`guidance_contains: TEXT` (what was handed over), `withdrawn: [CHECKPOINT]` (whose guidance no
-longer holds), `asked: [CHECKPOINT]` (what the agent itself is asked), `modified_input: TEXT`,
+`guidance_contains: TEXT` (what was handed over), `guidance: [{ FIELD: VALUE }]` (all guidance that
+was handed over, in order; fields: checkpoint_id and those of the Atlas), `withdrawn: [CHECKPOINT]`
+(whose guidance no longer holds), `asked: [CHECKPOINT]` (what the agent itself is asked), `modified_input: TEXT`,
 `resolved: { allowed: [ACTION], denied: [ACTION] }`, and `released: [ACTION]`, what was asked for
-earlier and may run now. Of a turn: `decision: must` (or should, skip), `frozen: true`, `arc: TEXT`,
-and `summary: updated`, or as the record calls why it was kept (kept_at_peak). Of a denial:
+earlier and may run now. Of a turn: `decision: must` (or should, skip), `rule: 1`, `frozen: true`,
+`arc: TEXT`, and `summary: updated`, or as the record calls why it was kept (kept_at_peak). Of a
+policy: `verdict: deny` (or allow, require_approval) and `policy_id: ID`. `cached: true` says that a
+policy's answer, or the keywords of an input, came from a cache. Of a denial:
 `reason_contains: TEXT` and `help_contains: TEXT`. Of the record: `records: [EVENT]`, in any order,
 `recorded: [EVENT, { EVENT: { FIELD: VALUE } }]`, in this order with others between them,
-`not_recorded: [EVENT]`, and `synced: [EVENT]`, on disk before the agent is answered.
-`not_given: [ID]` are contexts that were asked for by name and not handed over. Lists are exact, but these and a `settled` that is not empty only have to be
-among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
+`not_recorded: [EVENT]`, `synced: [EVENT]`, on disk before the agent is answered, and
+`not_synced: [EVENT]`, recorded without a wait.
+`not_given: [ID]` are contexts that were asked for by name and not handed over. Lists are exact, but
+those of the record and a `settled` that is not empty only have to be among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
 
 #[derive(Debug, ClapArgs)]
 #[command(after_long_help = SCENARIO)]

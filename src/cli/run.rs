@@ -15,7 +15,7 @@ use super::error::{Failure, verdict};
 use super::exit;
 use crate::base::text::one_line;
 use crate::console::FailedStep;
-use crate::engine::command::Reply;
+use crate::engine::command::{Reply, Report};
 use crate::engine::resolve::Resolution;
 use crate::memento::Outcome;
 use expect::{Failed, code, decision, failures, resolution, taken_up};
@@ -305,11 +305,17 @@ fn kind(deed: &Deed) -> &'static str {
         Deed::Input(_) => "input",
         Deed::Context(_) => "context",
         Deed::Error(_) => "error",
+        Deed::Report(Report::Feedback(_)) => "feedback",
+        Deed::Report(Report::Output(_)) => "output",
+        Deed::Report(Report::Wrapper(_)) => "wrapper",
+        Deed::Report(Report::Recovery(_)) | Deed::Recovered(_) => "recovered",
+        Deed::Policy(_) => "policy",
         Deed::Turn(_) => "turn",
-        Deed::Pass { .. } => "pass",
-        Deed::Deny { .. } => "deny",
+        Deed::Edit { .. } => "edit",
+        Deed::Pass(_) => "pass",
+        Deed::Deny(_) => "deny",
         Deed::Wait(_) => "wait",
-        Deed::End { .. } => "end",
+        Deed::End(_) => "end",
     }
 }
 
@@ -349,17 +355,25 @@ fn describe(deed: &Deed) -> String {
             None => format!("context {}", request.session),
         },
         Deed::Error(report) => format!("error {} {}", report.session, report.error_type),
+        Deed::Report(report) => format!("{} {}", kind(deed), report.session()),
+        Deed::Recovered(recovered) => {
+            format!("recovered {} {:?}", recovered.session, recovered.method)
+        }
+        Deed::Policy(asked) => {
+            format!("policy {} {} {}", asked.session, asked.action, asked.params)
+        }
         Deed::Turn(take) => {
             let (session, message) = (&take.session, &take.turn.message);
             format!("turn {session} {message:?}")
         }
-        Deed::Pass { gate, answers } => match answers {
-            Answers::Good => format!("pass {gate} with good answers"),
-            Answers::Given(answers) => format!("pass {gate} {}", json!(answers)),
+        Deed::Edit { thread, .. } => format!("edit {}", thread.as_str()),
+        Deed::Pass(pass) => match &pass.answers {
+            Answers::Good => format!("pass {} with good answers", pass.gate),
+            Answers::Given(answers) => format!("pass {} {}", pass.gate, json!(answers)),
         },
-        Deed::Deny { gate, reason } => format!("deny {gate}: {reason}"),
+        Deed::Deny(deny) => format!("deny {}: {}", deny.gate, deny.reason),
         Deed::Wait(seconds) => format!("wait {seconds}s"),
-        Deed::End { session, status } => format!("end {session} ({})", status.as_str()),
+        Deed::End(end) => format!("end {} ({})", end.session, end.status.as_str()),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_CACHED;
 
+use super::Engine;
 use super::consult::PolicyAnswer;
 
 /// The engine's caches.
@@ -80,6 +81,14 @@ impl Caches {
 
     pub(super) fn keep_policy(&mut self, request: Digest, said: PolicyAnswer, until: Timestamp) {
         self.policies.put(request, said, until, self.generation);
+    }
+}
+
+impl Engine {
+    /// Tells whether the keywords of an input are in the cache.
+    pub(crate) fn remembers_keywords(&self, text: &str, now: Timestamp) -> bool {
+        let input = Digest::of(text);
+        self.state.caches.keywords(input, now).is_some()
     }
 }
 

@@ -60,26 +60,6 @@ impl Turn<'_> {
         }
         given
     }
-
-    /// The contexts that every session is handed when it begins, as far as they fit.
-    pub(super) fn always_given(&self) -> Vec<String> {
-        let mut always = called(&self.engine.atlases, Cause::Start);
-        always.sort_by_key(|called| (Reverse(called.injection.priority), called.place));
-        let mut handed = 0;
-        always.retain(|called| {
-            let (number, id) = (called.place.0, &called.injection.context_id);
-            let atlas = self.engine.atlases.get(number);
-            let context = atlas.and_then(|atlas| atlas.contexts.get(id));
-            let size = context.map_or(0, |context| context.content.len() as u64);
-            let fits = self.fits_after(handed, size);
-            handed += if fits { size } else { 0 };
-            fits
-        });
-        always.sort_by_key(|called| called.place);
-        let ids = always.into_iter();
-        ids.map(|called| called.injection.context_id.clone())
-            .collect()
-    }
 }
 
 /// What calls for a context of this mode, for the record.

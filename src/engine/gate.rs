@@ -218,7 +218,9 @@ impl Turn<'_> {
                     size: Size::Budgeted,
                 },
             );
-            self.state().caches.new_generation();
+            if effects.change_rights() {
+                self.state().caches.new_generation();
+            }
         }
         let completed = CheckpointCompleted {
             checkpoint_id: fired.checkpoint.id.clone(),

@@ -170,19 +170,14 @@ impl Turn<'_> {
         self.touch(session);
     }
 
-    /// Whether so much more context fits into what one command may hand over.
+    /// Tells whether `size` more bytes of context fit into what one command may hand over.
     pub(super) fn fits(&self, size: u64) -> bool {
-        self.fits_after(self.handed_bytes, size)
-    }
-
-    /// Tells whether `size` more bytes of context fit after `handed` bytes.
-    pub(super) fn fits_after(&self, handed: u64, size: u64) -> bool {
         let budgets = self.engine.atlases.iter().filter_map(|atlas| {
             let budget = atlas.budget.as_ref()?;
             budget.max_context_injection_size
         });
         let most = budgets.min();
-        most.is_none_or(|most| handed.saturating_add(size) <= most)
+        most.is_none_or(|most| self.handed_bytes.saturating_add(size) <= most)
     }
 
     /// Puts guidance in force, and what it replaces out of it.

@@ -349,6 +349,16 @@ pub struct PassEffects {
     pub deny: Patterns,
 }
 
+impl PassEffects {
+    /// Tells whether they change what the session may do. Contexts alone do not.
+    pub(super) fn change_rights(&self) -> bool {
+        let capabilities = [&self.unlock, &self.lock, &self.lift];
+        let actions = [&self.allow, &self.deny];
+        capabilities.iter().any(|ids| !ids.is_empty())
+            || actions.iter().any(|patterns| !patterns.is_empty())
+    }
+}
+
 /// The digest that binds a decision to one request of one session.
 #[must_use]
 pub fn request_hash(session: &SessionId, action: &str, params: &Value) -> Digest {

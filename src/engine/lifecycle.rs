@@ -72,15 +72,11 @@ impl Turn<'_> {
         session.own(start);
         let place = session_place(&session);
         self.state().add_session(session);
-        let initial = if self.starts_gated(&start.session) {
-            Vec::new()
-        } else {
-            self.always_given()
-        };
-        let record = self.started_record(start, initial);
+        let record = self.started_record(start);
         self.record(&place, record);
         self.record_loaded(&place);
         let given = self.enter(&start.session, &place);
+        self.name_initial_contexts(&given);
         let started = self.started(&start.session, given);
         self.reply(ask, started);
     }
@@ -436,7 +432,8 @@ pub(super) fn session_place(session: &Session) -> Place {
 }
 
 impl Turn<'_> {
-    fn started_record(&self, start: &StartSession, initial_contexts: Vec<String>) -> StartedRecord {
+    /// Record of a session's start. What the session is given at once is named in it afterwards.
+    fn started_record(&self, start: &StartSession) -> StartedRecord {
         let atlases = self.engine.atlases.iter();
         let (intent, redacted) = self.told_option("intent", start.intent.as_deref());
         StartedRecord {
@@ -444,7 +441,7 @@ impl Turn<'_> {
             agent_version: start.agent_version.clone(),
             wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
             atlas_ids: atlases.map(|atlas| atlas.id.clone()).collect(),
-            initial_contexts,
+            initial_contexts: Vec::new(),
             intent,
             environment: Environment {
                 platform: std::env::consts::OS.to_owned(),

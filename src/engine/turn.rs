@@ -7,7 +7,9 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{EventId, SessionId, SpanId, TraceId};
 use crate::trace::event::{Draft, Durability, Payload, Tier};
 
-use super::command::{AskId, Command, Denied, DenyCode, Effect, Reply, StateChange, StateKind};
+use super::command::{
+    AskId, Command, Denied, DenyCode, Effect, Given, Reply, StateChange, StateKind,
+};
 use super::evaluate::{Case, NOTHING_OVERRIDDEN};
 use super::held::ActionCall;
 use super::lifecycle::session_place;
@@ -174,6 +176,21 @@ impl<'a> Turn<'a> {
             durability,
         }));
         event_id
+    }
+
+    /// Names in the record of a session's start the contexts that the session was given with it.
+    pub(super) fn name_initial_contexts(&mut self, given: &Given) {
+        let started = self.effects.iter_mut().find_map(|effect| match effect {
+            Effect::Record(Draft {
+                payload: Payload::SessionStarted(started),
+                ..
+            }) => Some(started),
+            _ => None,
+        });
+        if let Some(started) = started {
+            let contexts = given.contexts.iter();
+            started.initial_contexts = contexts.map(|given| given.context_id.clone()).collect();
+        }
     }
 
     /// How durable a record has to be: what always is, and what stewards add.

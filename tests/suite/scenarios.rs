@@ -10,6 +10,7 @@ use tempfile::TempDir;
 use super::support::{files, root};
 
 mod extended;
+mod reports;
 mod turns;
 
 /// What a run came to.

@@ -13,6 +13,7 @@ use cra_core::gateway::client::{CallError, Speaker};
 use cra_core::gateway::hall::Hall;
 use cra_core::gateway::place::{Place, PlaceError};
 use cra_core::gateway::socket::Door;
+use cra_core::runtime::extension::Registry;
 use cra_core::store::Store;
 use cra_core::trace::note::Signer;
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ use super::support::{Bench, acme, clock, decide, hall, signer, try_again};
 
 pub(crate) mod bypass;
 mod documented;
+mod every_event;
+mod features;
 mod hostile;
 pub(crate) mod numbers;
 mod thread_limits;
@@ -55,8 +58,17 @@ impl House {
     }
 
     async fn with(folder: TempDir, atlases: Vec<Atlas>, clock: Arc<ManualClock>) -> Self {
+        Self::extended(folder, atlases, Registry::default(), clock).await
+    }
+
+    async fn extended(
+        folder: TempDir,
+        atlases: Vec<Atlas>,
+        extensions: Registry,
+        clock: Arc<ManualClock>,
+    ) -> Self {
         let store: Arc<dyn Store> = Arc::new(try_again(folder.path()).unwrap());
-        let bench = Bench::under(atlases, Arc::clone(&store), clock).await;
+        let bench = Bench::with(atlases, extensions, Arc::clone(&store), clock).await;
         keep_key(folder.path(), &signer(store.as_ref()).await);
         let place = Place::take(&folder.path().join("run/console.sock")).unwrap();
         let hall = hall(&bench, store.as_ref()).await;

@@ -8,8 +8,11 @@ use serde_json::{Value, json};
 use super::scenario::{Expected, ExpectedEnd, ExpectedTurn};
 use super::stage::{Noted, Stage};
 use crate::engine::command::{Denied, Reply};
+use crate::engine::consult::Consulted;
 use crate::engine::resolve::Resolution;
 use crate::memento::Outcome;
+
+mod answers;
 
 /// An expectation that does not hold.
 #[derive(Serialize)]
@@ -36,6 +39,8 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
         accepted(expected, noted),
         contexts(expected, noted),
         guidance(expected, noted),
+        answers::guidance(expected, noted),
+        answers::cached(expected, noted),
         list(
             "withdrawn",
             expected.withdrawn.as_ref(),
@@ -52,11 +57,13 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
         recorded(expected, noted),
         not_recorded(expected, noted),
         synced(expected, noted),
+        answers::not_synced(expected, noted),
         not_given(expected, noted),
     ];
     let mut failed: Vec<_> = checks.into_iter().flatten().collect();
     failed.extend(settled(expected, noted, stage));
     failed.extend(resolved(expected, noted));
+    failed.extend(answers::verdict(&expected.verdict, noted));
     failed.extend(turned(&expected.turn, noted));
     failed
 }
@@ -67,6 +74,7 @@ fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
     let told = |outcome: &Outcome| {
         [
             outcome.decided.decision.as_str().to_owned(),
+            format!("rule {}", outcome.decided.rule.number()),
             frozen(outcome.freeze.holds()).to_owned(),
             format!("summary {}", outcome.summary.as_str()),
             format!("arc `{}`", outcome.memento.arc.as_str()),
@@ -74,6 +82,7 @@ fn turned(expected: &ExpectedTurn, noted: &Noted) -> Vec<Failed> {
     };
     let wanted = [
         expected.decision.map(str::to_owned),
+        expected.rule.map(|number| format!("rule {number}")),
         expected.frozen.map(|it| frozen(it).to_owned()),
         expected.summary.map(|it| format!("summary {it}")),
         expected.arc.as_ref().map(|it| format!("arc `{it}`")),
@@ -135,6 +144,9 @@ pub(super) fn decision(noted: &Noted) -> String {
         Some(Reply::Resolved(resolution)) => {
             let (allowed, denied) = (resolution.allowed.len(), resolution.denied.len());
             format!("resolved: {allowed} allowed, {denied} denied")
+        }
+        Some(Reply::Consulted(Consulted::Policy(answer))) => {
+            format!("{} by {}", answers::word(answer), answer.policy_id)
         }
         Some(Reply::Consulted(_)) => "consulted".to_owned(),
     }

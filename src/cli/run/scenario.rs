@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use serde_json::{Map, Value};
+
 use crate::atlas::LoadError;
 use crate::atlas::diagnostic::Code;
 #[cfg(test)]
@@ -14,9 +16,9 @@ mod deed;
 mod recorded;
 mod script;
 
-pub(super) use deed::{AgentAnswers, Answers, Deed};
+pub(super) use deed::{AgentAnswers, Answers, Deed, Deny, Pass, PolicyQuestion, Recovered};
 use deed::{DEEDS, deed};
-pub(super) use recorded::ExpectedRecord;
+pub(super) use recorded::{ExpectedRecord, contains_all};
 pub(super) use script::Answering;
 
 /// A scripted session with scripted answers.
@@ -43,6 +45,8 @@ pub(super) struct Expected {
     /// Contexts handed over, neither more nor less.
     pub(super) contexts: Option<Vec<String>>,
     pub(super) guidance_contains: Option<String>,
+    /// Guidance handed over, in this order, each with the fields that it must have at least.
+    pub(super) guidance: Option<Vec<Map<String, Value>>>,
     /// Checkpoints whose guidance no longer holds, neither more nor less.
     pub(super) withdrawn: Option<Vec<String>>,
     /// Checkpoints that the agent itself is asked at, neither more nor less.
@@ -62,11 +66,24 @@ pub(super) struct Expected {
     pub(super) recorded: Vec<ExpectedRecord>,
     /// Event types that are on disk before the agent is answered.
     pub(super) synced: Vec<String>,
+    /// Event types that the agent does not wait for.
+    pub(super) not_synced: Vec<String>,
     /// Contexts that the agent asked for and was not given, neither more nor less.
     pub(super) not_given: Option<Vec<String>>,
     /// Event types of which none may be recorded.
     pub(super) not_recorded: Vec<String>,
+    /// Tells whether the answer comes from a cache.
+    pub(super) cached: Option<bool>,
+    pub(super) verdict: ExpectedVerdict,
     pub(super) turn: ExpectedTurn,
+}
+
+/// Answer of the policies that is expected.
+#[derive(Default)]
+pub(super) struct ExpectedVerdict {
+    pub(super) decision: Option<&'static str>,
+    /// The policy that decides.
+    pub(super) policy_id: Option<String>,
 }
 
 /// What a turn is expected to come to.
@@ -74,6 +91,8 @@ pub(super) struct Expected {
 pub(super) struct ExpectedTurn {
     /// What it is worth.
     pub(super) decision: Option<&'static str>,
+    /// Number of the rule that decided.
+    pub(super) rule: Option<u64>,
     pub(super) frozen: Option<bool>,
     /// What became of the summary, as it is recorded.
     pub(super) summary: Option<&'static str>,
@@ -102,6 +121,20 @@ const OUTCOMES: [&str; 7] = [
     "voided",
     "invalid",
     "refused",
+];
+
+/// Words of policies about a request.
+const VERDICTS: [&str; 3] = ["allow", "deny", "require_approval"];
+
+/// Fields of guidance that a scenario can expect.
+const GUIDANCE_FIELDS: [&str; 7] = [
+    "checkpoint_id",
+    "format",
+    "content",
+    "priority",
+    "append",
+    "expires_after",
+    "labels",
 ];
 
 /// How a held request can end.
@@ -222,8 +255,10 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         "recorded",
         "not_recorded",
         "synced",
+        "not_synced",
         "not_given",
         "contexts",
+        "guidance",
         "guidance_contains",
         "withdrawn",
         "modified_input",
@@ -233,8 +268,10 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         "request" => &["allowed", "asked"],
         "answer" => &["allowed", "accepted", "outcome"],
         "resolve" => &["resolved"],
-        "input" | "context" | "error" => &["accepted", "asked"],
-        "turn" => &["decision", "frozen", "summary", "arc"],
+        "input" => &["accepted", "asked", "cached"],
+        "context" | "error" => &["accepted", "asked"],
+        "policy" => &["verdict", "policy_id", "cached"],
+        "turn" => &["decision", "rule", "frozen", "summary", "arc"],
         "pass" | "deny" | "complete" | "leave" => &["outcome"],
         _ => &[],
     });
@@ -248,6 +285,7 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         accepted: value.get("accepted").and_then(|it| it.boolean(faults)),
         contexts: value.get("contexts").map(|it| it.texts(faults)),
         guidance_contains: optional_text(value, "guidance_contains", faults),
+        guidance: guidance(value, faults),
         withdrawn: value.get("withdrawn").map(|it| it.texts(faults)),
         asked: value.get("asked").map(|it| it.texts(faults)),
         resolved: value.get("resolved").map(|it| resolved(&it, faults)),
@@ -262,19 +300,52 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         recorded: recorded::read(value, faults),
         not_recorded: event_types(value, "not_recorded", faults),
         synced: event_types(value, "synced", faults),
+        not_synced: event_types(value, "not_synced", faults),
         not_given: value.get("not_given").map(|it| it.texts(faults)),
-        turn: ExpectedTurn {
-            decision: word(
-                "decision",
-                "decision",
-                &Decision::ALL.map(Decision::as_str),
-                faults,
-            ),
-            frozen: value.get("frozen").and_then(|it| it.boolean(faults)),
-            summary: word("summary", "summary", &SUMMARIES, faults),
-            arc: optional_text(value, "arc", faults),
-        },
+        cached: value
+            .get("cached")
+            .and_then(|cached| cached.boolean(faults)),
+        verdict: expected_verdict(value, faults),
+        turn: expected_turn(value, faults),
     }
+}
+
+fn expected_verdict(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedVerdict {
+    let verdict = value.get("verdict");
+    ExpectedVerdict {
+        decision: verdict.and_then(|word| word.word("verdict", &VERDICTS, faults)),
+        policy_id: optional_text(value, "policy_id", faults),
+    }
+}
+
+fn expected_turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedTurn {
+    let word = |key: &str, words: &[&'static str], faults: &mut Faults<'_>| {
+        let given = value.get(key)?;
+        given.word(key, words, faults)
+    };
+    let decisions = Decision::ALL.map(Decision::as_str);
+    ExpectedTurn {
+        decision: word("decision", &decisions, faults),
+        rule: value.get("rule").and_then(|rule| rule.count(faults)),
+        frozen: value
+            .get("frozen")
+            .and_then(|frozen| frozen.boolean(faults)),
+        summary: word("summary", &SUMMARIES, faults),
+        arc: optional_text(value, "arc", faults),
+    }
+}
+
+/// Reads `guidance`: a list of maps of the fields that the guidance must have.
+fn guidance(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Vec<Map<String, Value>>> {
+    let items = value.get("guidance")?.items(faults);
+    let blocks = items.iter().filter_map(|item| {
+        item.only(&GUIDANCE_FIELDS, faults);
+        match item.json() {
+            Value::Object(fields) => Some(fields),
+            _ => None,
+        }
+    });
+    Some(blocks.collect())
 }
 
 fn resolved(value: &Placed<'_>, faults: &mut Faults<'_>) -> ExpectedResolution {

@@ -12,11 +12,10 @@ use serde_json::{Map, Value};
 use super::scenario::{Answering, Deed};
 use crate::atlas::Atlas;
 use crate::base::clock::Timestamp;
-use crate::base::id::{CountedIds, ExecutionId, GateId, SessionId};
+use crate::base::id::{CountedIds, EventId, ExecutionId, GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::{
-    ActionRequest, AskId, Asked, Command, Decide, Decided, Denied, Effect, EndSession, Given,
-    Reply, Ruling,
+    ActionRequest, AskId, Asked, Command, Decided, Denied, Effect, Given, Reply,
 };
 use crate::engine::extension::Returned;
 use crate::engine::held::{Held, Subject};
@@ -26,17 +25,14 @@ use crate::trace::event::{Durability, Payload};
 mod agent;
 mod answers;
 mod beside;
+mod decisions;
 #[cfg(test)]
 mod replayed;
+mod reports;
 mod turns;
-
-use answers::{answers_for, stray_answer};
 
 /// When every scenario begins: 2026-01-01T00:00:00Z, a Thursday.
 const BEGINNING_MICROS: i64 = 1_767_225_600_000_000;
-
-/// Who decides in scenarios.
-const OPERATOR: &str = "operator";
 
 /// The engine, its clock and what it is about to do.
 pub(super) struct Stage {
@@ -54,6 +50,8 @@ pub(super) struct Stage {
     extensions: Answering,
     /// The last resolution of each session.
     resolutions: BTreeMap<SessionId, String>,
+    /// Event of the last error of each session.
+    errors: BTreeMap<SessionId, EventId>,
     /// Conversations.
     threads: BTreeMap<Name, Thread>,
     /// What was recorded, for tests that read it back.
@@ -94,6 +92,8 @@ pub(super) struct Noted {
     pub(super) given: Given,
     /// Everything that was denied, in this step or at last.
     pub(super) denied: Vec<Denied>,
+    /// Tells whether the keywords of an input were in the cache.
+    pub(super) keywords_cached: bool,
     /// What came of a turn.
     pub(super) turn: Option<Box<Outcome>>,
     /// Types of the events recorded.
@@ -142,6 +142,7 @@ impl Stage {
             engine,
             extensions,
             resolutions: BTreeMap::new(),
+            errors: BTreeMap::new(),
             threads: BTreeMap::new(),
             now: Timestamp::from_micros(BEGINNING_MICROS),
             asks: 0,
@@ -190,6 +191,7 @@ impl Stage {
                 self.leave(session, action.as_deref(), &mut noted);
             }
             Deed::Input(input) => {
+                noted.keywords_cached = self.engine.remembers_keywords(&input.text, self.now);
                 self.moment(&input.session, &mut noted, |ask| {
                     Command::Input(ask, input.clone())
                 });
@@ -199,33 +201,19 @@ impl Stage {
                     Command::RequestContext(ask, request.clone())
                 });
             }
-            Deed::Error(report) => {
-                self.moment(&report.session, &mut noted, |ask| {
-                    Command::ReportError(ask, report.clone())
-                });
+            Deed::Error(report) => self.report_error(report, &mut noted),
+            Deed::Report(report) => {
+                self.ask(|ask| Command::Report(ask, report.clone()), &mut noted);
             }
+            Deed::Recovered(recovered) => self.recover(recovered, &mut noted),
+            Deed::Policy(asked) => self.ask_policy(asked, &mut noted),
             Deed::Turn(take) => self.turn(take, &mut noted),
-            Deed::Pass { gate, answers } => {
-                if let Some(held) = self.named(gate, &mut noted) {
-                    noted.misfit = stray_answer(&held, answers);
-                    let answers = answers_for(&held, answers);
-                    self.decide(&held, Ruling::Pass { answers }, &mut noted);
-                }
-            }
-            Deed::Deny { gate, reason } => {
-                if let Some(held) = self.named(gate, &mut noted) {
-                    let reason = reason.clone();
-                    self.decide(&held, Ruling::Deny { reason }, &mut noted);
-                }
-            }
+            Deed::Edit { thread, shape } => self.edit(thread, shape, &mut noted),
+            Deed::Pass(pass) => self.pass(pass, &mut noted),
+            Deed::Deny(deny) => self.deny(deny, &mut noted),
             Deed::Wait(seconds) => self.wait(Duration::from_secs(*seconds), &mut noted),
-            Deed::End { session, status } => {
-                let end = EndSession {
-                    session: session.clone(),
-                    status: *status,
-                    summary: None,
-                };
-                self.ask(|ask| Command::EndSession(ask, end), &mut noted);
+            Deed::End(end) => {
+                self.ask(|ask| Command::EndSession(ask, end.clone()), &mut noted);
             }
         }
         noted
@@ -277,19 +265,6 @@ impl Stage {
                 .map(|held| gate_names(held))
                 .unwrap_or_default();
         }
-    }
-
-    fn decide(&mut self, held: &Held, ruling: Ruling, noted: &mut Noted) {
-        let decide = Decide {
-            gate: held.id.clone(),
-            operator: OPERATOR.to_owned(),
-            method: "scenario".to_owned(),
-            request_hash: held.request_hash,
-            atlas_hash: held.atlas_hash,
-            justification: None,
-            ruling,
-        };
-        self.ask(|ask| Command::Decide(ask, decide), noted);
     }
 
     /// Lets time go by; what is due on the way happens at its own time, in order.

@@ -9,8 +9,11 @@ use crate::atlas::diagnostic::Code;
 use crate::atlas::written::{Faults, Placed};
 use crate::base::id::SessionId;
 use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, Input};
-use crate::engine::command::{InputSource, Resolve, StartSession};
+use crate::engine::command::{EndSession, InputSource, Report, Resolve, StartSession};
+use crate::memento::{Name, Shape};
 use crate::runtime::TakeTurn;
+
+mod reports;
 
 /// What happens.
 pub(in crate::cli::run) enum Deed {
@@ -44,22 +47,55 @@ pub(in crate::cli::run) enum Deed {
     Input(Input),
     Context(ContextRequest),
     Error(ErrorReport),
+    /// The agent tells something that is only recorded.
+    Report(Report),
+    /// The agent says that the last error of its session was dealt with.
+    Recovered(Recovered),
+    /// A handler asks what policies say about an action.
+    Policy(PolicyQuestion),
     /// A turn of a conversation.
     Turn(Box<TakeTurn>),
-    Pass {
-        gate: String,
-        answers: Answers,
+    /// An operator writes the summary of a conversation anew.
+    Edit {
+        thread: Name,
+        shape: Box<Shape>,
     },
-    Deny {
-        gate: String,
-        reason: String,
-    },
+    Pass(Pass),
+    Deny(Deny),
     /// Seconds go by.
     Wait(u64),
-    End {
-        session: SessionId,
-        status: FinalStatus,
-    },
+    End(EndSession),
+}
+
+/// Recovery from the last error of a session.
+pub(in crate::cli::run) struct Recovered {
+    pub(in crate::cli::run) session: SessionId,
+    pub(in crate::cli::run) method: String,
+    pub(in crate::cli::run) success: bool,
+}
+
+/// Action that policies are asked about.
+pub(in crate::cli::run) struct PolicyQuestion {
+    pub(in crate::cli::run) session: SessionId,
+    pub(in crate::cli::run) action: String,
+    pub(in crate::cli::run) params: Value,
+}
+
+/// Decision to let a held request pass.
+pub(in crate::cli::run) struct Pass {
+    pub(in crate::cli::run) gate: String,
+    pub(in crate::cli::run) answers: Answers,
+    pub(in crate::cli::run) justification: Option<String>,
+    /// Name of the operator, where it is not the usual one.
+    pub(in crate::cli::run) operator: Option<String>,
+}
+
+/// Decision to refuse a held request.
+pub(in crate::cli::run) struct Deny {
+    pub(in crate::cli::run) gate: String,
+    pub(in crate::cli::run) reason: String,
+    /// Name of the operator, where it is not the usual one.
+    pub(in crate::cli::run) operator: Option<String>,
 }
 
 /// What an agent answers: by checkpoint, then by question.
@@ -74,9 +110,26 @@ pub(in crate::cli::run) enum Answers {
 }
 
 /// The keys that steps go by.
-pub(super) const DEEDS: [&str; 14] = [
-    "start", "request", "answer", "resolve", "complete", "leave", "input", "context", "error",
-    "turn", "pass", "deny", "wait", "end",
+pub(super) const DEEDS: [&str; 19] = [
+    "start",
+    "request",
+    "answer",
+    "resolve",
+    "complete",
+    "leave",
+    "input",
+    "context",
+    "feedback",
+    "output",
+    "error",
+    "recovered",
+    "policy",
+    "turn",
+    "edit",
+    "pass",
+    "deny",
+    "wait",
+    "end",
 ];
 
 const STATUSES: [(&str, FinalStatus); 4] = [
@@ -103,8 +156,13 @@ pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> O
         "leave" => leave(value, faults),
         "input" => input(value, faults),
         "context" => context(value, faults),
-        "error" => error(value, faults),
+        "feedback" => reports::feedback(value, faults),
+        "output" => reports::output(value, faults),
+        "error" => reports::error(value, faults),
+        "recovered" => reports::recovered(value, faults),
+        "policy" => policy(value, faults),
         "turn" => turn(value, faults),
+        "edit" => edit(value, faults),
         "pass" => pass(value, faults),
         "deny" => deny(value, faults),
         "wait" => value.count(faults).map(Deed::Wait),
@@ -113,14 +171,15 @@ pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> O
 }
 
 fn start(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    value.only(&["session", "agent", "intent"], faults);
+    value.only(&["session", "agent", "version", "intent"], faults);
     let session = session(value, faults);
     let agent = optional_text(value, "agent", faults);
+    let agent_version = optional_text(value, "version", faults);
     let intent = optional_text(value, "intent", faults);
     Some(Deed::Start(StartSession {
         session: session?,
         agent: agent.unwrap_or_else(|| "agent".to_owned()),
-        agent_version: None,
+        agent_version,
         intent,
         owner: None,
     }))
@@ -233,19 +292,15 @@ fn context(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }))
 }
 
-fn error(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    value.only(&["session", "type", "message", "recoverable"], faults);
+fn policy(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["session", "action", "params"], faults);
     let session = session(value, faults);
-    let error_type = text(value, "type", faults);
-    let message = optional_text(value, "message", faults);
-    let recoverable = value.get("recoverable").and_then(|it| it.boolean(faults));
-    Some(Deed::Error(ErrorReport {
-        error_code: None,
-        stack_trace: None,
+    let action = text(value, "action", faults);
+    let params = value.get("params").map(|params| params.json());
+    Some(Deed::Policy(PolicyQuestion {
         session: session?,
-        error_type: error_type?,
-        message: message.unwrap_or_default(),
-        recoverable: recoverable.unwrap_or(true),
+        action: action?,
+        params: params.unwrap_or_else(|| json!({})),
     }))
 }
 
@@ -266,34 +321,64 @@ fn turn(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     }
 }
 
+/// Reads an edit: the thread, and the summary as the operator wants it.
+fn edit(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
+    value.only(&["thread", "summary"], faults);
+    let place = value.need("thread", faults);
+    let summary = value.need("summary", faults);
+    let thread = place.and_then(|place| {
+        let thread = serde_json::from_value::<Name>(place.json());
+        thread
+            .map_err(|error| place.refuse(Code::BadId, &error.to_string(), faults))
+            .ok()
+    });
+    let summary = summary?;
+    let shape = Shape::proposed(&summary.json());
+    let shape = shape
+        .map_err(|error| summary.refuse(Code::WrongType, &error.to_string(), faults))
+        .ok();
+    Some(Deed::Edit {
+        thread: thread?,
+        shape: Box::new(shape?),
+    })
+}
+
 fn pass(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    value.only(&["gate", "answers"], faults);
+    value.only(&["gate", "answers", "justification", "operator"], faults);
     let gate = text(value, "gate", faults);
     let answers = value.need("answers", faults);
-    Some(Deed::Pass {
+    let justification = optional_text(value, "justification", faults);
+    let operator = optional_text(value, "operator", faults);
+    Some(Deed::Pass(Pass {
         answers: answers_of(&answers?, faults)?,
         gate: gate?,
-    })
+        justification,
+        operator,
+    }))
 }
 
 fn deny(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    value.only(&["gate", "reason"], faults);
+    value.only(&["gate", "reason", "operator"], faults);
     let gate = text(value, "gate", faults);
     let reason = optional_text(value, "reason", faults);
-    Some(Deed::Deny {
+    let operator = optional_text(value, "operator", faults);
+    Some(Deed::Deny(Deny {
         gate: gate?,
         reason: reason.unwrap_or_default(),
-    })
+        operator,
+    }))
 }
 
 fn end(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
-    value.only(&["session", "status"], faults);
+    value.only(&["session", "status", "summary"], faults);
     let session = session(value, faults);
     let status = named(value, "status", &STATUSES, faults);
-    Some(Deed::End {
+    let summary = optional_text(value, "summary", faults);
+    Some(Deed::End(EndSession {
         session: session?,
         status: status.unwrap_or(FinalStatus::Completed),
-    })
+        summary,
+    }))
 }
 
 fn answers_of(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Answers> {

@@ -67,7 +67,10 @@ fn one(item: &Placed<'_>, faults: &mut Faults<'_>) -> Option<ExpectedRecord> {
 }
 
 /// Tells whether `fields` has everything of `wanted`. Of maps inside it, too, some keys are enough.
-fn contains_all(fields: &Map<String, Value>, wanted: &Map<String, Value>) -> bool {
+pub(in crate::cli::run) fn contains_all(
+    fields: &Map<String, Value>,
+    wanted: &Map<String, Value>,
+) -> bool {
     let mut wanted = wanted.iter();
     wanted.all(|(key, wanted)| match (fields.get(key), wanted) {
         (None, Value::Null) => true,

@@ -1,8 +1,8 @@
 //! Turns of conversations: classified as the runtime does, and noted by the engine.
 
-use super::{Noted, Stage};
+use super::{Misfit, Noted, Stage};
 use crate::engine::command::{Command, Denied, DenyCode, Finding, Reply};
-use crate::memento::{Name, Named, Outcome, Refusal, Thread, ThreadOwner};
+use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner};
 use crate::runtime::{TakeTurn, recorded_turn};
 
 impl Stage {
@@ -33,6 +33,23 @@ impl Stage {
                     self.threads.insert(id, thread);
                     noted.turn = Some(Box::new(outcome));
                 }
+            }
+        }
+    }
+
+    /// An operator writes the summary of a thread anew; the next turn must follow it.
+    pub(super) fn edit(&mut self, id: &Name, shape: &Shape, noted: &mut Noted) {
+        let thread = self.threads.get(id);
+        let etag = thread.and_then(Thread::etag).unwrap_or_default();
+        let edited = thread.map(|thread| thread.edit(shape, &etag, id.clone(), self.now));
+        match edited {
+            Some(Ok(edited)) => drop(self.threads.insert(id.clone(), edited)),
+            Some(Err(_)) | None => {
+                noted.misfit = Some(Misfit {
+                    what: "no such thread",
+                    wanted: format!("the summary of {}", id.as_str()),
+                    actual: "the thread has no summary".to_owned(),
+                });
             }
         }
     }

@@ -1,0 +1,91 @@
+//! Guidance, answers of policies, answers from caches and events off the agent's way, against what was expected.
+
+use serde_json::{Map, Value, json};
+
+use super::{Failed, decision};
+use crate::cli::run::scenario::{Expected, ExpectedVerdict, contains_all};
+use crate::cli::run::stage::Noted;
+use crate::engine::command::{GivenGuidance, Reply};
+use crate::engine::consult::{Consulted, PolicyAnswer};
+
+/// Checks that exactly the expected guidance was handed over, in its order.
+pub(super) fn guidance(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.guidance.as_ref()?;
+    let given: Vec<_> = noted.given.guidance.iter().map(fields).collect();
+    let mut pairs = given.iter().zip(wanted);
+    if given.len() == wanted.len() && pairs.all(|(given, wanted)| contains_all(given, wanted)) {
+        return None;
+    }
+    let told = |blocks: &[Map<String, Value>]| json!(blocks).to_string();
+    Some(Failed::new(
+        format!("guidance {}", told(wanted)),
+        format!("guidance {}", told(&given)),
+    ))
+}
+
+/// Fields of a guidance block, and the checkpoint that gave it.
+fn fields(guidance: &GivenGuidance) -> Map<String, Value> {
+    let Value::Object(mut fields) = json!(guidance.block) else {
+        return Map::new();
+    };
+    fields.insert("checkpoint_id".to_owned(), json!(guidance.checkpoint_id));
+    fields
+}
+
+/// Checks whether the step was answered from a cache.
+pub(super) fn cached(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let wanted = expected.cached?;
+    let actual = match policy_answer(noted) {
+        Some(answer) => answer.cached,
+        None => noted.keywords_cached,
+    };
+    let word = |cached| if cached { "cached" } else { "not cached" };
+    (wanted != actual).then(|| Failed::new(word(wanted), word(actual)))
+}
+
+/// Checks what policies say about an action.
+pub(super) fn verdict(expected: &ExpectedVerdict, noted: &Noted) -> Vec<Failed> {
+    let answer = policy_answer(noted);
+    let wanted = [
+        expected.decision.map(str::to_owned),
+        expected.policy_id.clone(),
+    ];
+    let actual = match answer {
+        Some(answer) => [word(answer), answer.policy_id.clone()],
+        None => [decision(noted), decision(noted)],
+    };
+    let checks = wanted.into_iter().zip(actual);
+    let failed = checks.filter_map(|(wanted, actual)| {
+        let wanted = wanted?;
+        (wanted != actual).then(|| Failed::new(wanted, actual))
+    });
+    failed.collect()
+}
+
+/// Checks that events were recorded without the agent having to wait for the disk.
+pub(super) fn not_synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let in_time = |name: &&String| !noted.records.contains(name) || noted.synced.contains(name);
+    let name = expected.not_synced.iter().find(in_time)?;
+    let actual = if noted.records.contains(name) {
+        format!("on disk [{}]", noted.synced.join(", "))
+    } else {
+        format!("recorded [{}]", noted.records.join(", "))
+    };
+    let wanted = format!("{name} recorded without a wait for the disk");
+    Some(Failed::new(wanted, actual))
+}
+
+/// Word of policies about a request, as the record has it.
+pub(super) fn word(answer: &PolicyAnswer) -> String {
+    match json!(answer.decision) {
+        Value::String(word) => word,
+        other => other.to_string(),
+    }
+}
+
+fn policy_answer(noted: &Noted) -> Option<&PolicyAnswer> {
+    match &noted.reply {
+        Some(Reply::Consulted(Consulted::Policy(answer))) => Some(answer),
+        _ => None,
+    }
+}
