@@ -110,9 +110,12 @@ fn position(from: &Snapshot) -> String {
         (None, Some(now)) => told.push(format!("It is about {now}")),
         (None, None) => {}
     }
-    let ready = from.ready.map(|ready| match ready {
-        true => "it is ready for implementation",
-        false => "it is not ready for implementation",
+    let ready = from.ready.map(|ready| {
+        if ready {
+            "it is ready for implementation"
+        } else {
+            "it is not ready for implementation"
+        }
     });
     match (from.momentum.as_deref().map(within), ready) {
         (Some(momentum), Some(ready)) => told.push(format!("Momentum is {momentum}, and {ready}")),

@@ -436,7 +436,10 @@ fn a_console_that_only_looks_writes_no_record_and_may_write_a_file() {
     live.press(KeyCode::Enter);
     live.stage.shows("1 RETRIEVE");
     let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    assert_eq!(written["checkpoint_metadata"]["status"], "complete");
+    assert_eq!(
+        written["checkpoint_metadata"]["status"],
+        "ended (cancelled)"
+    );
     live.press(KeyCode::Char('o'));
     live.types(folder.path().to_str().unwrap());
     live.press(KeyCode::Enter);
