@@ -7,12 +7,14 @@
 //!
 //! Pure: whoever calls reads the file. What is missing or of the wrong kind is named, and what is there is used.
 
+mod challenge;
 mod engage;
 mod glossary;
 mod infer;
 mod look;
 mod retrieve;
 mod snapshot;
+mod subject;
 mod validate;
 mod words;
 mod write;
@@ -26,11 +28,11 @@ pub use infer::{Inference, infer};
 pub use look::Fault;
 pub use retrieve::{Read, Step, retrieve};
 pub use snapshot::{
-    Artifact, Blocking, Certainty, Decided, Deferred, NextStep, OpenQuestion, Pivot, Snapshot,
-    SnapshotError,
+    Artifact, Blocking, Certainty, ConversationState, Decided, Deferred, Insight, NextStep,
+    OpenQuestion, Pivot, Snapshot, SnapshotError, Tradeoff,
 };
 pub use validate::{Check, Checklist, validate};
-pub use write::{Account, AccountDecision, AccountHeld, Waits, written};
+pub use write::{Account, AccountDecision, AccountFreeze, AccountHeld, Waits, written};
 
 use serde::Serialize;
 

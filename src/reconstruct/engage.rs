@@ -1,9 +1,18 @@
 //! Phase 4: the text that a conversation goes on with.
 
-use super::infer::{NOTHING_MOVES, is_premature, why_blocking};
-use super::snapshot::{Certainty, NextStep, Snapshot};
+use super::challenge::{
+    NOTHING_MOVES, difficulties, is_premature, is_unsure, open_questions, stakes, why_blocking,
+};
+use super::snapshot::{Artifact, Blocking, Snapshot};
+use super::subject::subject;
 use super::validate::Checklist;
-use super::words::{capitalised, decapitalised, humanised, lowered, percent, sentence};
+use super::words::{
+    SHOWN, bounded, capitalised, clause, humanised, joined_or, lowered, percent, sentence, within,
+};
+
+mod confidence;
+mod ending;
+mod options;
 
 /// The confirmation: the same for the same file, byte for byte.
 #[must_use]
@@ -19,22 +28,18 @@ pub fn confirmation(from: &Snapshot, checklist: &Checklist) -> String {
     let mut sections = vec![head];
     sections.extend(blocking(from));
     sections.push(position(from));
+    sections.extend(conversation(from));
     sections.push(question(from));
-    sections.push(confidence(from));
-    sections.extend(near_the_end(from));
-    sections.push(options(from));
+    sections.push(confidence::levels(from));
+    sections.extend(ending::near_the_end(from));
+    sections.push(options::next_options(from));
     sections.push(calibration(from));
+    sections.extend(artifacts(from));
     sections.extend(uncertainties(from, checklist));
     sections.push(ready(from, checklist));
     let mut text = sections.join("\n\n");
     text.push('\n');
     text
-}
-
-/// Whether a text begins with a word such as `Mid-design`.
-fn begins_with_two_words(text: &str) -> bool {
-    let first = text.split_whitespace().next();
-    first.is_some_and(|word| word.contains('-'))
 }
 
 const NOT_SAID: &str = "not recorded";
@@ -55,7 +60,7 @@ fn or_not_said(text: Option<&String>) -> String {
 fn blocking(from: &Snapshot) -> Option<String> {
     let what = from.blocked()?;
     let why = why_blocking(from).filter(|why| humanised(&what) != *why && why != NOTHING_MOVES);
-    let mut lines: Vec<_> = why.map(|it| sentence(&it)).into_iter().collect();
+    let mut lines: Vec<_> = why.map(|why| sentence(&why)).into_iter().collect();
     lines.push(sentence(NOTHING_MOVES));
     Some(section(
         &format!("BLOCKING ISSUE: {}", humanised(&what)),
@@ -64,45 +69,101 @@ fn blocking(from: &Snapshot) -> Option<String> {
 }
 
 fn position(from: &Snapshot) -> String {
-    let stage = from.stage.as_deref().map(humanised);
-    // The place in a word: what stands behind a comma is about it.
-    let place = stage.as_deref().and_then(|it| it.split(',').next());
-    let topic = from
-        .start_topic
-        .as_deref()
-        .or(from.goal.as_deref())
-        .map(lowered);
-    let place = match (place, topic) {
-        // `Early` is in something, `Mid-design` is of something; anything else stands by itself.
-        (Some(place @ ("Early" | "Mid" | "Late")), Some(topic)) => format!("{place} in {topic}"),
-        (Some(place), Some(topic)) if begins_with_two_words(place) => {
-            format!("{place} of {topic}")
-        }
-        (Some(place), Some(topic)) => format!("{place}: {topic}"),
-        (Some(place), None) => place.to_owned(),
-        (None, Some(topic)) => capitalised(&topic),
-        (None, None) => NOT_SAID.to_owned(),
-    };
-    let momentum = from.momentum.as_deref().map(humanised);
-    let activity = from.last_major_activity.as_deref().map(lowered);
-    let momentum = match (momentum, activity) {
-        (Some(momentum), Some(activity)) => {
-            format!("{momentum}, just completed {}", decapitalised(&activity))
-        }
-        (Some(momentum), None) => momentum,
-        (None, Some(activity)) => format!("just completed {}", decapitalised(&activity)),
-        (None, None) => NOT_SAID.to_owned(),
-    };
     let completion = from.completion.map_or_else(|| NOT_SAID.to_owned(), percent);
     section(
-        &format!("POSITION: {place}"),
+        &format!("POSITION: {}", place(from)),
         &[
             format!("Phase: {}", or_not_said(from.phase.as_ref())),
-            format!("Stage: {}", stage.unwrap_or_else(|| NOT_SAID.to_owned())),
+            format!("Stage: {}", stage(from)),
             format!("Completion: {completion}"),
-            format!("Momentum: {momentum}"),
+            format!("Momentum: {}", momentum(from)),
         ],
     )
+}
+
+/// The stage, in the subject that it is a stage of.
+fn place(from: &Snapshot) -> String {
+    let stage = from.stage.as_deref().map(humanised);
+    // The place in a word: what stands behind a comma is about it.
+    let stage = stage.as_deref().and_then(|it| it.split(',').next());
+    match (stage, subject(from)) {
+        // `Early` is in something, `Mid-design` is of something; anything else stands alone.
+        (Some(stage @ ("Early" | "Mid" | "Late")), Some(subject)) => {
+            format!("{stage} in {}", within(&subject))
+        }
+        (Some(stage), Some(subject)) if stage.split(' ').next().is_some_and(is_compound) => {
+            format!("{stage} of {}", within(&subject))
+        }
+        (Some(stage), Some(subject)) => format!("{stage}: {}", within(&subject)),
+        (Some(stage), None) => stage.to_owned(),
+        (None, Some(subject)) => capitalised(&subject),
+        (None, None) => NOT_SAID.to_owned(),
+    }
+}
+
+/// Tells whether a word is one such as `Mid-design`.
+fn is_compound(word: &str) -> bool {
+    word.contains('-')
+}
+
+fn stage(from: &Snapshot) -> String {
+    let Some(stage) = &from.stage else {
+        return NOT_SAID.to_owned();
+    };
+    let text = humanised(stage);
+    // A stage in words of its own says what there is to say.
+    if from.ready != Some(false) || stage.contains(' ') || !stage.contains(['_', '-']) {
+        return text;
+    }
+    let waits = from.question_blocking.as_ref().and_then(Blocking::what);
+    let mut waits = waits.unwrap_or_default().iter();
+    let final_waits = waits.any(|it| it.contains("finaliz") || it.contains("finalis"));
+    let not = if final_waits {
+        "finalized"
+    } else {
+        "ready for implementation"
+    };
+    format!("{text}, not {not}")
+}
+
+fn momentum(from: &Snapshot) -> String {
+    let momentum = from.momentum.as_deref().map(humanised);
+    let momentum = momentum.unwrap_or_else(|| NOT_SAID.to_owned());
+    let Some(activity) = &from.last_major_activity else {
+        return momentum;
+    };
+    let words = within(&clause(activity));
+    let first = words.split(' ').next().unwrap_or_default();
+    if activity.contains(['`', ':']) || from.momentum.is_none() {
+        // An event of a record is a sentence, and may be no achievement.
+        return format!("{momentum}; last activity: {words}");
+    }
+    if first.len() > 4 && first.ends_with("ed") {
+        return format!("{momentum}, just {words}");
+    }
+    format!("{momentum}, just completed {words}")
+}
+
+/// How the summary of the conversation stands, where it does not move on freely.
+fn conversation(from: &Snapshot) -> Option<String> {
+    let state = from.conversation.as_ref()?;
+    let mut lines = Vec::new();
+    if state.frozen {
+        let since = state.frozen_since.as_deref();
+        let since = since.map(|it| format!(" since {it}")).unwrap_or_default();
+        let until = state.until.as_deref();
+        let until = until.map(|it| format!(", until {it}")).unwrap_or_default();
+        lines.push(format!("Its summary is frozen{since}{until}."));
+    }
+    if state.held_back_count > 0 {
+        let count = state.held_back_count;
+        let proposals = if count == 1 { "proposal" } else { "proposals" };
+        let newest = state.held_back.first();
+        let newest = newest.map(|it| format!("; the newest: {}", clause(it)));
+        let newest = newest.unwrap_or_default();
+        lines.push(format!("{count} {proposals} held back{newest}."));
+    }
+    (!lines.is_empty()).then(|| section("CONVERSATION STATE:", &lines))
 }
 
 fn question(from: &Snapshot) -> String {
@@ -111,167 +172,87 @@ fn question(from: &Snapshot) -> String {
     let why = why_blocking(from).unwrap_or_else(|| nothing.to_owned());
     let framing = from.user_framing.as_ref();
     let framing = framing.map_or_else(|| NOT_SAID.to_owned(), |it| format!("\"{it}\""));
-    section(
-        &format!("CRITICAL QUESTION: {}", or_not_said(from.question.as_ref())),
-        &[
-            format!("Type: {}", or_not_said(from.question_type.as_ref())),
-            format!("Why blocking: {why}"),
-            format!("User's framing: {framing}"),
-        ],
-    )
-}
-
-fn confidence(from: &Snapshot) -> String {
-    let of = |wanted: Certainty| {
-        let decided = from.decisions.iter().filter(move |it| {
-            let certainty = it.confidence.as_ref().map(|(certainty, _)| *certainty);
-            // What has to be looked at again is not as sure as it was, and what nobody is sure about is
-            // tentative.
-            let certainty = match certainty {
-                Some(Certainty::High) if it.needs_revision => Certainty::Medium,
-                Some(certainty) => certainty,
-                None => Certainty::Medium,
-            };
-            certainty == wanted
-        });
-        let mut names: Vec<_> = decided.map(|it| lowered(&it.decision)).collect();
-        if let Some((certainty, text)) = &from.my_confidence
-            && *certainty == wanted
-            && from.question.is_some()
-        {
-            names.push(format!("the answer to the critical question ({text})"));
-        }
-        if names.is_empty() {
-            return "none".to_owned();
-        }
-        capitalised(&names.join(", "))
-    };
     let mut lines = vec![
-        format!("High confidence: {}", of(Certainty::High)),
-        format!("Medium confidence: {}", of(Certainty::Medium)),
-        format!("Low confidence: {}", of(Certainty::Low)),
+        format!("Type: {}", or_not_said(from.question_type.as_ref())),
+        format!("Why blocking: {why}"),
+        format!("User's framing: {framing}"),
     ];
-    if is_unsure(from) {
-        let note = from.confidence_note.as_deref();
-        let note = note
-            .map(|it| format!(" ({})", lowered(it)))
-            .unwrap_or_default();
-        lines.push(format!(
-            "I am not sure about the critical question{note}: I would rather explore alternatives than go on as if I were."
-        ));
+    if from.question.is_some() {
+        lines.extend(listed("At stake", &stakes(from)));
+        lines.extend(listed("What makes it hard", &difficulties(from)));
     }
-    section("CONFIDENCE LEVELS:", &lines)
+    let open = bounded(open_questions(from), SHOWN);
+    if !open.is_empty() {
+        lines.push("Also open:".to_owned());
+        lines.extend(open.iter().map(|it| format!("  - {it}")));
+    }
+    let question = or_not_said(from.question.as_ref());
+    section(&format!("CRITICAL QUESTION: {question}"), &lines)
 }
 
-fn is_unsure(from: &Snapshot) -> bool {
-    let certainty = from.my_confidence.as_ref().map(|(certainty, _)| *certainty);
-    certainty == Some(Certainty::Low)
-}
-
-/// Beyond this a conversation is near its end.
-const NEAR_THE_END: f64 = 80.0;
-
-fn near_the_end(from: &Snapshot) -> Option<String> {
-    if from.completion? <= NEAR_THE_END {
-        return None;
-    }
-    let done = from.decisions.iter().map(|it| humanised(&it.decision));
-    let done: Vec<_> = done.collect();
-    let open = from.open_questions.iter().map(|it| it.question.clone());
-    let deferred = from.deferred.iter().map(|it| humanised(&it.item));
-    let open: Vec<_> = open.chain(deferred).collect();
-    let paths: Vec<_> = from
-        .next_steps
-        .iter()
-        .map(|it| humanised(&it.step))
-        .collect();
-    let line = |name: &str, items: &[String]| {
-        let items = if items.is_empty() {
-            NOT_SAID.to_owned()
-        } else {
-            items.join("; ")
-        };
-        format!("{name}: {items}")
-    };
-    Some(section(
-        "NEAR COMPLETION:",
-        &[
-            line("Accomplished", &done),
-            line("Still open", &open),
-            line("Paths to completion", &paths),
-        ],
-    ))
-}
-
-fn options(from: &Snapshot) -> String {
-    if from.next_steps.is_empty() {
-        let next = or_not_said(from.next_major_step.as_ref());
-        return format!("NEXT OPTIONS: {next}");
-    }
-    let several = from.has_several_options();
-    let mut lines: Vec<_> = (1..)
-        .zip(&from.next_steps)
-        .map(|(number, step)| format!("{number}. {}", option(from, step)))
-        .collect();
-    if several && !from.tradeoffs.is_empty() {
-        lines.push(format!("Trade-offs: {}", from.tradeoffs.join("; ")));
-    }
-    section("NEXT OPTIONS:", &lines)
-}
-
-fn option(from: &Snapshot, step: &NextStep) -> String {
-    let mut about = Vec::new();
-    about.extend(
-        step.purpose
-            .as_deref()
-            .map(|it| decapitalised(&lowered(it))),
-    );
-    if step.purpose.is_none() && !step.questions.is_empty() {
-        about.push(format!("answers {}", step.questions.join("; ")));
-    }
-    about.extend(
-        step.alternative_to
-            .as_deref()
-            .map(|it| format!("instead of {}", decapitalised(&lowered(it)))),
-    );
-    if is_premature(from, &step.step, step.kind.as_deref()) {
-        about.push("premature until the blocking issue is resolved".to_owned());
-    }
-    let text = humanised(&step.step);
-    if about.is_empty() {
-        return text;
-    }
-    format!("{text} ({})", about.join("; "))
-}
-
-fn calibration(from: &Snapshot) -> String {
-    let mut points = Vec::new();
-    let together = from.collaboration.as_deref().map(humanised);
-    let depth = from.depth.as_deref().map(lowered);
-    match (together, depth) {
-        (Some(together), Some(depth)) => {
-            points.push(format!("{together}, {}", decapitalised(&depth)));
+/// One entry behind its name, several below it.
+fn listed(name: &str, entries: &[String]) -> Vec<String> {
+    match entries {
+        [] => Vec::new(),
+        [one] => vec![format!("{name}: {}", capitalised(one))],
+        several => {
+            let several = several.iter().map(|it| format!("  - {}", capitalised(it)));
+            std::iter::once(format!("{name}:")).chain(several).collect()
         }
-        (Some(one), None) => points.push(one),
-        (None, Some(one)) => points.push(capitalised(&one)),
-        (None, None) => {}
     }
-    let each = |before: &'static str, texts: &[String]| {
-        let texts = texts.iter();
-        texts
-            .map(|it| format!("{before} {}", decapitalised(&lowered(it))))
-            .collect::<Vec<_>>()
+}
+
+/// The style in a few lines; the second phase has all of it.
+fn calibration(from: &Snapshot) -> String {
+    let few = |texts: &[String]| {
+        let texts: Vec<_> = texts.iter().take(3).map(|it| within(it)).collect();
+        (!texts.is_empty()).then(|| super::words::joined(&texts))
     };
-    points.extend(from.reasoning_style.as_deref().map(humanised));
-    points.extend(each("Comfortable with", &from.comfortable_with));
-    points.extend(each("Values", &from.values));
-    points.extend(each("Appreciates", &from.appreciates));
-    points.extend(from.what_works.iter().map(|it| humanised(it)));
+    let mut points = Vec::new();
+    let style = [&from.collaboration, &from.depth];
+    let style = style.into_iter().flatten().map(|it| within(it));
+    let style: Vec<_> = style.collect();
+    let reasons = from.reasoning_style.as_deref().map(within);
+    let reasons = reasons.filter(|_| style.len() < 2);
+    let style: Vec<_> = style.into_iter().chain(reasons).collect();
+    points.extend((!style.is_empty()).then(|| style.join(", ")));
+    let comfortable = few(&from.comfortable_with).map(|it| format!("comfortable with {it}"));
+    let appreciates = few(&from.appreciates).map(|it| format!("appreciates {it}"));
+    let both: Vec<_> = comfortable.into_iter().chain(appreciates).collect();
+    points.extend((!both.is_empty()).then(|| both.join("; ")));
+    let approach = [&from.preference, &from.style].into_iter().flatten();
+    let approach = || approach.map(|it| within(it)).next();
+    let values = few(&from.values).map(|it| format!("values {it}"));
+    points.extend(values.or_else(approach));
+    points.extend(few(&from.what_works));
     if points.is_empty() {
         return format!("COMMUNICATION CALIBRATION: {NOT_SAID}");
     }
-    let points: Vec<_> = points.iter().map(|it| format!("- {it}")).collect();
-    section("COMMUNICATION CALIBRATION:", &points)
+    let points = points.iter().map(|it| format!("- {}", capitalised(it)));
+    section("COMMUNICATION CALIBRATION:", &points.collect::<Vec<_>>())
+}
+
+/// What can be loaded on demand, in sentences. A record is not in the file: the program prints it.
+fn artifacts(from: &Snapshot) -> Option<String> {
+    let usable = from.artifacts.iter().filter(|it| !it.is_superseded());
+    let (records, others): (Vec<_>, Vec<_>) = usable.partition(|it| it.is_record());
+    let mut told = Vec::new();
+    if !others.is_empty() {
+        let loaded = match others.as_slice() {
+            [_] => "it is not",
+            _ => "none of them is",
+        };
+        let named = others.into_iter().map(Artifact::named).collect();
+        let named = joined_or(&bounded(named, SHOWN));
+        told.push(format!(
+            "On request I can load {named}; {loaded} loaded yet."
+        ));
+    }
+    for record in records.into_iter().take(SHOWN) {
+        let (named, id) = (capitalised(&record.named()), &record.id);
+        told.push(format!("{named} is printed by `cra trace show {id}`."));
+    }
+    (!told.is_empty()).then(|| format!("ARTIFACTS: {}", told.join(" ")))
 }
 
 fn uncertainties(from: &Snapshot, checklist: &Checklist) -> Option<String> {
@@ -295,14 +276,17 @@ fn ready(from: &Snapshot, checklist: &Checklist) -> String {
     if !first.is_empty() {
         return format!("Ready to continue. First: {}", first.join(" "));
     }
-    let open = from.next_steps.iter();
-    let open = open.filter(|step| !is_premature(from, &step.step, step.kind.as_deref()));
-    let open: Vec<_> = open
-        .map(|step| decapitalised(&lowered(&step.step)))
-        .collect();
+    let steps = from.options();
+    let open = steps.iter().filter(|step| !is_premature(from, step));
+    let open: Vec<_> = open.map(|step| within(&clause(&step.step))).collect();
     let question = match open.as_slice() {
+        [] if from.blocked().is_some() => "How shall we resolve the blocking issue?".to_owned(),
         [] => "Where would you like to begin?".to_owned(),
-        [one] => format!("Shall we {one}?"),
+        [one] if is_unsure(from) => {
+            format!("Would you rather explore alternatives first, or take this step: {one}?")
+        }
+        [one] if options::begins_with_verb(one) => format!("Shall we {one}?"),
+        [one] => format!("Shall we go on with this step: {one}?"),
         [first @ .., last] => format!(
             "Which direction would you like to take - {}, or {last}?",
             first.join(", ")

@@ -2,9 +2,13 @@
 
 use serde::Serialize;
 
+use super::challenge::{difficulties, is_premature, open_questions, stakes, why_blocking};
 use super::retrieve::calibration;
-use super::snapshot::{Blocking, Certainty, Snapshot};
-use super::words::{capitalised, decapitalised, humanised, joined, lowered, percent, sentence};
+use super::snapshot::{Certainty, Decided, Snapshot};
+use super::subject::subject;
+use super::words::{
+    SHOWN, all_within, bounded, clause, decapitalised, joined, lowered, percent, sentence, within,
+};
 
 /// Something that follows from what was read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -79,178 +83,202 @@ fn paragraph(sentences: &[String], nothing: &str) -> String {
 
 fn position(from: &Snapshot) -> String {
     let mut told = Vec::new();
-    let stage = from.stage.as_deref().map(lowered);
-    let phase = from.phase.as_deref().map(lowered);
+    let stage = from.stage.as_deref().map(within);
+    let phase = from.phase.as_deref().map(within);
     let complete = from
         .completion
         .map(|it| format!(" ({} complete)", percent(it)));
     let complete = complete.unwrap_or_default();
     match (stage, phase) {
         (Some(stage), Some(phase)) => {
-            told.push(format!(
-                "We are at {stage}{complete}, in the phase of {phase}"
-            ));
+            told.push(format!("Stage: {stage}{complete}, in the phase {phase}"));
         }
-        (Some(one), None) | (None, Some(one)) => told.push(format!("We are at {one}{complete}")),
+        (Some(stage), None) => told.push(format!("Stage: {stage}{complete}")),
+        (None, Some(phase)) => told.push(format!("Phase: {phase}{complete}")),
+        (None, None) if from.completion.is_some() => {
+            told.push(format!("Stage: not recorded{complete}"));
+        }
         (None, None) => {}
     }
-    if let Some(topic) = &from.start_topic {
-        told.push(format!("It began with {}", lowered(topic)));
+    let began = from.start_topic.as_deref().map(within);
+    let now = subject(from).map(|it| within(&it));
+    match (began, now) {
+        (Some(began), Some(now)) if began != now => {
+            told.push(format!("It began with {began} and is about {now} now"));
+        }
+        (Some(one), _) => told.push(format!("It began with {one}")),
+        (None, Some(now)) => told.push(format!("It is about {now}")),
+        (None, None) => {}
     }
-    if let Some(momentum) = &from.momentum {
-        let ready = match from.ready {
-            Some(true) => ", and it is ready for implementation",
-            Some(false) => ", and it is not ready for implementation",
-            None => "",
-        };
-        told.push(format!("Momentum is {}{ready}", lowered(momentum)));
+    let ready = from.ready.map(|ready| {
+        if ready {
+            "it is ready for implementation"
+        } else {
+            "it is not ready for implementation"
+        }
+    });
+    match (from.momentum.as_deref().map(within), ready) {
+        (Some(momentum), Some(ready)) => told.push(format!("Momentum is {momentum}, and {ready}")),
+        (Some(momentum), None) => told.push(format!("Momentum is {momentum}")),
+        (None, Some(ready)) => told.push(super::words::capitalised(ready)),
+        (None, None) => {}
     }
     if let Some(activity) = &from.last_major_activity {
-        told.push(format!("The last major activity was {}", lowered(activity)));
+        told.push(format!(
+            "Last major activity: {}",
+            within(&clause(activity))
+        ));
     }
     paragraph(&told, "Where it stands is not said.")
 }
 
 fn rationale(from: &Snapshot) -> String {
-    let mut told = Vec::new();
-    for decided in &from.decisions {
-        let confidence = decided.confidence.as_ref();
-        let confidence = confidence.map(|(certainty, _)| match certainty {
-            Certainty::High => " (high confidence)",
-            Certainty::Medium => " (medium confidence)",
-            Certainty::Low => " (low confidence)",
-        });
-        let mut one = format!(
-            "Decided on {}{}",
-            lowered(&decided.decision),
-            confidence.unwrap_or_default()
-        );
-        if let Some(why) = &decided.rationale {
-            one = format!("{one} because {}", decapitalised(why.trim_end_matches('.')));
-        }
-        if !decided.rejected.is_empty() {
-            let rejected: Vec<_> = decided.rejected.iter().map(|it| lowered(it)).collect();
-            one = format!("{one}; rejected {}", joined(&rejected));
-        }
-        if decided.needs_revision {
-            one.push_str("; to be looked at again");
-        }
-        told.push(one);
-    }
+    let mut told: Vec<_> = from.decisions.iter().map(decided).collect();
     for pivot in &from.pivots {
-        if let (Some(before), Some(after)) = (&pivot.from, &pivot.to) {
-            let insight = pivot.insight.as_deref();
-            let insight = insight.map(|it| format!(": {}", it.trim_end_matches('.')));
-            told.push(format!(
-                "It turned from {} to {}{}",
-                lowered(before),
-                lowered(after),
-                insight.unwrap_or_default()
-            ));
-        }
+        let insight = pivot.insight.as_deref();
+        let because = insight.map(|it| format!(": {}", within(&clause(it))));
+        let because = because.unwrap_or_default();
+        let (before, after) = (pivot.from.as_deref(), pivot.to.as_deref());
+        told.push(match (before.map(within), after.map(within)) {
+            (Some(before), Some(after)) => format!("It turned from {before} to {after}{because}"),
+            (Some(before), None) => format!("It turned away from {before}{because}"),
+            (None, Some(after)) => format!("It turned to {after}{because}"),
+            (None, None) => format!("It turned{because}"),
+        });
     }
-    if let Some(insight) = from.insights.first() {
-        told.push(format!("The insight behind it: {insight}"));
+    let insights = from.insights.iter().map(|it| {
+        let led_to = it.led_to.as_deref().map(within);
+        let led_to = led_to.map(|it| format!(" (led to {it})"));
+        format!(
+            "{}{}",
+            within(&clause(&it.insight)),
+            led_to.unwrap_or_default()
+        )
+    });
+    let insights = bounded(insights.collect(), SHOWN);
+    match insights.as_slice() {
+        [] => {}
+        [one] => told.push(format!("The insight behind it: {one}")),
+        several => told.push(format!("The insights behind it: {}", several.join("; "))),
     }
     paragraph(&told, "No decision is recorded.")
 }
 
+fn decided(decided: &Decided) -> String {
+    let confidence = decided.confidence.as_ref();
+    let confidence = confidence.map(|(certainty, _)| match certainty {
+        Certainty::High => " (high confidence)",
+        Certainty::Medium => " (medium confidence)",
+        Certainty::Low => " (low confidence)",
+    });
+    let name = lowered(&decided.decision);
+    let confidence = confidence.unwrap_or_default();
+    let mut one = match &decided.decided_by {
+        // What was decided at a gate is a sentence of its own.
+        Some(by) => format!("{name}, by {by}{confidence}"),
+        None => format!("Decided on {}{confidence}", decapitalised(&name)),
+    };
+    if let Some(why) = &decided.rationale {
+        // Where the file says who decided, the reason begins with the same name.
+        let by = decided.decided_by.as_deref().map(|by| format!("{by}: "));
+        let why = by.and_then(|by| why.strip_prefix(&by)).unwrap_or(why);
+        let because = match decided.decided_by {
+            Some(_) => ":",
+            None => " because",
+        };
+        one = format!("{one}{because} {}", within(&clause(why)));
+    }
+    if !decided.rejected.is_empty() {
+        let rejected = bounded(all_within(&decided.rejected), SHOWN);
+        one = format!("{one}; rejected {}", joined(&rejected));
+    }
+    if decided.is_tentative() {
+        one.push_str("; to be looked at again");
+    }
+    one
+}
+
 fn question(from: &Snapshot) -> String {
     let mut told = Vec::new();
-    if let Some(question) = &from.question {
-        told.push(format!("The critical question: {question}"));
+    match &from.question {
+        Some(question) => told.push(format!("The critical question: {}", lowered(question))),
+        None => told.push("No critical question is recorded".to_owned()),
     }
     if let Some(why) = why_blocking(from) {
         told.push(format!("Why it blocks: {}", decapitalised(&why)));
     }
     if let Some(kind) = &from.question_type {
-        told.push(format!("It is of the type {}", lowered(kind)));
+        told.push(format!("Its type: {}", within(kind)));
+    }
+    if from.question.is_some() {
+        let or_unknown = |said: Vec<String>| match said.as_slice() {
+            [] => "not recorded".to_owned(),
+            said => said.join("; "),
+        };
+        let hard = or_unknown(difficulties(from));
+        told.push(format!("What makes it hard: {hard}"));
+        let stakes = or_unknown(stakes(from));
+        told.push(format!("What is at stake: {stakes}"));
     }
     if let Some(framing) = &from.user_framing {
         told.push(format!("The user put it as: \"{framing}\""));
     }
     if let Some((_, text)) = &from.my_confidence {
-        let note = from.confidence_note.as_deref().map(lowered);
+        let note = from.confidence_note.as_deref().map(within);
         let note = note.map(|it| format!(" - {it}")).unwrap_or_default();
         told.push(format!("Confidence in an answer: {text}{note}"));
     }
-    let others = from.open_questions.len();
-    if others > 0 {
-        told.push(format!("Open beside it: {others}"));
+    let others = bounded(open_questions(from), SHOWN);
+    if !others.is_empty() {
+        told.push(format!("Also open: {}", others.join("; ")));
     }
-    paragraph(&told, "No critical question is recorded.")
-}
-
-/// Why it blocks, where nobody said.
-pub(super) const NOTHING_MOVES: &str = "Nothing moves forward until it is resolved";
-
-/// Why the critical question blocks, if it does.
-pub(super) fn why_blocking(from: &Snapshot) -> Option<String> {
-    let of_question = from.question_blocking.as_ref();
-    match of_question.and_then(Blocking::what) {
-        // A text explains itself; names are of what has to wait.
-        Some([one]) if one.contains(' ') => Some(one.clone()),
-        Some(what) if !what.is_empty() => {
-            let what: Vec<_> = what.iter().map(|it| lowered(it)).collect();
-            let what = capitalised(&joined(&what));
-            Some(format!("{what} cannot go on without resolving this"))
-        }
-        Some(_) => Some(NOTHING_MOVES.to_owned()),
-        None => from
-            .blocking_issue
-            .as_ref()?
-            .what()
-            .map(|what| match what.first() {
-                Some(text) => humanised(text),
-                None => NOTHING_MOVES.to_owned(),
-            }),
-    }
+    paragraph(&told, "")
 }
 
 fn communication(from: &Snapshot) -> String {
     let mut told = Vec::new();
     if let Some(depth) = &from.depth {
-        told.push(format!("Prefers {}", decapitalised(&lowered(depth))));
+        told.push(format!("Preferred depth: {}", within(depth)));
     }
     if let Some(style) = &from.reasoning_style {
-        told.push(format!("Reasons in this way: {}", lowered(style)));
+        told.push(format!("Style of reasoning: {}", within(style)));
     }
-    let lowered_all = |texts: &[String]| texts.iter().map(|it| lowered(it)).collect::<Vec<_>>();
-    if !from.appreciates.is_empty() {
-        told.push(format!(
-            "Appreciates {}",
-            joined(&lowered_all(&from.appreciates))
-        ));
-    }
-    if !from.comfortable_with.is_empty() {
-        let with = joined(&lowered_all(&from.comfortable_with));
-        told.push(format!("Comfortable with {with}"));
+    let lists = [
+        ("Appreciates ", &from.appreciates),
+        ("Comfortable with ", &from.comfortable_with),
+        ("Values ", &from.values),
+    ];
+    for (before, texts) in lists {
+        if !texts.is_empty() {
+            told.push(format!("{before}{}", joined(&all_within(texts))));
+        }
     }
     if let Some(mode) = &from.collaboration {
-        told.push(format!("The way of working together is {}", lowered(mode)));
+        told.push(format!("Way of working together: {}", within(mode)));
     }
     if !from.what_works.is_empty() {
-        told.push(format!(
-            "What works: {}",
-            joined(&lowered_all(&from.what_works))
-        ));
+        let works = joined(&all_within(&from.what_works));
+        told.push(format!("What works: {works}"));
     }
     if let Some(pattern) = &from.communication_pattern {
-        told.push(format!("The pattern so far: {}", lowered(pattern)));
+        told.push(format!("The pattern so far: {}", within(pattern)));
     }
-    if calibration(from).next().is_none() && told.is_empty() {
-        return "How to talk with the user is not said.".to_owned();
+    if calibration(from).next().is_none() && from.what_works.is_empty() {
+        told.insert(
+            0,
+            "The way to talk with the user is not recorded".to_owned(),
+        );
     }
     paragraph(&told, "")
 }
 
 fn trajectory(from: &Snapshot) -> String {
     let mut told = Vec::new();
-    let options = from.next_steps.iter();
-    let options = options.filter(|step| !is_premature(from, &step.step, step.kind.as_deref()));
+    let steps = from.options();
+    let options = steps.iter().filter(|step| !is_premature(from, step));
     let options: Vec<_> = (1..)
         .zip(options)
-        .map(|(number, step)| format!("({number}) {}", lowered(&step.step)))
+        .map(|(number, step)| format!("({number}) {}", within(&step.step)))
         .collect();
     match options.as_slice() {
         [] => {}
@@ -262,50 +290,46 @@ fn trajectory(from: &Snapshot) -> String {
         told.push(format!("NOT yet: {}", joined(&not_yet)));
     }
     if let Some(what) = from.blocked() {
-        told.push(format!("First to be resolved: {what}"));
+        told.push(format!("First to be resolved: {}", lowered(&what)));
     }
     paragraph(&told, "What comes next is not said.")
 }
 
 /// What should not be done yet: what was put off, and what moves on while something blocks.
-pub(super) fn not_yet(from: &Snapshot) -> Vec<String> {
-    let premature = from.next_steps.iter();
-    let premature = premature.filter(|it| is_premature(from, &it.step, it.kind.as_deref()));
-    let premature = premature.map(|step| lowered(&step.step));
-    let deferred = from.deferred.iter().map(|deferred| {
-        let until = deferred.until.as_deref();
-        let until = until.map(|it| format!(" (until {})", decapitalised(&lowered(it))));
-        format!("{}{}", lowered(&deferred.item), until.unwrap_or_default())
-    });
-    premature.chain(deferred).collect()
+fn not_yet(from: &Snapshot) -> Vec<String> {
+    let steps = from.options();
+    let premature = steps.iter().filter(|step| is_premature(from, step));
+    let premature = premature.map(|step| within(&step.step));
+    premature.chain(deferred(from)).collect()
 }
 
-/// Words of steps that build on an answer instead of looking for one.
-const MOVING_ON: [&str; 14] = [
-    "implement",
-    "implementation",
-    "build",
-    "deploy",
-    "deployment",
-    "ship",
-    "release",
-    "launch",
-    "finalize",
-    "finalise",
-    "execute",
-    "migrate",
-    "rollout",
-    "publish",
-];
+/// What was put off, each with until when and why.
+pub(super) fn deferred(from: &Snapshot) -> Vec<String> {
+    let deferred = from.deferred.iter().map(|deferred| {
+        let until = deferred.until.as_deref().map(condition);
+        let until = until.map(|it| format!(" (until {it})"));
+        let reason = deferred.reason.as_deref().map(|it| within(&clause(it)));
+        let reason = reason.map(|it| format!(" - {it}"));
+        let item = within(&deferred.item);
+        format!(
+            "{item}{}{}",
+            until.unwrap_or_default(),
+            reason.unwrap_or_default()
+        )
+    });
+    deferred.collect()
+}
 
-/// Whether a step moves on although something blocks.
-pub(super) fn is_premature(from: &Snapshot, step: &str, kind: Option<&str>) -> bool {
-    let moves_on = |text: &str| {
-        let lower = text.to_lowercase();
-        let mut words = lower.split(|it: char| !it.is_alphanumeric());
-        words.any(|word| MOVING_ON.contains(&word))
-    };
-    // A step says first what it does: `explore how to build` builds nothing.
-    let begins = step.split(|it: char| !it.is_alphanumeric()).next();
-    from.blocked().is_some() && (begins.is_some_and(moves_on) || kind.is_some_and(moves_on))
+/// `architecture_finalized` as `architecture is finalized`.
+fn condition(text: &str) -> String {
+    let words = within(text);
+    if text.contains(' ') || !text.contains('_') || words.contains(" is ") {
+        return words;
+    }
+    match words.rsplit_once(' ') {
+        Some((what, done)) if done.ends_with("ed") || matches!(done, "done" | "complete") => {
+            format!("{what} is {done}")
+        }
+        Some(_) | None => words,
+    }
 }

@@ -59,6 +59,14 @@ impl<'v> Look<'v> {
         }
     }
 
+    /// The first of several fields that is there; the place of the first one where none is.
+    pub(super) fn first(&self, keys: &[&str]) -> Look<'v> {
+        let found = keys.iter().map(|key| self.at(key));
+        let mut found = found.filter(|look| look.value.is_some());
+        let none = || self.at(keys.first().copied().unwrap_or_default());
+        found.next().unwrap_or_else(none)
+    }
+
     /// Notes it where this is there and no object.
     pub(super) fn expect_object(self) -> Self {
         if let Some(value) = self.value
@@ -119,6 +127,23 @@ impl<'v> Look<'v> {
             faults: self.faults,
         };
         items.iter().enumerate().map(item).collect()
+    }
+
+    /// Each item of a list, or each field of an object with its name.
+    pub(super) fn entries(&self) -> Vec<(Option<String>, Look<'v>)> {
+        let Some(Value::Object(fields)) = self.value else {
+            return self.list().into_iter().map(|item| (None, item)).collect();
+        };
+        let entry = |key: &String| (Some(one_line(key)), self.at(key));
+        fields.keys().map(entry).collect()
+    }
+
+    /// The text that stands here itself, if one does.
+    pub(super) fn own_text(&self) -> Option<String> {
+        match self.value {
+            Some(Value::String(_)) => self.text(),
+            Some(_) | None => None,
+        }
     }
 
     /// A list of texts. One text is a list of it.

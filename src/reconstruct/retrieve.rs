@@ -185,7 +185,10 @@ fn context(from: &Snapshot) -> Step {
         reads: vec![
             list("intellectual_journey.key_pivots", pivots),
             list("decisions_made", decisions),
-            list("key_insights", from.insights.iter().cloned()),
+            list(
+                "key_insights",
+                from.insights.iter().map(|it| it.insight.clone()),
+            ),
             list(
                 "open_questions",
                 from.open_questions.iter().map(|it| it.question.clone()),

@@ -90,14 +90,24 @@ pub struct Snapshot {
     pub user_framing: Option<String>,
     pub my_confidence: Option<(Certainty, String)>,
     pub confidence_note: Option<String>,
+    /// What hangs on the answer to the critical question, where the file says so itself.
+    pub stakes: Vec<String>,
+    /// What makes the critical question hard, where the file says so itself.
+    pub difficulty: Vec<String>,
+    /// Ways to answer the critical question, where the file names some.
+    pub alternatives: Vec<String>,
     pub start_topic: Option<String>,
+    /// What it is about now, where the file says so itself.
+    pub subject: Option<String>,
     pub pivots: Vec<Pivot>,
     pub decisions: Vec<Decided>,
-    pub insights: Vec<String>,
+    pub insights: Vec<Insight>,
     pub open_questions: Vec<OpenQuestion>,
     pub next_steps: Vec<NextStep>,
     pub deferred: Vec<Deferred>,
-    pub tradeoffs: Vec<String>,
+    pub tradeoffs: Vec<Tradeoff>,
+    /// Work that the file says was done.
+    pub completed: Vec<String>,
     pub artifacts: Vec<Artifact>,
     pub goal: Option<String>,
     pub needs: Vec<String>,
@@ -111,6 +121,8 @@ pub struct Snapshot {
     pub collaboration: Option<String>,
     pub what_works: Vec<String>,
     pub communication_pattern: Option<String>,
+    /// How the summary of the conversation stands, where it does not move on freely.
+    pub conversation: Option<ConversationState>,
     /// What is there and not as it should be.
     pub faults: Vec<Fault>,
 }
@@ -161,11 +173,13 @@ impl Snapshot {
             checkpoint_type: metadata.at("checkpoint_type").text(),
             status: metadata.at("status").text(),
             session_id: metadata.at("session_id").text(),
+            subject: metadata.first(&["subject", "project"]).text(),
             ..Self::default()
         };
         snapshot.read_position(&file);
         snapshot.read_question(&file);
         snapshot.read_history(&file);
+        snapshot.read_artifacts(&file);
         snapshot.read_person(&file);
         snapshot.read_future(&file);
         snapshot.faults = faults.into_inner();
@@ -191,6 +205,8 @@ impl Snapshot {
         self.last_major_activity = position.at("last_major_activity").text();
         self.momentum = position.at("momentum").text();
         self.ready = position.at("readiness_for_implementation").truth();
+        let subject = position.first(&["subject", "topic", "focus"]).text();
+        self.subject = self.subject.take().or(subject);
     }
 
     fn read_question(&mut self, file: &Look<'_>) {
@@ -202,11 +218,18 @@ impl Snapshot {
         self.user_framing = question.at("user_framing").text();
         self.my_confidence = Certainty::read(&question.at("my_confidence"));
         self.confidence_note = question.at("confidence_note").text();
+        self.stakes = question.first(&["stakes", "at_stake", "impact"]).texts();
+        let difficulty = ["difficulty", "what_makes_it_hard", "why_hard"];
+        self.difficulty = question.first(&difficulty).texts();
+        let alternatives = ["alternatives", "approaches", "candidate_approaches"];
+        self.alternatives = question.first(&alternatives).texts();
     }
 
     fn read_history(&mut self, file: &Look<'_>) {
         let journey = file.at("intellectual_journey").expect_object();
         self.start_topic = journey.at("start_topic").text();
+        let subject = journey.first(&["current_topic", "current_focus"]).text();
+        self.subject = self.subject.take().or(subject);
         self.pivots = items(&journey.at("key_pivots"), |it| {
             let (from, to) = (it.at("from").text(), it.at("to").text());
             let insight = it.at("insight").text();
@@ -221,18 +244,34 @@ impl Snapshot {
                 decision: it.at("decision").text()?,
                 confidence: Certainty::read(&it.at("confidence")),
                 rationale: it.at("rationale").text(),
-                rejected: it.at("alternatives_rejected").texts(),
+                rejected: listed(&it.at("alternatives_rejected")),
                 needs_revision: it.at("needs_revision").truth().unwrap_or(false),
+                status: it.at("status").text(),
+                decided_by: it.at("decided_by").text(),
             })
         });
-        self.insights = items(&file.at("key_insights"), |it| it.at("insight").text());
-        self.open_questions = items(&file.at("open_questions"), |it| {
+        self.insights = entries(&file.at("key_insights"), |_, it| {
+            Some(Insight {
+                insight: it.own_text().or_else(|| it.at("insight").text())?,
+                importance: it.at("importance").text(),
+                status: it.at("status").text(),
+                led_to: it.at("led_to").text(),
+            })
+        });
+        self.open_questions = entries(&file.at("open_questions"), |_, it| {
             Some(OpenQuestion {
-                question: it.at("question").text()?,
-                priority: it.at("priority").text(),
+                question: it.own_text().or_else(|| it.at("question").text())?,
+                priority: it.first(&["priority", "importance"]).text(),
+                related_to: it.at("related_to").text(),
             })
         });
-        self.artifacts = items(&file.at("artifacts_created"), |it| {
+        let completed = file.first(&["work_completed", "work_completed_this_session"]);
+        self.completed = entries(&completed, |name, it| name.or_else(|| it.own_text()));
+    }
+
+    fn read_artifacts(&mut self, file: &Look<'_>) {
+        let artifacts = file.first(&["artifacts_created", "artifacts_created_this_session"]);
+        self.artifacts = items(&artifacts, |it| {
             Some(Artifact {
                 id: it.at("id").text()?,
                 title: it.at("title").text(),
@@ -251,9 +290,7 @@ impl Snapshot {
 
     fn read_person(&mut self, file: &Look<'_>) {
         let profile = file.at("user_profile").expect_object();
-        let goals = profile.at("goals").expect_object();
-        self.goal = goals.at("primary").text();
-        self.needs = goals.at("key_needs").texts();
+        self.read_goals(&profile.at("goals"));
         let approach = profile.at("approach").expect_object();
         self.style = approach.at("style").text();
         self.preference = approach.at("preference").text();
@@ -267,28 +304,72 @@ impl Snapshot {
         let dynamics = file.at("conversation_dynamics").expect_object();
         self.what_works = dynamics.at("what_works").texts();
         self.communication_pattern = dynamics.at("communication_pattern").text();
+        self.conversation = ConversationState::read(&file.at("conversation_state"));
+    }
+
+    /// Goals are an object, or a list whose first one comes first.
+    fn read_goals(&mut self, goals: &Look<'_>) {
+        if goals.raw().is_some_and(Value::is_array) {
+            let mut listed = goals.texts().into_iter();
+            self.goal = listed.next();
+            self.needs = listed.collect();
+            return;
+        }
+        if goals.raw().is_some_and(|goals| !goals.is_object()) {
+            goals.wrong::<()>("an object");
+        }
+        self.goal = goals.at("primary").text();
+        self.needs = goals.at("key_needs").texts();
     }
 
     fn read_future(&mut self, file: &Look<'_>) {
-        self.next_steps = items(&file.at("next_steps"), |it| {
+        let steps = file.first(&["next_steps", "next_session_options"]);
+        self.next_steps = list_entries(&steps, |it| {
+            let step = it.first(&["step", "option", "action"]).text();
             Some(NextStep {
-                step: it.at("step").text()?,
+                step: it.own_text().or(step)?,
                 high: is_high(&it.at("priority")),
                 kind: it.at("type").text(),
-                purpose: it.at("purpose").text(),
+                purpose: it.first(&["purpose", "rationale", "reason"]).text(),
                 questions: it.at("questions_to_address").texts(),
                 alternative_to: it.at("alternative_to").text(),
             })
         });
-        self.deferred = items(&file.at("deferred_items"), |it| {
+        let deferred = file.first(&["deferred_items", "deferred_from_previous_session"]);
+        self.deferred = entries(&deferred, |name, it| {
+            let item = it.own_text().or_else(|| it.at("item").text());
             Some(Deferred {
-                item: it.at("item").text()?,
+                item: item.or(name)?,
                 reason: it.at("reason").text(),
                 until: it.at("defer_until").text(),
             })
         });
         let tradeoffs = file.at("tradeoffs_identified");
-        self.tradeoffs = tradeoffs.list().iter().filter_map(tradeoff).collect();
+        let tradeoffs = tradeoffs.list();
+        let tradeoffs = tradeoffs.iter().take(MAX_SNAPSHOT_ITEMS);
+        self.tradeoffs = tradeoffs.filter_map(Tradeoff::read).collect();
+    }
+
+    /// The steps that could follow: those that the file lists, else the parts of a next major step such as
+    /// `explore_a OR review_b`.
+    #[must_use]
+    pub fn options(&self) -> Vec<NextStep> {
+        if !self.next_steps.is_empty() {
+            return self.next_steps.clone();
+        }
+        let all = self.next_major_step.iter();
+        let steps = all.flat_map(|step| step.split(" OR "));
+        let steps = steps.flat_map(|step| step.split(" or "));
+        let steps = steps.map(str::trim).filter(|step| !step.is_empty());
+        let step = |step: &str| NextStep {
+            step: step.to_owned(),
+            high: true,
+            kind: None,
+            purpose: None,
+            questions: Vec::new(),
+            alternative_to: None,
+        };
+        steps.map(step).collect()
     }
 
     /// What stands in the way, in words, if something does.
@@ -304,13 +385,44 @@ impl Snapshot {
     /// Whether there are several steps that matter most.
     #[must_use]
     pub fn has_several_options(&self) -> bool {
-        self.next_steps.iter().filter(|step| step.high).count() >= 2
+        self.options().iter().filter(|step| step.high).count() >= 2
     }
 }
 
-/// The items of a list that have what matters about them. What has not is noted.
+/// The items of a list of objects that have what matters about them. What has not is noted.
 fn items<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
-    let all = list.list();
+    let all = list.list().into_iter();
+    let all = all.map(|item| (None, item.expect_object())).collect();
+    kept(list, all, |_, item| read(item))
+}
+
+/// The items of a list of objects or texts that have what matters about them.
+fn list_entries<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
+    let all = list.list().into_iter();
+    let all = all.map(|item| (None, checked(item))).collect();
+    kept(list, all, |_, item| read(item))
+}
+
+/// The same of a list, or of an object whose fields are the items by name.
+fn entries<T>(list: &Look<'_>, read: impl Fn(Option<String>, &Look<'_>) -> Option<T>) -> Vec<T> {
+    let all = list.entries().into_iter();
+    let all = all.map(|(name, item)| (name, checked(item))).collect();
+    kept(list, all, read)
+}
+
+/// Notes what is neither an object nor a text.
+fn checked(item: Look<'_>) -> Look<'_> {
+    match item.raw() {
+        Some(Value::String(_)) => item,
+        Some(_) | None => item.expect_object(),
+    }
+}
+
+fn kept<T>(
+    list: &Look<'_>,
+    all: Vec<(Option<String>, Look<'_>)>,
+    read: impl Fn(Option<String>, &Look<'_>) -> Option<T>,
+) -> Vec<T> {
     if all.len() > MAX_SNAPSHOT_ITEMS {
         let found = all.len();
         list.note(&format!(
@@ -318,16 +430,27 @@ fn items<T>(list: &Look<'_>, read: impl Fn(&Look<'_>) -> Option<T>) -> Vec<T> {
         ));
     }
     let items = all.into_iter().take(MAX_SNAPSHOT_ITEMS);
-    let items = items.filter_map(|item| {
-        let item = item.expect_object();
+    let items = items.filter_map(|(name, item)| {
         let is_object = item.raw().is_some_and(Value::is_object);
-        let read = read(&item);
+        let read = read(name, &item);
         if read.is_none() && is_object {
             item.note("does not say what it is about");
         }
         read
     });
     items.collect()
+}
+
+/// A list of texts, or one text with commas between them.
+fn listed(look: &Look<'_>) -> Vec<String> {
+    match look.own_text() {
+        Some(text) => {
+            let texts = text.split(", ").map(str::trim);
+            let texts = texts.filter(|text| !text.is_empty());
+            texts.map(str::to_owned).collect()
+        }
+        None => look.texts(),
+    }
 }
 
 fn is_high(priority: &Look<'_>) -> bool {
@@ -341,13 +464,4 @@ fn is_high(priority: &Look<'_>) -> bool {
         }
         Some(_) | None => false,
     }
-}
-
-/// A trade-off is a text, or an entry that has one.
-fn tradeoff(look: &Look<'_>) -> Option<String> {
-    if look.raw().is_some_and(Value::is_object) {
-        let keys = ["tradeoff", "description", "summary"];
-        return keys.iter().find_map(|key| look.at(key).text());
-    }
-    look.text()
 }

@@ -156,7 +156,7 @@ fn history(from: &Snapshot) -> Check {
 }
 
 fn challenge(from: &Snapshot) -> Check {
-    let why = super::infer::why_blocking(from);
+    let why = super::challenge::why_blocking(from);
     let said = from.question_blocking.is_some() || why.is_some();
     let blocking = if said { Known::Yes } else { Known::No };
     check(

@@ -1,6 +1,10 @@
-//! The other way: a session as a snapshot file, for whoever takes it up.
+//! The other way: a session as a snapshot file, for the agent that takes it up.
+//!
+//! Contract: the file says what the record and the memento say, and nothing else. How far the work is, how sure a
+//! decision is, and how its user likes to talk is on no record, so it is not in the file: the checklist names it as
+//! missing. Names of actions and gates stand between backticks, so that no reader changes their spelling.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::glossary::{COMPATIBLE_WITH, PROTOCOL_VERSION};
 
@@ -17,6 +21,8 @@ pub struct Account {
     pub written_at: String,
     /// Whether it has ended.
     pub ended: bool,
+    /// How it ended, as the agent said.
+    pub final_status: Option<String>,
     /// The Atlases it is held to.
     pub atlases: Vec<String>,
     /// Where the conversation is going, if a memento says so.
@@ -31,16 +37,31 @@ pub struct Account {
     pub next: Vec<String>,
     /// Changes of direction: from, to, and what led to it.
     pub pivots: Vec<(String, String, String)>,
+    /// The freeze of the conversation's summary, if it is frozen.
+    pub frozen: Option<AccountFreeze>,
+    /// Proposals for the summary that were held back, newest first, as far as they are kept.
+    pub held_back: Vec<String>,
+    /// All that were held back.
+    pub held_back_count: u64,
     /// What waits for an operator.
     pub held: Vec<AccountHeld>,
     /// What operators decided, in their order.
     pub decided: Vec<AccountDecision>,
-    /// What the agent was told to mind.
-    pub guidance: Vec<String>,
+    /// Contexts that the agent was given and that hold.
+    pub contexts: Vec<String>,
     /// What happened last.
     pub last_activity: Option<String>,
     /// Events on record, by type.
     pub events: Vec<(String, u64)>,
+}
+
+/// A summary that is frozen.
+#[derive(Clone, Debug, Default)]
+pub struct AccountFreeze {
+    /// Since when.
+    pub since: String,
+    /// What would end it.
+    pub until: Option<String>,
 }
 
 /// A gate at which something waits for an operator.
@@ -71,7 +92,7 @@ impl Waits {
     fn words(&self) -> String {
         match self {
             Self::Start => "the start of the session".to_owned(),
-            Self::Action(action) => action.clone(),
+            Self::Action(action) => code(action),
             Self::Session(at) => format!("the session ({at})"),
         }
     }
@@ -80,7 +101,7 @@ impl Waits {
     fn question(&self, agent: &str) -> String {
         match self {
             Self::Start => format!("May {agent} begin?"),
-            Self::Action(action) => format!("May {agent} run {action}?"),
+            Self::Action(action) => format!("May {agent} run {}?", code(action)),
             Self::Session(at) => format!("May {agent} go on ({at})?"),
         }
     }
@@ -91,7 +112,7 @@ impl Waits {
 pub struct AccountDecision {
     /// The gate.
     pub gate: String,
-    /// About which action.
+    /// The action; empty where the session as a whole was stopped.
     pub action: String,
     /// `passed`, `denied`, `expired` and so on.
     pub outcome: String,
@@ -101,171 +122,180 @@ pub struct AccountDecision {
     pub reason: Option<String>,
 }
 
-/// The snapshot file of a session. Reconstructed from, it leaves nothing unclear.
+/// A name as it is spelled.
+fn code(name: &str) -> String {
+    format!("`{}`", name.replace('`', "'"))
+}
+
+/// An object with the fields that are known.
+#[derive(Default)]
+struct Fields(Map<String, Value>);
+
+impl Fields {
+    fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.0.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// A field that is left out where nothing is known: no value, an empty list or an empty object.
+    fn known(self, name: &str, value: impl Into<Value>) -> Self {
+        let value = value.into();
+        let is_empty = match &value {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            Value::Object(fields) => fields.is_empty(),
+            Value::Bool(_) | Value::Number(_) | Value::String(_) => false,
+        };
+        if is_empty {
+            return self;
+        }
+        self.with(name, value)
+    }
+}
+
+impl From<Fields> for Value {
+    fn from(fields: Fields) -> Self {
+        Self::Object(fields.0)
+    }
+}
+
+/// The snapshot file of a session.
 #[must_use]
 pub fn written(account: &Account) -> Value {
+    let file = Fields::default()
+        .with("checkpoint_metadata", metadata(account))
+        .with("session_state", session_state(account))
+        .with("current_position", position(account))
+        .known("critical_question", question(account))
+        .known("intellectual_journey", journey(account))
+        .known("decisions_made", decisions(account))
+        .known("open_questions", open_questions(account))
+        .with("artifacts_created", json!([artifact(account)]))
+        .known("user_profile", person(account))
+        .known("next_steps", next_steps(account))
+        .known("deferred_items", deferred(account))
+        .known("conversation_state", conversation_state(account))
+        .with("session_metrics", metrics(account));
+    file.into()
+}
+
+fn metadata(account: &Account) -> Value {
+    let completed = account.final_status.as_deref() == Some("completed");
+    let status = match (&account.final_status, account.ended) {
+        (_, true) if completed => "complete".to_owned(),
+        (Some(how), true) => format!("ended ({how})"),
+        (None, true) => "ended".to_owned(),
+        (_, false) => "active".to_owned(),
+    };
     json!({
-        "checkpoint_metadata": {
-            "version": COMPATIBLE_WITH,
-            "format": "structured",
-            "created_at": account.written_at,
-            "session_id": account.session,
-            "checkpoint_type": if account.ended { "completion" } else { "transition" },
-            "status": if account.ended { "complete" } else { "active" },
-            "protocol": PROTOCOL_VERSION,
-        },
-        "session_state": session_state(account),
-        "current_position": position(account),
-        "critical_question": question(account),
-        "intellectual_journey": journey(account),
-        "decisions_made": decisions(account),
-        "open_questions": open_questions(account),
-        "artifacts_created": [artifact(account)],
-        "user_profile": person(account),
-        "key_insights": insights(account),
-        "next_steps": next_steps(account),
-        "deferred_items": deferred(account),
-        "conversation_dynamics": {"what_works": account.guidance},
-        "session_metrics": metrics(account),
+        "version": COMPATIBLE_WITH,
+        "format": "structured",
+        "created_at": account.written_at,
+        "session_id": account.session,
+        "checkpoint_type": if completed { "completion" } else { "transition" },
+        "status": status,
+        "protocol": PROTOCOL_VERSION,
     })
 }
 
-fn goal(account: &Account) -> &str {
-    let goal = account.arc.as_deref().or(account.intent.as_deref());
-    goal.unwrap_or("what the session was started for")
-}
-
-fn waits(account: &Account) -> Option<String> {
-    let held = account.held.first()?;
-    let (gate, what) = (&held.gate, held.waits.words());
-    Some(format!("{gate} waits for an operator: {what}"))
-}
-
-/// How far it is, by what is decided and what is still open: nobody says it.
-fn completion(account: &Account) -> usize {
-    if account.ended {
-        return 100;
-    }
-    let done = account.decisions.len();
-    let open = account.active.len() + account.next.len() + account.held.len();
-    (done * 100).checked_div(done + open).unwrap_or(0)
+/// What the session is for: where its conversation is going, else what the agent said at its start.
+fn goal(account: &Account) -> Option<&str> {
+    account.arc.as_deref().or(account.intent.as_deref())
 }
 
 fn session_state(account: &Account) -> Value {
     let phase = if account.ended {
-        "completed"
+        "ended"
     } else if account.held.is_empty() {
         "working"
     } else {
         "waiting_for_an_operator"
     };
-    let next = account.next.first().or(account.active.first());
-    json!({
-        "phase": phase,
-        "completion_percentage": completion(account),
-        "blocking_issue": waits(account).map_or(Value::Bool(false), Value::String),
-        "next_major_step": next,
-    })
+    let waits = account.held.first().map(|held| {
+        let (gate, what) = (code(&held.gate), held.waits.words());
+        format!("gate {gate} waits for an operator: {what}")
+    });
+    let fields = Fields::default()
+        .with("phase", phase)
+        .with(
+            "blocking_issue",
+            waits.map_or(Value::Bool(false), Value::String),
+        )
+        .known("next_major_step", account.next.first().cloned());
+    fields.into()
 }
 
 fn position(account: &Account) -> Value {
     let stage = match account.active.first() {
+        _ if account.ended => "ended".to_owned(),
         Some(active) => format!("working on {active}"),
-        None if account.ended => "ended".to_owned(),
         None => "under way".to_owned(),
     };
-    let momentum = if account.ended {
-        "completed"
-    } else if account.held.is_empty() {
-        "implementing"
-    } else {
-        "waiting"
-    };
-    json!({
-        "stage": stage,
-        "last_major_activity": account.last_activity,
-        "momentum": momentum,
-        "readiness_for_implementation": account.held.is_empty(),
-    })
+    let fields = Fields::default()
+        .with("stage", stage)
+        .known("subject", goal(account))
+        .known("last_major_activity", account.last_activity.clone());
+    fields.into()
 }
 
+/// What an operator is asked at the first gate. Nobody says which question is critical where nothing is held.
 fn question(account: &Account) -> Value {
-    let note = "written from the record, not by the agent";
     let Some(held) = account.held.first() else {
-        return json!({
-            "question": format!("What comes next for: {}?", goal(account)),
-            "type": "direction",
-            "priority": "medium",
-            "blocking": false,
-            "user_framing": account.intent,
-            "my_confidence": "medium",
-            "confidence_note": note,
-        });
+        return Value::Null;
+    };
+    let asked = match held.asked.as_slice() {
+        [] => String::new(),
+        asked => format!(": {}", asked.join("; ")),
     };
     json!({
         "question": held.waits.question(&account.agent),
         "type": "approval",
-        "priority": "critical",
-        "blocking": format!(
-            "{} is held until an operator answers: {}",
-            held.gate,
-            held.asked.join("; ")
-        ),
-        "user_framing": account.intent,
-        "my_confidence": "medium",
-        "confidence_note": note,
+        "blocking": format!("gate {} is held until an operator answers{asked}", code(&held.gate)),
     })
 }
 
 fn journey(account: &Account) -> Value {
-    let topic = account.intent.as_deref().unwrap_or(goal(account));
-    let mut pivots: Vec<_> = account
-        .pivots
-        .iter()
+    let pivots = account.pivots.iter();
+    let pivots = pivots
         .map(|(from, to, insight)| json!({"from": from, "to": to, "insight": insight}))
-        .collect();
-    if pivots.is_empty() {
-        let started = format!("{} started", account.agent);
-        pivots.push(json!({"from": started, "to": goal(account), "insight": topic}));
-    }
-    json!({"start_topic": topic, "key_pivots": pivots})
+        .collect::<Vec<_>>();
+    let fields = Fields::default()
+        .known("start_topic", account.intent.clone())
+        .known("key_pivots", pivots);
+    fields.into()
 }
 
 fn decisions(account: &Account) -> Value {
-    let said = account.decisions.iter().map(|decision| {
-        json!({
-            "decision": decision,
-            "confidence": "high",
-            "rationale": "it stands in the memento of the conversation",
-        })
-    });
+    let said = account.decisions.iter();
+    let said = said.map(|decision| json!({"decision": decision, "source": "memento"}));
     let decided = account.decided.iter().map(|it| {
-        let by = it.by.as_deref().unwrap_or("nobody");
-        let reason = it.reason.as_deref().unwrap_or("no reason was given");
-        json!({
-            "decision": format!("{} {} ({})", it.action, it.outcome, it.gate),
-            "confidence": "high",
-            "rationale": format!("{by}: {reason}"),
-            "status": it.outcome,
-        })
+        let what = match it.action.as_str() {
+            "" => "session".to_owned(),
+            action => code(action),
+        };
+        let by = it.by.as_deref();
+        let rationale = it.reason.as_deref().map(|reason| match by {
+            Some(by) => format!("{by}: {reason}"),
+            None => reason.to_owned(),
+        });
+        let fields = Fields::default()
+            .with("decision", format!("{what} {} ({})", it.outcome, it.gate))
+            .known("rationale", rationale)
+            .known("decided_by", by)
+            .with("status", it.outcome.as_str())
+            .with("source", "record");
+        fields.into()
     });
-    let mut all: Vec<_> = said.chain(decided).collect();
-    if all.is_empty() {
-        all.push(json!({
-            "decision": "nothing was decided yet",
-            "confidence": "low",
-            "rationale": "the record has no decision",
-        }));
-    }
-    Value::Array(all)
+    said.chain(decided).collect()
 }
 
 fn open_questions(account: &Account) -> Value {
     let asked = account.held.iter().flat_map(|held| {
-        let gate = &held.gate;
-        held.asked.iter().map(move |question| {
-            json!({"question": format!("{gate}: {question}"), "priority": "high", "type": "approval"})
-        })
+        let gate = code(&held.gate);
+        let asked = held.asked.iter();
+        asked.map(
+            move |question| json!({"question": format!("{gate}: {question}"), "type": "approval"}),
+        )
     });
     asked.collect()
 }
@@ -277,96 +307,66 @@ fn artifact(account: &Account) -> Value {
         .collect();
     json!({
         "id": account.session,
-        "title": format!("TRACE of the session {}", account.session),
+        "title": format!("TRACE of session {}", account.session),
         "type": "trace",
-        "status": if account.ended { "complete" } else { "growing" },
+        "status": if account.ended { "closed" } else { "growing" },
         "retrieve_for": ["what happened, in which order, and who decided"],
         "key_sections": sections,
     })
 }
 
 fn person(account: &Account) -> Value {
-    json!({
-        "goals": {"primary": goal(account), "key_needs": account.active},
-        "approach": {
-            "style": "governed",
-            "preference": "gates are passed by people",
-            "values": account.atlases.iter().map(|it| format!("the rules of {it}")).collect::<Vec<_>>(),
-        },
-        "communication_calibration": {
-            "preferred_depth": "as much as a decision needs",
-            "appreciates": ["reasons before actions"],
-            "comfortable_with": "waiting for an answer",
-            "collaboration_mode": "supervised",
-        },
-    })
-}
-
-fn insights(account: &Account) -> Value {
-    let refused = account.decided.iter().filter(|it| it.outcome != "passed");
-    let refused = refused.map(|it| {
-        let reason = it.reason.as_deref().unwrap_or("no reason was given");
-        json!({
-            "insight": format!("{} was {}: {reason}", it.action, it.outcome),
-            "importance": "high",
-        })
-    });
-    refused.collect()
+    let goals = Fields::default()
+        .known("primary", goal(account))
+        .known("key_needs", account.active.clone());
+    Fields::default().known("goals", goals).into()
 }
 
 fn next_steps(account: &Account) -> Value {
     let gates = account.held.iter().map(|held| {
         json!({
-            "step": format!("wait for the answer at {}", held.gate),
+            "step": format!("wait for the answer at gate {}", code(&held.gate)),
             "priority": 1,
             "type": "approval",
             "purpose": format!("{} is held there", held.waits.words()),
         })
     });
-    let rank = |place: usize| {
-        if place == 0 && account.held.is_empty() {
-            1
-        } else {
-            2
-        }
-    };
-    let next = account.next.iter().chain(&account.active).enumerate();
-    let next =
-        next.map(|(place, step)| json!({"step": step, "priority": rank(place), "type": "work"}));
-    let mut all: Vec<_> = gates.chain(next).collect();
-    if all.is_empty() {
-        all.push(json!({
-            "step": "ask what to do next",
-            "priority": 1,
-            "type": "direction",
-            "purpose": "the record names no next step",
-        }));
-    }
-    Value::Array(all)
+    let next = account.next.iter().chain(&account.active);
+    let next = next.map(|step| json!({"step": step}));
+    gates.chain(next).collect()
 }
 
 fn deferred(account: &Account) -> Value {
     let parked = account.parked.iter();
-    parked
-        .map(
-            |item| json!({"item": item, "reason": "parked", "defer_until": "it is taken up again"}),
-        )
-        .collect()
+    parked.map(|item| json!({"item": item})).collect()
+}
+
+fn conversation_state(account: &Account) -> Value {
+    let frozen = account.frozen.as_ref();
+    if frozen.is_none() && account.held_back_count == 0 {
+        return Value::Null;
+    }
+    let fields = Fields::default()
+        .with("frozen", frozen.is_some())
+        .known("frozen_since", frozen.map(|it| it.since.clone()))
+        .known("until", frozen.and_then(|it| it.until.clone()))
+        .with("held_back_count", account.held_back_count)
+        .known("held_back", account.held_back.clone());
+    fields.into()
 }
 
 fn metrics(account: &Account) -> Value {
     let events: u64 = account.events.iter().map(|(_, count)| count).sum();
     let of = |outcome: &str| {
-        account
-            .decided
-            .iter()
-            .filter(|it| it.outcome == outcome)
-            .count()
+        let decided = account.decided.iter();
+        decided.filter(|it| it.outcome == outcome).count()
     };
-    json!({
-        "events": events,
-        "passed": of("passed"),
-        "denied": of("denied"),
-        "held": account.held.len(),
-    })
+    let fields = Fields::default()
+        .with("events", events)
+        .with("passed", of("passed"))
+        .with("denied", of("denied"))
+        .with("held", account.held.len())
+        .known("atlases", account.atlases.clone())
+        .known("contexts_given", account.contexts.clone());
+    fields.into()
 }

@@ -10,16 +10,15 @@ use std::sync::Arc;
 use crate::atlas::Atlas;
 use crate::atlas::redact::Redactor;
 use crate::base::clock::Timestamp;
-use crate::base::id::SessionId;
+use crate::base::id::{SessionId, SpanId};
 use crate::base::limits::MAX_ACCOUNT_DECISIONS;
 use crate::engine::held::{Held, Subject};
 use crate::memento::{SignalItem, SignalKind, Summarised, Thread, ThreadMemento};
-use crate::reconstruct::{Account, AccountDecision, AccountHeld, Waits};
+use crate::reconstruct::{Account, AccountDecision, AccountFreeze, AccountHeld, Waits};
 use crate::trace::details::Details;
 use crate::trace::event::{Event, canonical_type};
 use crate::trace::replay::{Holds, State};
 use crate::trace::source::{Source, each};
-use crate::trace::tell::sentence;
 
 /// What is known of a session beside its record.
 #[derive(Clone, Copy, Debug)]
@@ -60,31 +59,33 @@ pub fn account_of<S: Source>(
 #[derive(Clone, Debug, Default)]
 pub struct Gathering {
     state: State,
-    decided: VecDeque<AccountDecision>,
+    decided: VecDeque<GateDecision>,
+    /// Reasons in answers to gates that are not decided yet, by the span of the gate.
+    answered: BTreeMap<SpanId, String>,
     events: BTreeMap<String, u64>,
     last_activity: Option<String>,
 }
 
-/// What only begins something, or stands beside it: nobody who goes on can say that it was done.
-const BEGINNINGS: [&str; 6] = [
-    "session_started",
-    "action_attempted",
-    "policy_checked",
-    "checkpoint_triggered",
-    "request_claimed",
-    "breakpoint_decided",
-];
+/// A decision, with the span of the gate it was made at.
+#[derive(Clone, Debug)]
+struct GateDecision {
+    gate: Option<SpanId>,
+    decision: AccountDecision,
+}
 
 impl Gathering {
     /// Takes the next event in.
     pub fn apply(&mut self, event: &Event) {
         let kind = canonical_type(&event.event_type);
+        if kind == "checkpoint_response" {
+            self.answer(event);
+        }
         if let Some(decision) = self.decision(kind, event) {
-            self.decide(decision);
+            self.decide(event.parent_span_id.clone(), decision);
         }
         *self.events.entry(kind.to_owned()).or_default() += 1;
-        if !BEGINNINGS.contains(&kind) {
-            self.last_activity = Some(sentence(event));
+        if let Some(activity) = activity(kind, event) {
+            self.last_activity = Some(activity);
         }
         self.state.apply(event);
     }
@@ -113,21 +114,31 @@ impl Gathering {
             intent: self.state.agent.intent.clone(),
             written_at: now.to_string(),
             ended: self.state.ended.is_some(),
+            final_status: self.state.ended.as_ref().map(|it| it.status.clone()),
             atlases,
             held,
-            guidance: contexts
-                .map(|id| format!("minding the context {id}"))
-                .collect(),
-            decided: self.decided.into(),
-            last_activity: self
-                .last_activity
-                .or_else(|| Some("taking up the session".to_owned())),
+            contexts: contexts.cloned().collect(),
+            decided: self.decided.into_iter().map(|it| it.decision).collect(),
+            last_activity: self.last_activity,
             events: self.events.into_iter().collect(),
             ..Account::default()
         };
         match thread {
             Some((thread, atlases)) => with_thread(account, thread, atlases),
             None => account,
+        }
+    }
+
+    /// Keeps the reason that an accepted answer gives.
+    fn answer(&mut self, event: &Event) {
+        let details = Details::of(event);
+        let gate = event.parent_span_id.clone();
+        let accepted = details.text("validation_result") == Some("valid");
+        if let (Some(gate), Some(reason)) = (gate.filter(|_| accepted), reason(details)) {
+            let before = self.answered.remove(&gate);
+            let both = before.filter(|before| *before != reason);
+            let all = both.into_iter().chain([reason]).collect::<Vec<_>>();
+            self.answered.insert(gate, all.join("; "));
         }
     }
 
@@ -145,7 +156,7 @@ impl Gathering {
             ),
             "checkpoint_blocked" => (
                 named("checkpoint_id"),
-                named("blocked_action").or_else(|| self.held_action(event)),
+                self.held_action(event),
                 details.owned("outcome"),
                 named("decided_by"),
                 named("reason"),
@@ -162,42 +173,124 @@ impl Gathering {
                 named("action_type"),
                 "passed".to_owned(),
                 approvers(details).or_else(|| named("verified_by")),
-                named("verification_method"),
+                named("justification"),
             ),
             _ => return None,
         };
+        // A refusal names who refused; the account says it apart.
+        let refused = by.as_deref().map(|by| format!("refused by {by}: "));
+        let reason = reason.map(|reason| {
+            let bare = refused.and_then(|before| reason.strip_prefix(&before));
+            bare.unwrap_or(&reason).to_owned()
+        });
         Some(AccountDecision {
             gate: gate.unwrap_or_default(),
-            action: action.unwrap_or_else(|| "the session".to_owned()),
+            action: action.unwrap_or_default(),
             outcome,
             by,
-            reason,
+            reason: reason.filter(|reason| !reason.trim().is_empty()),
         })
     }
 
-    /// A gate that is passed under a policy is told by two events, and is one decision.
-    fn decide(&mut self, decision: AccountDecision) {
-        let same = |it: &&mut AccountDecision| {
-            let key = |it: &AccountDecision| (it.gate.clone(), it.action.clone());
-            key(it) == key(&decision) && it.outcome == decision.outcome && it.by == decision.by
+    /// Notes a decision once: a gate that is passed is told by up to three events, which hang under its span.
+    fn decide(&mut self, gate: Option<SpanId>, decision: AccountDecision) {
+        let answered = gate.as_ref().and_then(|gate| self.answered.remove(gate));
+        let same = |told: &&mut GateDecision| {
+            let before = &told.decision;
+            // A record of an older version may lack spans.
+            let same_span = gate.is_some() && told.gate == gate;
+            same_span || gate.is_none() && told.gate.is_none() && before.gate == decision.gate
         };
-        if let Some(told) = self.decided.back_mut().filter(same) {
-            told.reason = told.reason.take().or(decision.reason);
+        let same_outcome = |told: &&mut GateDecision| {
+            let before = &told.decision;
+            before.outcome == decision.outcome && before.by == decision.by
+        };
+        let mut told = self.decided.iter_mut().rev();
+        if let Some(told) = told.find(|told| same(told) && same_outcome(told)) {
+            let told = &mut told.decision;
+            told.reason = told.reason.take().or(answered).or(decision.reason);
+            if told.action.is_empty() {
+                told.action = decision.action;
+            }
+            // The checkpoint is the gate; its risk is why it is one.
+            told.gate = decision.gate;
             return;
         }
+        let decision = AccountDecision {
+            reason: answered.or(decision.reason),
+            ..decision
+        };
         if self.decided.len() >= MAX_ACCOUNT_DECISIONS {
             self.decided.pop_front();
         }
-        self.decided.push_back(decision);
+        self.decided.push_back(GateDecision { gate, decision });
     }
 
-    /// What waits at the gate that an event hangs under.
+    /// The action that waits at the gate that an event hangs under; nothing where the session itself does.
     fn held_action(&self, event: &Event) -> Option<String> {
         let gate = event.parent_span_id.as_ref()?;
         let mut held = self.state.held.iter();
-        let found = held.find(|held| held.gates.iter().any(|it| it.span_id == *gate));
-        found.map(|held| held.what.clone())
+        let found = held.find(|held| held.gates.iter().any(|it| it.span_id == *gate))?;
+        match found.holds {
+            Holds::Action => Some(found.what.clone()),
+            Holds::Start | Holds::Session => None,
+        }
     }
+}
+
+/// The reason in the answers to a gate: its texts. Of a sensitive answer the record has a hash, which is none, and an
+/// acknowledgment gives no reason.
+fn reason(details: Details<'_>) -> Option<String> {
+    let answers = details.value("answers")?.as_object()?;
+    let texts = answers.values().filter_map(|answer| answer.as_str());
+    let texts = texts.filter(|text| !text.starts_with("sha256:") && *text != "acknowledged");
+    let texts: Vec<_> = texts.filter(|text| !text.trim().is_empty()).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// What an event did, where it did something that a successor should know. Names stand between backticks.
+fn activity(kind: &str, event: &Event) -> Option<String> {
+    let details = Details::of(event);
+    let text = |name: &str| details.text(name).unwrap_or("?").to_owned();
+    let because = |name: &str| {
+        let reason = details.text(name).filter(|it| !it.trim().is_empty());
+        reason.map(|it| format!(": {it}")).unwrap_or_default()
+    };
+    Some(match kind {
+        "session_ended" => format!("the session ended ({})", text("final_status")),
+        "action_completed" => {
+            let action = text("action_type");
+            match details.flag("success") {
+                Some(true) => format!("`{action}` ran{}", because("result_summary")),
+                Some(false) | None => format!("`{action}` failed"),
+            }
+        }
+        "action_blocked" => {
+            let (action, by) = (text("action_type"), text("policy_id"));
+            format!("`{action}` was blocked by `{by}`{}", because("reason"))
+        }
+        "policy_override" => {
+            let (action, by) = (text("action_type"), text("approver"));
+            format!(
+                "`{action}` was approved by {by}{}",
+                because("justification")
+            )
+        }
+        "checkpoint_passed" => {
+            let (gate, by) = (text("checkpoint_id"), text("passed_by"));
+            format!("gate `{gate}` was passed by {by}")
+        }
+        "checkpoint_blocked" => {
+            let (gate, outcome) = (text("checkpoint_id"), text("outcome"));
+            format!(
+                "gate `{gate}` was not passed ({outcome}){}",
+                because("reason")
+            )
+        }
+        "error_occurred" => format!("an error occurred{}", because("message")),
+        "error_recovered" => format!("an error was dealt with{}", because("recovery_method")),
+        _ => return None,
+    })
 }
 
 /// Both who approved, where it took two.
@@ -254,6 +347,13 @@ fn with_thread(account: Account, thread: &Thread, atlases: &[Atlas]) -> Account 
     let pivots = pivots(thread).into_iter();
     let pivots = pivots.map(|(from, to, why)| (told(&from), told(&to), told(&why)));
     let pivots = pivots.collect();
+    let held_back = thread.held_back.iter();
+    let held_back = held_back.map(|it| told(&it.proposed.arc)).collect();
+    let thawed_by = thread.thawed_by().map(|it| it.words().to_owned());
+    let frozen = thread.frozen_since.map(|since| AccountFreeze {
+        since: since.to_string(),
+        until: thawed_by,
+    });
     Account {
         // A thread that nobody summarised has a dash for an arc.
         arc: Some(told(&shape.arc)).filter(|arc| arc != "-"),
@@ -262,6 +362,9 @@ fn with_thread(account: Account, thread: &Thread, atlases: &[Atlas]) -> Account 
         decisions,
         next,
         pivots,
+        frozen,
+        held_back,
+        held_back_count: thread.held_back_count,
         ..account
     }
 }

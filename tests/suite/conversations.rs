@@ -301,7 +301,7 @@ fn reconstructed(text: &str, args: &[&str]) -> (i32, String) {
 
 // covers R1, R14
 #[test]
-fn a_session_is_written_as_a_snapshot_file_that_leaves_nothing_unclear() {
+fn a_session_is_written_as_a_snapshot_file_that_says_what_is_missing() {
     let desk = Desk::of(|store| async move {
         let bench = Bench::start(store, clock()).await;
         bench.begin("s-1").await;
@@ -356,7 +356,19 @@ fn a_session_is_written_as_a_snapshot_file_that_leaves_nothing_unclear() {
         "the gates of one request"
     );
     let (code, told) = reconstructed(&written.out, &["--phase", "validate"]);
-    assert_eq!(code, 0, "{told}");
+    assert_eq!(code, 4, "{told}");
+    for line in [
+        "[ ] Position: ",
+        "[x] History: ",
+        "[x] Challenge: ",
+        "[ ] User: ",
+        "[x] Direction: ",
+        "[ ] Confidence: ",
+        "      missing: session_state.completion_percentage",
+        "      missing: user_profile.communication_calibration",
+    ] {
+        assert!(told.contains(line), "`{line}` in {told}");
+    }
     let (_, told) = reconstructed(&written.out, &[]);
     assert!(told.contains("BLOCKING ISSUE: "), "{told}");
     let path = desk.0.path().join("snapshot.json");

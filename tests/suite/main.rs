@@ -29,6 +29,7 @@ mod explaining;
 mod extensions;
 mod faults;
 mod features;
+mod handover;
 mod headless;
 mod hooks;
 mod house;

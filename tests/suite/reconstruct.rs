@@ -11,6 +11,8 @@ use serde_json::{Value, json};
 use super::cli::Desk;
 use super::support::{files, root};
 
+mod command;
+
 fn file(name: &str) -> Vec<u8> {
     let folder = root().join("tests/data/snapshots");
     fs::read(folder.join(format!("{name}.json"))).unwrap()
@@ -42,7 +44,7 @@ fn every_snapshot_file_gives_the_confirmation_that_lies_beside_it() {
         assert_eq!(confirmation, wanted, "{}", path.display());
         seen += 1;
     }
-    assert!(seen >= 5);
+    assert!(seen >= 8);
 }
 
 // covers R2, R3, R4, R5, R6, R7, R8
@@ -500,7 +502,7 @@ fn an_artifact_is_read_from_beside_its_file_alone() {
 }
 
 #[test]
-fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
+fn what_was_written_of_a_session_says_what_is_known_and_what_is_not() {
     let text = |text: &str| text.to_owned();
     let mut account = Account {
         session: text("s-12"),
@@ -510,14 +512,17 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
         atlases: vec![text("com.acme.support")],
         ..Account::default()
     };
-    let told = |account: &Account| {
-        let reconstruction = of(&written(account));
-        let checklist = &reconstruction.checklist;
-        assert!(checklist.is_clear(), "{:#?}", checklist.uncertainties());
-        reconstruction.confirmation
-    };
-    let bare = told(&account);
-    assert!(bare.contains("POSITION: Under way: clean up"), "{bare}");
+    let told = |account: &Account| of(&written(account)).confirmation;
+    let bare = of(&written(&account));
+    let position = "POSITION: Under way: clean up duplicate tickets";
+    assert!(
+        bare.confirmation.contains(position),
+        "{}",
+        bare.confirmation
+    );
+    let unclear = bare.checklist.checks.iter().filter(|it| !it.is_clear());
+    assert_eq!(unclear.count(), 6, "the record knows none of the six whole");
+    assert_eq!(bare.checklist.faults, []);
     account.arc = Some(text("dedupe tickets"));
     account.active = vec![text("delete 4411")];
     account.decisions = vec![text("keep 4398")];
@@ -530,17 +535,17 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
     }];
     account.decided = vec![AccountDecision {
         gate: text("c-117"),
-        action: text("user.ban"),
+        action: text("user_ban"),
         outcome: text("denied"),
         by: Some(text("op-1")),
         reason: Some(text("wrong tenant")),
     }];
     let whole = told(&account);
     for part in [
-        "BLOCKING ISSUE: C-121 waits for an operator: ticket.delete",
-        "CRITICAL QUESTION: May triage-bot run ticket.delete?",
-        "Keep 4398, user.ban denied (c-117)",
-        "1. Wait for the answer at c-121",
+        "BLOCKING ISSUE: Gate `c-121` waits for an operator: `ticket.delete`",
+        "CRITICAL QUESTION: May triage-bot run `ticket.delete`?",
+        "Keep 4398, `user_ban` denied (c-117)",
+        "1. Wait for the answer at gate `c-121`",
         "2. Dry run",
     ] {
         assert!(whole.contains(part), "`{part}` in {whole}");
@@ -564,7 +569,7 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
             "{whole}"
         );
         assert!(
-            whole.contains(&format!("C-121 waits for an operator: {what}")),
+            whole.contains(&format!("Gate `c-121` waits for an operator: {what}")),
             "{whole}"
         );
         let next = &written(&account)["next_steps"][0]["purpose"];
@@ -573,5 +578,24 @@ fn what_was_written_of_a_session_reconstructs_and_leaves_nothing_unclear() {
     account.ended = true;
     account.held.clear();
     let ended = told(&account);
-    assert!(ended.contains("Completion: 100%") && ended.contains("NEAR COMPLETION:"));
+    assert!(ended.contains("Completion: not recorded"), "{ended}");
+    assert!(!ended.contains("NEAR COMPLETION:"), "{ended}");
+}
+
+#[test]
+fn a_name_between_backticks_cannot_be_broken_out_of() {
+    let account = Account {
+        agent: "bot".to_owned(),
+        held: vec![AccountHeld {
+            gate: "g`x_y".to_owned(),
+            waits: Waits::Action("a`b_c".to_owned()),
+            asked: Vec::new(),
+        }],
+        ..Account::default()
+    };
+    let told = of(&written(&account)).confirmation;
+    assert!(
+        told.contains("Gate `g'x_y` waits for an operator: `a'b_c`"),
+        "{told}"
+    );
 }

@@ -88,6 +88,13 @@ impl House {
         Self::at(self.folder).await
     }
 
+    /// The folder of a console that was stopped.
+    pub(crate) async fn close(self) -> TempDir {
+        drop(self.door);
+        self.bench.runtime.stop().await;
+        self.folder
+    }
+
     /// The public key that proves its answers.
     pub(crate) fn key(&self) -> String {
         self.hall.verifier().to_string()

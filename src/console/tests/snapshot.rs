@@ -385,10 +385,11 @@ fn a_session_is_written_read_back_and_its_file_replaced_only_when_that_is_meant(
     };
     write(&mut live);
     live.stage.shows("1 RETRIEVE");
-    live.stage.shows("The file answers all 6 questions.");
+    live.stage
+        .shows("NOT CLEAR: Position, History, User, Confidence. 4 questions to ask first.");
     live.press(KeyCode::Char('4'));
     live.stage
-        .shows("CRITICAL QUESTION: May bot run ticket.delete?");
+        .shows("CRITICAL QUESTION: May bot run `ticket.delete`?");
     let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(written["checkpoint_metadata"]["session_id"], "s-1");
     assert_eq!(written["user_profile"]["goals"]["primary"], "clean up");
@@ -435,7 +436,10 @@ fn a_console_that_only_looks_writes_no_record_and_may_write_a_file() {
     live.press(KeyCode::Enter);
     live.stage.shows("1 RETRIEVE");
     let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
-    assert_eq!(written["checkpoint_metadata"]["status"], "complete");
+    assert_eq!(
+        written["checkpoint_metadata"]["status"],
+        "ended (cancelled)"
+    );
     live.press(KeyCode::Char('o'));
     live.types(folder.path().to_str().unwrap());
     live.press(KeyCode::Enter);

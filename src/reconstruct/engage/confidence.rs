@@ -1,0 +1,84 @@
+//! The decisions by how sure they are, and what is not known well enough.
+
+use super::super::challenge::{alternatives, certainty_of_answer, is_unsure};
+use super::super::snapshot::{Certainty, Decided, Snapshot};
+use super::super::words::{SHOWN, bounded, capitalised, clause, within};
+use super::section;
+
+/// Decisions of one group that are shown; the rest is counted.
+const SHOWN_DECISIONS: usize = 12;
+
+pub(super) fn levels(from: &Snapshot) -> String {
+    let mut lines = vec![
+        format!("High confidence: {}", group(from, Certainty::High)),
+        format!("Medium confidence: {}", group(from, Certainty::Medium)),
+        format!("Low confidence: {}", group(from, Certainty::Low)),
+    ];
+    let unrated = from.decisions.iter().filter(|it| it.confidence.is_none());
+    let unrated: Vec<_> = unrated.map(Decided::named).collect();
+    if !unrated.is_empty() {
+        lines.push(format!("Confidence not recorded: {}", list(unrated)));
+    }
+    if is_unsure(from) {
+        lines.extend(doubts(from));
+    }
+    section("CONFIDENCE LEVELS:", &lines)
+}
+
+fn list(names: Vec<String>) -> String {
+    capitalised(&bounded(names, SHOWN_DECISIONS).join(", "))
+}
+
+fn group(from: &Snapshot, wanted: Certainty) -> String {
+    let decided = from.decisions.iter().filter(|it| {
+        let certainty = it.confidence.as_ref().map(|(certainty, _)| *certainty);
+        // What has to be looked at again is not as sure as it was.
+        let certainty = match certainty {
+            Some(Certainty::High) if it.is_tentative() => Some(Certainty::Medium),
+            certainty => certainty,
+        };
+        certainty == Some(wanted)
+    });
+    // That nothing of low confidence is settled goes without saying.
+    let name = match wanted {
+        Certainty::High | Certainty::Medium => Decided::named,
+        Certainty::Low => |decided: &Decided| within(&decided.decision),
+    };
+    let mut names: Vec<_> = decided.map(name).collect();
+    if let Some((_, text)) = &from.my_confidence
+        && certainty_of_answer(from) == Some(wanted)
+        && from.question.is_some()
+    {
+        let note = from.confidence_note.as_deref();
+        let note = note.map(|it| format!(": {}", within(&clause(it))));
+        // The note of an answer that is not sure at all is told below.
+        let note = note.filter(|_| !is_unsure(from)).unwrap_or_default();
+        names.push(format!(
+            "the answer to the critical question ({text}{note})"
+        ));
+    }
+    if wanted == Certainty::Low {
+        let open = from.insights.iter().filter(|it| it.is_unresolved());
+        names.extend(open.map(|it| format!("{} (not settled)", within(&clause(&it.insight)))));
+    }
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    list(names)
+}
+
+/// Says what is not known, and names other ways.
+fn doubts(from: &Snapshot) -> Vec<String> {
+    let note = from.confidence_note.as_deref();
+    let note = note.map(|it| format!(" ({})", within(&clause(it))));
+    let note = note.unwrap_or_default();
+    let admits = format!(
+        "I am not sure about the critical question{note}: I would rather explore alternatives than go on as if I were."
+    );
+    let ways = bounded(alternatives(from), SHOWN);
+    let offers = match ways.as_slice() {
+        [] => "The file names no alternative: which other ways should we look at?".to_owned(),
+        ways => format!("Ways to look at: {}.", ways.join("; ")),
+    };
+    vec![admits, offers]
+}

@@ -1,0 +1,158 @@
+//! The steps to choose from, with what speaks for each, and what has to wait.
+
+use super::super::challenge::is_premature;
+use super::super::infer::deferred;
+use super::super::snapshot::{NextStep, Snapshot, Tradeoff};
+use super::super::words::{
+    SHOWN, all_within, bounded, clause, humanised, joined, share_subject, within,
+};
+use super::{NOT_SAID, listed, section};
+
+pub(super) fn next_options(from: &Snapshot) -> String {
+    let steps = from.options();
+    let mut lines: Vec<_> = (1..)
+        .zip(&steps)
+        .map(|(number, step)| format!("{number}. {}", option(from, step)))
+        .collect();
+    if from.has_several_options() {
+        lines.extend(tradeoffs(&from.tradeoffs));
+    }
+    let later = bounded(deferred(from), SHOWN);
+    if !later.is_empty() {
+        lines.push(format!("Not yet: {}", later.join("; ")));
+    }
+    let head = if steps.is_empty() {
+        format!("NEXT OPTIONS: {NOT_SAID}")
+    } else {
+        "NEXT OPTIONS:".to_owned()
+    };
+    section(&head, &lines)
+}
+
+/// Trade-offs, one in a line of its own where there are several; those without a way out come first.
+fn tradeoffs(all: &[Tradeoff]) -> Vec<String> {
+    let (open, resolved): (Vec<_>, Vec<_>) = all.iter().partition(|it| it.is_unresolved());
+    let words = open.into_iter().chain(resolved).map(Tradeoff::words);
+    let words = bounded(words.collect(), SHOWN);
+    match words.as_slice() {
+        [one] => vec![format!("Trade-offs: {one}")],
+        words => listed("Trade-offs", words),
+    }
+}
+
+fn option(from: &Snapshot, step: &NextStep) -> String {
+    let mut about = Vec::new();
+    let questions = all_within(&step.questions);
+    let questions = questions
+        .iter()
+        .map(|it| it.trim_end_matches('?').to_owned());
+    let questions = joined(&bounded(questions.collect(), SHOWN));
+    let premature = is_premature(from, step);
+    let question = from.question.as_deref().unwrap_or_default();
+    let blocked = from.blocked().unwrap_or_default();
+    let resolves = share_subject(&step.step, question) || share_subject(&step.step, &blocked);
+    if let Some(purpose) = &step.purpose {
+        about.push(within(&clause(purpose)));
+    } else if !blocked.is_empty() && resolves && !premature {
+        about.push("address the blocking issue".to_owned());
+    }
+    if !questions.is_empty() {
+        about.push(format!("answers {questions}"));
+    }
+    if let Some(other) = &step.alternative_to {
+        about.push(format!("instead of {}", within(other)));
+    }
+    if premature {
+        about.push("premature until the blocking issue is resolved".to_owned());
+    }
+    let text = humanised(&step.step);
+    if about.is_empty() {
+        return text;
+    }
+    format!("{text} ({})", about.join("; "))
+}
+
+/// Verbs that steps often begin with. A step that begins otherwise is a name: `architectural review`.
+const VERBS: [&str; 72] = [
+    "add",
+    "address",
+    "agree",
+    "analyse",
+    "analyze",
+    "apply",
+    "approve",
+    "ask",
+    "build",
+    "call",
+    "change",
+    "check",
+    "choose",
+    "clean",
+    "compare",
+    "conduct",
+    "confirm",
+    "continue",
+    "create",
+    "decide",
+    "define",
+    "delete",
+    "deploy",
+    "describe",
+    "develop",
+    "discuss",
+    "do",
+    "document",
+    "draft",
+    "evaluate",
+    "explore",
+    "extend",
+    "finalise",
+    "finalize",
+    "find",
+    "finish",
+    "fix",
+    "gather",
+    "get",
+    "go",
+    "identify",
+    "implement",
+    "improve",
+    "integrate",
+    "investigate",
+    "list",
+    "look",
+    "make",
+    "measure",
+    "merge",
+    "migrate",
+    "move",
+    "plan",
+    "prepare",
+    "prove",
+    "publish",
+    "read",
+    "refine",
+    "release",
+    "remove",
+    "reproduce",
+    "resolve",
+    "resume",
+    "review",
+    "run",
+    "ship",
+    "switch",
+    "talk",
+    "try",
+    "validate",
+    "verify",
+    "write",
+];
+
+/// Tells whether a step begins with what to do.
+pub(super) fn begins_with_verb(step: &str) -> bool {
+    let mut words = step.split_whitespace().map(str::to_lowercase);
+    let first = words.next().unwrap_or_default();
+    let and = words.next().unwrap_or_default();
+    // `Test results` and `review of layers` are names.
+    VERBS.contains(&first.as_str()) && !matches!(and.as_str(), "of" | "results" | "meeting")
+}

@@ -1,0 +1,170 @@
+//! The subject that a conversation is about now.
+//!
+//! A file says where a conversation began, and seldom in one place what it is about by now. The rules, in order:
+//! 1. what the file states as its subject;
+//! 2. the topic it began with, where what is at hand still speaks of it;
+//! 3. a name that several of these share: artifacts, session, next major step, last activity, goal;
+//! 4. the topic it began with, unless it turned away from it;
+//! 5. where it turned to last; 6. the goal.
+//!
+//! What is at hand: artifacts that hold, the session's name, the next major step, the last activity, the last turn
+//! and the critical question.
+
+use super::snapshot::Snapshot;
+use super::words::{content_words, lowered, share_subject};
+
+/// What it is about now, for the middle of a sentence.
+pub(super) fn subject(from: &Snapshot) -> Option<String> {
+    if let Some(stated) = &from.subject {
+        return Some(lowered(stated));
+    }
+    let began = from.start_topic.as_deref();
+    if let Some(topic) = began.filter(|topic| is_at_hand(from, topic)) {
+        return Some(lowered(topic));
+    }
+    if let Some(name) = shared_name(from) {
+        return Some(name);
+    }
+    let turned = began.is_some_and(|topic| has_turned_from(from, topic));
+    let began = began.filter(|_| !turned);
+    let last = from.pivots.last().and_then(|pivot| pivot.to.as_deref());
+    began.or(last).or(from.goal.as_deref()).map(lowered)
+}
+
+/// Texts that speak of the present.
+fn at_hand(from: &Snapshot) -> Vec<&str> {
+    let artifacts = from.artifacts.iter().filter(|it| !it.is_superseded());
+    let artifacts = artifacts.flat_map(|it| [Some(it.id.as_str()), it.title.as_deref()]);
+    let last = from.pivots.last().and_then(|pivot| pivot.to.as_deref());
+    let others = [
+        from.session_id.as_deref(),
+        from.next_major_step.as_deref(),
+        from.last_major_activity.as_deref(),
+        from.question.as_deref(),
+        last,
+    ];
+    artifacts.chain(others).flatten().collect()
+}
+
+fn is_at_hand(from: &Snapshot, topic: &str) -> bool {
+    at_hand(from).iter().any(|text| share_subject(topic, text))
+}
+
+/// Tells whether a turn led away from a topic.
+fn has_turned_from(from: &Snapshot, topic: &str) -> bool {
+    let mut left = from.pivots.iter().filter_map(|it| it.from.as_deref());
+    left.any(|left| share_subject(left, topic))
+}
+
+/// Words of names that say what kind of thing it is, not which.
+const KINDS: [&str; 44] = [
+    "api",
+    "architecture",
+    "archive",
+    "chat",
+    "checklist",
+    "checkpoint",
+    "code",
+    "conversation",
+    "data",
+    "design",
+    "diagram",
+    "discussion",
+    "doc",
+    "docs",
+    "document",
+    "documentation",
+    "draft",
+    "file",
+    "final",
+    "guide",
+    "implementation",
+    "log",
+    "model",
+    "notes",
+    "overview",
+    "plan",
+    "project",
+    "prompts",
+    "proposal",
+    "readme",
+    "report",
+    "review",
+    "roadmap",
+    "runbook",
+    "schema",
+    "schemas",
+    "session",
+    "spec",
+    "specification",
+    "summary",
+    "templates",
+    "test",
+    "tests",
+    "trace",
+];
+
+/// A name in identifiers, without the words at its ends that say what kind of thing it is.
+fn name_of(identifier: &str) -> Vec<String> {
+    let words = identifier.split(|letter: char| !letter.is_alphanumeric());
+    let words: Vec<_> = words
+        .map(str::to_lowercase)
+        .filter(|word| word.chars().count() > 1 && word.chars().all(char::is_alphabetic))
+        .collect();
+    let is_kind = |word: &String| KINDS.contains(&word.as_str());
+    let begin = words.iter().take_while(|word| is_kind(word)).count();
+    // Behind the first word of a kind comes what kind of thing it is: `librarian_data_schemas`.
+    let rest = words.into_iter().skip(begin);
+    rest.take_while(|word| !is_kind(word)).collect()
+}
+
+/// The name that most of what is at hand shares, if two do.
+fn shared_name(from: &Snapshot) -> Option<String> {
+    let artifacts: Vec<_> = from
+        .artifacts
+        .iter()
+        .filter(|it| !it.is_superseded())
+        .collect();
+    let names = artifacts.iter().map(|it| it.id.as_str());
+    let names = names.chain(from.session_id.as_deref());
+    let names: Vec<_> = names.map(name_of).filter(|name| !name.is_empty()).collect();
+    let others = [&from.next_major_step, &from.last_major_activity, &from.goal];
+    let others = others.into_iter().flatten();
+    let others: Vec<Vec<String>> = others.map(|text| content_words(text).collect()).collect();
+    let speak_of = |word: &String| {
+        let sources = names.iter().chain(&others);
+        sources.filter(|source| source.contains(word)).count()
+    };
+    let known = names.iter().flatten().map(|word| (speak_of(word), word));
+    // The first of the strongest.
+    let strongest = known.rev().max_by_key(|(count, _)| *count);
+    let (_, word) = strongest.filter(|(count, _)| *count >= 2)?;
+    let holding = names.iter().filter(|name| name.contains(word)).rev();
+    let name = holding.max_by_key(|name| name.iter().map(speak_of).sum::<usize>())?;
+    let is_system = artifacts.iter().any(|artifact| {
+        let said = [artifact.kind.as_deref(), artifact.title.as_deref()];
+        let said = said.into_iter().flatten().map(str::to_lowercase);
+        let of_it = name_of(&artifact.id) == *name;
+        of_it
+            && said
+                .into_iter()
+                .any(|it| it.contains("architecture") || it.contains("system"))
+    });
+    if let [_] = name.as_slice() {
+        // One word is hardly a name: with its kind it is one, as in `handover_guide`.
+        let mut whole = artifacts.iter().filter(|it| name_of(&it.id) == *name);
+        return whole.next().map(|it| lowered(&it.id));
+    }
+    let mut words: Vec<_> = name.iter().map(|word| titled(word)).collect();
+    if is_system {
+        // What has an architecture is a system.
+        words.push("system".to_owned());
+    }
+    Some(words.join(" "))
+}
+
+fn titled(word: &str) -> String {
+    let mut letters = word.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    first.chain(letters).collect()
+}

@@ -1,0 +1,285 @@
+//! A session handed over: an agent at the socket, `cra snapshot`, `cra reconstruct`.
+
+use std::io::Write as _;
+use std::process::Stdio;
+
+use cra_core::engine::command::{Reply, Ruling};
+use serde_json::{Value, json};
+
+use super::cli::{Said, command, said};
+use super::socket::{Agent, House};
+use super::support::decide;
+
+/// One gate that asks for a reason, one policy that asks for an approval, and actions with and without dots.
+const ATLAS: &str = "
+atlas_version: '1.0'
+atlas_id: hand.over
+name: Hand over
+version: '1'
+actions:
+- {action_id: db.drop, name: Drop, risk_tier: critical}
+- {action_id: deploy_service, name: Deploy, risk_tier: low}
+- {action_id: ticket.get, name: Get, risk_tier: low}
+checkpoints:
+- checkpoint_id: risky
+  name: Risky
+  trigger: {type: risk_threshold, min_tier: critical}
+  mode: blocking
+  questions:
+  - {question_id: why, question: Why now?, response_type: text}
+  - {question_id: secret, question: The code?, response_type: text, sensitive: true}
+  - {question_id: read, question: Did you read it?, response_type: acknowledgment}
+policies:
+- {policy_id: ask-first, type: requires_approval, actions: [deploy_service], reason: r}
+";
+
+/// Answers the one held request: with these texts, else with a refusal.
+async fn answers(house: &House, texts: &Value) {
+    let picture = house.bench.until(|it| it.held.len() == 1).await;
+    let held = &picture.held[0];
+    let gates = held.gates.iter().map(|gate| {
+        let answer = |id: &str| {
+            texts
+                .get(id)
+                .cloned()
+                .unwrap_or_else(|| json!("understood"))
+        };
+        let questions = gate.questions.iter();
+        questions
+            .map(|it| (it.id().to_owned(), answer(it.id())))
+            .collect()
+    });
+    let ruling = match texts.as_str() {
+        Some(reason) => Ruling::Deny {
+            reason: reason.to_owned(),
+        },
+        None => Ruling::Pass {
+            answers: gates.collect(),
+        },
+    };
+    let reply = house
+        .bench
+        .runtime
+        .desk()
+        .decide(decide(held, ruling))
+        .await;
+    assert!(matches!(reply, Reply::Decided(_)), "{reply:?}");
+}
+
+fn asks(action: &str) -> Value {
+    json!({"session": "s-1", "action": action, "params": {"id": 1}})
+}
+
+/// A turn, heated so much.
+async fn takes_turn(agent: &mut Agent, number: u32, arc: &str, intensity: f64) {
+    let turn = json!({
+        "message_id": format!("m-{number}"), "message": "go on",
+        "affect": {"label": "tense", "intensity": intensity, "confidence": "high", "source": "model"},
+        "proposed": {"arc": arc, "active": ["drop the old table"], "next": ["tell the customer"], "parked": ["report format"], "decisions": ["keep the backup"]},
+    });
+    agent
+        .says("turn", json!({"session": "s-1", "turn": turn}))
+        .await;
+}
+
+/// An agent that was let through once with a reason, refused once, and is still at work.
+async fn worked() -> (House, Agent) {
+    let house = House::under(ATLAS).await;
+    let mut agent = house.agent().await;
+    let start = json!({"session": "s-1", "agent": "bot", "intent": "move the invoices"});
+    agent.says("session.start", start).await;
+    let texts = json!({"why": "because it is needed", "secret": "sesame-4711"});
+    let (allowed, ()) = tokio::join!(
+        agent.says("action.request", asks("db.drop")),
+        answers(&house, &texts)
+    );
+    let done = json!({"session": "s-1", "execution": allowed["execution"], "result": "ok"});
+    agent.says("action.completed", done).await;
+    let approval = json!({"justification": "the owner agreed"});
+    let (allowed, ()) = tokio::join!(
+        agent.says("action.request", asks("deploy_service")),
+        answers(&house, &approval)
+    );
+    let done = json!({"session": "s-1", "execution": allowed["execution"], "result": "ok"});
+    agent.says("action.completed", done).await;
+    let refusal = json!("not on a Friday");
+    let (refused, ()) = tokio::join!(
+        agent.refused("action.request", asks("deploy_service")),
+        answers(&house, &refusal)
+    );
+    assert!(refused.contains("not on a Friday"), "{refused}");
+    (house, agent)
+}
+
+/// Stops the console and has `cra snapshot` write what it left.
+async fn snapshot(house: House) -> Value {
+    let folder = house.close().await;
+    let mut cra = command(folder.path());
+    cra.args(["snapshot", "s-1", "--data-dir"])
+        .arg(folder.path());
+    let told = said(cra.output().unwrap());
+    told.succeeds();
+    told.json()
+}
+
+/// What `cra reconstruct -` makes of a file.
+fn reconstruct(file: &Value, args: &[&str]) -> Said {
+    let folder = tempfile::tempdir().unwrap();
+    let mut cra = command(folder.path());
+    cra.args(["reconstruct", "-"]).args(args);
+    cra.stdin(Stdio::piped());
+    cra.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = cra.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(file.to_string().as_bytes()).unwrap();
+    drop(input);
+    said(child.wait_with_output().unwrap())
+}
+
+/// The decisions of a file by what they say.
+fn decisions(file: &Value) -> Vec<String> {
+    let all = file["decisions_made"].as_array().unwrap().iter();
+    let text = |it: &Value| it["decision"].as_str().unwrap().to_owned();
+    all.map(text).collect()
+}
+
+// covers R1, R10, R14, R15, R16
+#[tokio::test(flavor = "multi_thread")]
+async fn a_session_at_the_socket_is_handed_over_with_its_recorded_reasons_and_nothing_else() {
+    let (house, mut agent) = worked().await;
+    takes_turn(&mut agent, 1, "move the invoices safely", 0.2).await;
+    let file = snapshot(house).await;
+    assert_eq!(
+        decisions(&file),
+        [
+            "keep the backup",
+            "`db.drop` passed (risky)",
+            "`deploy_service` passed (ask-first)",
+            "`deploy_service` denied (ask-first)",
+        ],
+        "each approval once"
+    );
+    let reasons: Vec<_> = (0..4)
+        .map(|at| &file["decisions_made"][at]["rationale"])
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            &Value::Null,
+            &json!("op-1: because it is needed"),
+            &json!("op-1: the owner agreed"),
+            &json!("op-1: not on a Friday"),
+        ]
+    );
+    let text = file.to_string();
+    for invented in [
+        "completion_percentage",
+        "momentum",
+        "confidence",
+        "communication_calibration",
+        "approach",
+        "conversation_dynamics",
+        "key_insights",
+        "critical_question",
+        "readiness",
+        "sesame",
+        "sha256",
+    ] {
+        assert!(!text.contains(invented), "{invented}: {text}");
+    }
+    assert_eq!(file["deferred_items"], json!([{"item": "report format"}]));
+    let told = reconstruct(&file, &[]).out;
+    for line in [
+        "POSITION: Working on drop the old table: move the invoices safely",
+        "  Phase: Working",
+        "  Completion: not recorded",
+        "  Momentum: not recorded; last activity: `deploy_service` was blocked by `ask-first`: refused by op-1: not on a Friday",
+        "  High confidence: none",
+        "  Confidence not recorded: Keep the backup, `db.drop` passed (risky), `deploy_service` passed (ask-first), `deploy_service` denied (ask-first)",
+        "  1. Tell the customer",
+        "  Not yet: report format",
+        "COMMUNICATION CALIBRATION: not recorded",
+        "ARTIFACTS: The TRACE of session s-1 (artifact: s-1) is printed by `cra trace show s-1`.",
+        "  - Position is not clear: session_state.completion_percentage, current_position.momentum missing",
+        "  - Challenge is not clear: critical_question.question, critical_question.blocking missing",
+        "  - User is not clear: user_profile.approach, user_profile.communication_calibration missing",
+    ] {
+        assert!(told.lines().any(|it| it == line), "`{line}` in {told}");
+    }
+    assert!(
+        !told.contains("Db.drop") && !told.contains("eploy service"),
+        "{told}"
+    );
+    assert!(!told.contains("NEAR COMPLETION"), "{told}");
+    assert!(
+        told.contains("Ready to continue. First: Where are we right now"),
+        "{told}"
+    );
+    let checked = reconstruct(&file, &["--phase", "validate"]);
+    assert_eq!(checked.code, 4, "{}", checked.out);
+    let inferred = reconstruct(&file, &["--phase", "infer"]).out;
+    let because = "`db.drop` passed (risky), by op-1: because it is needed.";
+    assert!(inferred.contains(because), "{inferred}");
+}
+
+// covers R19, R22
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_request_and_a_frozen_summary_are_told_to_the_successor() {
+    let (house, mut agent) = worked().await;
+    takes_turn(&mut agent, 1, "first plan", 0.9).await;
+    takes_turn(&mut agent, 2, "second plan", 0.92).await;
+    takes_turn(&mut agent, 3, "third plan", 0.93).await;
+    {
+        let asking = agent.call("action.request", asks("db.drop"));
+        tokio::select! {
+            told = asking => panic!("{told:?}"),
+            _ = house.bench.until(|it| it.held.len() == 1) => {}
+        }
+    }
+    let file = snapshot(house).await;
+    let state = &file["conversation_state"];
+    assert_eq!(state["frozen"], true);
+    assert_eq!(state["held_back_count"], 2);
+    assert_eq!(state["held_back"], json!(["third plan", "second plan"]));
+    let told = reconstruct(&file, &[]).out;
+    for line in [
+        "BLOCKING ISSUE: Gate `risky` waits for an operator: `db.drop`",
+        "CRITICAL QUESTION: May bot run `db.drop`?",
+        "  1. Wait for the answer at gate `risky` (`db.drop` is held there)",
+        "  2 proposals held back; the newest: third plan.",
+    ] {
+        assert!(told.lines().any(|it| it == line), "`{line}` in {told}");
+    }
+    assert!(
+        told.contains("CONVERSATION STATE:\n  Its summary is frozen since 20"),
+        "{told}"
+    );
+    assert!(told.contains("until a must signal"), "{told}");
+}
+
+// covers R20
+#[tokio::test(flavor = "multi_thread")]
+async fn an_ended_session_is_told_by_its_status_and_claims_no_success() {
+    for (status, wanted, kind) in [
+        ("completed", "complete", "completion"),
+        ("error", "ended (error)", "transition"),
+    ] {
+        let (house, mut agent) = worked().await;
+        let end = json!({"session": "s-1", "status": status});
+        agent.says("session.end", end).await;
+        let file = snapshot(house).await;
+        let metadata = &file["checkpoint_metadata"];
+        assert_eq!(
+            (&metadata["status"], &metadata["checkpoint_type"]),
+            (&json!(wanted), &json!(kind))
+        );
+        let told = reconstruct(&file, &[]).out;
+        assert!(
+            told.contains("Phase: Ended\n  Stage: Ended\n  Completion: not recorded"),
+            "{told}"
+        );
+        let last = format!("last activity: the session ended ({status})\n");
+        assert!(told.contains(&last), "{told}");
+        assert!(!told.contains("Accomplished"), "{told}");
+    }
+}
