@@ -28,6 +28,7 @@ mod examples;
 mod explaining;
 mod extensions;
 mod faults;
+mod governance;
 mod headless;
 mod hooks;
 mod house;
