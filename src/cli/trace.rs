@@ -75,7 +75,7 @@ pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
             let state = if *ended { "ended" } else { "open" };
             let agent = one_line(agent);
             let imports = imports.iter().map(|import| format!("  IMPORTED {import}"));
-            let imports: String = imports.collect();
+            let imports = imports.collect::<Vec<_>>().concat();
             writeln!(
                 out,
                 "{session:width$}  {started_at}  {events:>7}  {state:6}  {agent}{imports}"

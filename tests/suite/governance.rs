@@ -222,7 +222,7 @@ fn an_import_stays_marked_everywhere_and_is_never_called_sealed() {
         !html.contains("proven to its end"),
         "an import is called proven"
     );
-    assert!(html.contains("Governance log") && html.contains(&digest[..16]));
+    assert!(html.contains("Governance log") && html.contains(digest.get(..16).unwrap()));
 }
 
 #[test]
