@@ -355,15 +355,15 @@ impl LinesVerifier {
     }
 
     /// Takes a line that another program wrote anew, in canonical form.
-    fn push_rewritten(&mut self, line: &str) {
-        match check_line(line, &mut self.text) {
+    fn push_rewritten(&mut self, rewritten: &str) {
+        match check_line(rewritten, &mut self.text) {
             Ok((envelope, link)) => {
                 self.log.push(&envelope, &link, &self.text);
                 if let Ok(session) = envelope.session_id.parse() {
                     self.log.not_canonical(&session);
                 }
             }
-            Err(what) => self.fail(line.as_bytes(), &what),
+            Err(what) => self.fail(rewritten.as_bytes(), &what),
         }
     }
 
