@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use clap::Parser;
+use clap::error::ErrorKind;
 
 mod alarms;
 mod answer_key;
@@ -43,11 +44,16 @@ use settings::Settings;
 
 /// Runs the program with these arguments.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    let args = match Args::try_parse_from(args) {
+    let typed: Vec<OsString> = args.into_iter().collect();
+    let args = match Args::try_parse_from(&typed) {
         Ok(args) => args,
         Err(error) => {
+            let help = args::help(&typed).filter(|_| error.kind() == ErrorKind::DisplayHelp);
             // Also how help and version come out; a closed pipe is nobody's error.
-            let _ = error.print();
+            let _ = match help {
+                Some(help) => write!(io::stdout().lock(), "{help}"),
+                None => error.print(),
+            };
             return ExitCode::from(if error.use_stderr() {
                 exit::USAGE
             } else {
@@ -89,6 +95,8 @@ fn run(args: Args) -> Result<u8, Failure> {
             TraceCommand::Export(export) => trace::export(&settings, &export),
             TraceCommand::Import(import) => trace::import(&settings, &import),
             TraceCommand::Prune(prune) => trace::prune(&settings, &prune),
+            TraceCommand::Hold(hold) => trace::hold(&settings, &hold),
+            TraceCommand::Release(release) => trace::release(&settings, &release),
             TraceCommand::Head(head) => trace::head(&settings, &head),
             TraceCommand::Key(key) => trace::key(&settings, &key),
         },

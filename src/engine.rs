@@ -35,6 +35,7 @@ use turn::Turn;
 use usage::Usage;
 use withhold::Withheld;
 
+mod abandoned;
 mod access;
 mod action;
 pub mod answer;

@@ -19,6 +19,7 @@ mod decision;
 mod edit;
 mod freeze;
 mod owner;
+mod retry;
 mod shape;
 mod signal;
 mod text;
@@ -36,12 +37,13 @@ pub use contract::{
     Version,
 };
 pub use decision::{Decided, Decision, Inputs, Rule, decide};
-pub use freeze::Freeze;
+pub use freeze::{Freeze, ThawedBy};
 pub use owner::{RefusedWrites, ThreadOwner};
+pub use retry::TurnAnswer;
 pub use shape::{Change, Shape, Side};
 pub use signal::{Category, SignalKind};
 pub use text::{Datetime, Name, Text};
-pub use thread::{Given, HeldBack, Named, ThawedBy, Thread, Turned};
+pub use thread::{Given, HeldBack, Named, Thread, Turned};
 pub use turn::{
     AffectSignal, Author, Kept, Outcome, Pressure, Refusal, Summary, Turn, TurnContext,
 };

@@ -167,7 +167,7 @@ impl Runtime {
         let (mut engine, effects, beside) = restore(rows, parts.atlases, parts.ids, now)?;
         engine.set_extensions(table);
         let found = ledger.found(&parts.store.log().await?, beside.acknowledgement);
-        let mut entries = first_entries(&ledger, found, &key, engine.atlases());
+        let mut entries = first_entries(&ledger, found, &key, engine.atlases(), &parts.operator);
         entries.extend(state.entry());
         let batch = first_batch(engine.atlases(), std::mem::take(&mut state.changed));
         let (store, seal) = (&parts.store, &mut state.seal);
@@ -394,18 +394,19 @@ fn first_entries(
     found: Option<StoreRecovered>,
     key: &Verifier,
     atlases: &[Atlas],
+    operator: &str,
 ) -> Vec<Payload> {
     let mut entries = Vec::new();
     if ledger.is_new() {
         entries.push(LogStarted::now(key).into());
     }
     entries.extend(found.map(Payload::from));
-    entries.extend(atlases.iter().map(|atlas| loaded(atlas).into()));
+    entries.extend(atlases.iter().map(|atlas| loaded(atlas, operator).into()));
     entries
 }
 
 /// What is recorded of an Atlas that comes into force.
-fn loaded(atlas: &Atlas) -> AtlasLoaded {
+fn loaded(atlas: &Atlas, by: &str) -> AtlasLoaded {
     AtlasLoaded {
         atlas_id: atlas.id.clone(),
         version: atlas.version.clone(),
@@ -414,6 +415,7 @@ fn loaded(atlas: &Atlas) -> AtlasLoaded {
         replaces: None,
         removes: Vec::new(),
         loaded_by: None,
+        by: Some(by.to_owned()),
     }
 }
 

@@ -15,7 +15,8 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::trace::event::Event;
 use crate::trace::record::Record;
-use crate::trace::verify::{Head, Progress, Report, Trust};
+use crate::trace::source::PAGE;
+use crate::trace::verify::{Head, Imported, Progress, Report, Trust};
 
 mod error;
 pub mod key;
@@ -135,7 +136,13 @@ pub struct RecordedSession {
     pub events: u64,
     /// Whether it has ended.
     pub ended: bool,
+    /// Imports that brought it, or parts of it, into this store.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<Imported>,
 }
+
+/// Agent that the log is listed under, where it is listed among sessions.
+pub const LOG_AGENT: &str = "cra, governance log";
 
 /// What the store keeps about the log over all sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -234,6 +241,46 @@ pub trait Store: std::fmt::Debug + Send + Sync + 'static {
 
     /// The sessions on record, newest first. The log itself is not one of them.
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>>;
+
+    /// The log as a session of its own, if it has an entry.
+    fn log_session(&self) -> Boxed<'_, Result<Option<RecordedSession>, StoreError>> {
+        Box::pin(async move {
+            let log = self.log().await?.log;
+            let first = self.events(log.clone(), 0, 1).await?;
+            let head = self.head(log.clone()).await?;
+            let both = first.first().zip(head);
+            Ok(both.map(|(first, head)| RecordedSession {
+                session: log,
+                agent: LOG_AGENT.to_owned(),
+                started_at: first.timestamp,
+                last_at: head.last_at,
+                events: head.count,
+                ended: false,
+                imports: Vec::new(),
+            }))
+        })
+    }
+
+    /// Entries of the log that have one of these types, in its order.
+    fn log_entries(
+        &self,
+        types: &'static [&'static str],
+    ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
+        Box::pin(async move {
+            let log = self.log().await?.log;
+            let (mut found, mut from) = (Vec::new(), 0);
+            loop {
+                let page = self.events(log.clone(), from, PAGE).await?;
+                let read = page.len();
+                from += read as u64;
+                let wanted = |entry: &Event| types.contains(&entry.event_type.as_str());
+                found.extend(page.into_iter().filter(wanted));
+                if read < PAGE {
+                    return Ok(found);
+                }
+            }
+        })
+    }
 
     /// Events of a session, from a sequence number on.
     fn events(

@@ -13,6 +13,7 @@ pub mod diff;
 pub mod event;
 pub mod export;
 pub mod filter;
+pub mod governance;
 pub mod hash;
 pub mod head;
 pub mod jsonl;

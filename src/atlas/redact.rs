@@ -10,6 +10,8 @@ use aho_corasick::{AhoCorasick, MatchKind};
 use regex::{Regex, RegexSet};
 use serde_json::{Map, Value};
 
+mod secret_forms;
+
 use super::Atlas;
 use crate::base::canon::digits_of_large;
 use crate::base::limits::{
@@ -57,7 +59,7 @@ pub struct LeftOut {
 /// What was left out, by the rule that says so.
 pub type Redactions = BTreeMap<String, LeftOut>;
 
-/// Applies the rules that are about one action to everything that is recorded of it.
+/// Applies the rules that are about one action, and the built-in forms of secrets, to everything that is recorded of it.
 #[derive(Debug, Default)]
 pub struct Redactor<'a> {
     rules: Vec<&'a Rule>,
@@ -96,12 +98,6 @@ impl<'a> Redactor<'a> {
         }
     }
 
-    /// Whether nothing is left out.
-    #[must_use]
-    pub fn is_idle(&self) -> bool {
-        self.rules.is_empty()
-    }
-
     /// What was left out so far.
     #[must_use]
     pub fn left_out(self) -> Redactions {
@@ -111,9 +107,6 @@ impl<'a> Redactor<'a> {
     /// Parameters as they are recorded under `field`. What is left out of them is from then on left out
     /// of texts as well.
     pub fn params(&mut self, field: &str, params: &Value) -> Value {
-        if self.is_idle() {
-            return params.clone();
-        }
         let mut path = Path::at(field);
         let redacted = self.walk(params, &mut path);
         self.secrets.compile();
@@ -129,24 +122,18 @@ impl<'a> Redactor<'a> {
 
     /// A text that somebody else made, as it is recorded under `field`.
     pub fn text(&mut self, field: &str, text: &str) -> String {
-        if self.is_idle() {
-            return text.to_owned();
-        }
         let places = self.places(text);
         self.cut(field, text, places)
     }
 
     /// Data that somebody else made, as it is recorded under `field`.
     pub fn data(&mut self, field: &str, data: &Value) -> Value {
-        if self.is_idle() {
-            return data.clone();
-        }
         let mut path = Path::at(field);
         self.scrub(data, &mut path)
     }
 
     fn walk(&mut self, value: &Value, path: &mut Path) -> Value {
-        if let Some(rule) = self.left_out_at(path) {
+        if let Some(rule) = self.left_out_at(path).or_else(|| path.secret_rule(value)) {
             self.note(&rule, &path.shown);
             self.secrets.take(value, &rule);
             return MARKER.into();
@@ -208,7 +195,13 @@ impl<'a> Redactor<'a> {
                     },
                 }
             }
-            Value::String(text) => self.text(&path.shown, text).into(),
+            Value::String(text) => match path.secret_rule(value) {
+                Some(rule) => {
+                    self.note(&rule, &path.shown);
+                    MARKER.into()
+                }
+                None => self.text(&path.shown, text).into(),
+            },
             Value::Array(items) => self.items(items, path, Self::scrub),
             Value::Object(fields) => self.fields(fields, path, Self::places, Self::scrub),
         }
@@ -294,6 +287,12 @@ impl<'a> Redactor<'a> {
                 }));
             }
         }
+        let secrets = secret_forms::find(text, MAX_REDACT_PLACES + 1).into_iter();
+        places.extend(secrets.map(|found| Cut {
+            from: found.from,
+            to: found.to,
+            rule: built_in(found.form),
+        }));
         places
     }
 
@@ -304,7 +303,7 @@ impl<'a> Redactor<'a> {
             let whole = Cut {
                 from: 0,
                 to: text.len(),
-                rule: rule.unwrap_or_default(),
+                rule: rule.unwrap_or_else(|| built_in("too_many_secrets")),
             };
             return vec![whole];
         }
@@ -434,7 +433,19 @@ struct Path {
     too_long: bool,
 }
 
+/// Name of a built-in form of secrets, as records list it.
+fn built_in(form: &str) -> String {
+    format!("built-in/{form}")
+}
+
 impl Path {
+    /// The built-in rule that leaves out a text because of the name of its field, if one does.
+    fn secret_rule(&self, value: &Value) -> Option<String> {
+        let text = value.as_str()?;
+        let name = self.matched.rsplit('.').next()?;
+        secret_forms::is_secret_field(name, text).then(|| built_in("secret_field_name"))
+    }
+
     fn at(field: &str) -> Self {
         Self {
             matched: String::new(),

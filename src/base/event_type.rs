@@ -2,7 +2,7 @@
 //! written, such as a steward's rules about the record, finds it here.
 
 /// The event types that this program writes itself. Others can be registered.
-pub const BUILT_IN: [&str; 44] = [
+pub const BUILT_IN: [&str; 47] = [
     "session_started",
     "session_ended",
     "wrapper_constructed",
@@ -46,6 +46,9 @@ pub const BUILT_IN: [&str; 44] = [
     "log_started",
     "clock_moved",
     "answer_rejected",
+    "alarm_raised",
+    "hold_placed",
+    "hold_released",
     "operator_acknowledged",
 ];
 

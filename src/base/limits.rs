@@ -389,3 +389,13 @@ pub const NOTICE_PATIENCE: Duration = Duration::from_hours(72);
 
 /// How long the end of a console waits for notices that are on their way.
 pub const NOTICE_END_TIME: Duration = Duration::from_secs(2);
+
+/// Time without a word from an agent after which its session is ended as timed out: longer than a night and a day's work
+/// elsewhere, so an agent that is taken up again the next morning goes on.
+pub const ABANDONED_TIME: Duration = Duration::from_hours(48);
+
+/// The same for a session with actions that run: some take days.
+pub const ABANDONED_RUN_TIME: Duration = Duration::from_hours(24 * 14);
+
+/// Time between two looks for abandoned sessions.
+pub const ABANDONED_CHECK: Duration = Duration::from_mins(10);

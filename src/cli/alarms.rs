@@ -26,6 +26,10 @@ use crate::runtime::snapshot::{ClockMovedAt, Snapshot};
 use crate::store::key;
 use crate::trace::event::AnswerRejected;
 
+mod recorded;
+
+use recorded::{Alarm, Kind, Recorded, ran_unasked};
+
 /// How often is looked.
 const EVERY: Duration = Duration::from_secs(2);
 
@@ -40,6 +44,7 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
             ..Watched::default()
         };
         let mut passing = Passing::default();
+        let mut recorded = Recorded::default();
         let mut ticks = interval(EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -49,12 +54,13 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
             }
             let (folder, bound) = (folder.clone(), bound.clone());
             let looked = tokio::task::spawn_blocking(move || {
-                let mut found: Vec<_> = bound.trouble().into_iter().collect();
+                let mut found = Alarm::all(Kind::Socket, bound.trouble());
                 let new = watched.take_rejected(Reports::read(&folder));
-                found.extend(watched.rejected_alarm());
-                found.extend(watched.look(&folder));
+                found.extend(Alarm::all(Kind::RejectedAnswer, watched.rejected_alarm()));
+                found.extend(Alarm::all(Kind::Connection, watched.look(&folder)));
                 let own = watched.key.as_ref();
-                found.extend(own.and_then(|own| key_trouble(&folder, own)));
+                let key = own.and_then(|own| key_trouble(&folder, own));
+                found.extend(Alarm::all(Kind::Key, key));
                 (watched, found, new)
             });
             // Only a program that is ending looks no further.
@@ -65,12 +71,15 @@ pub(super) fn watch(folder: PathBuf, bound: Bound, hall: Hall, desk: Desk) -> Al
             for report in new {
                 record_rejected(&desk, report).await;
             }
-            found.extend(silent(&hall, &snapshots.borrow()));
+            let snapshot = Arc::clone(&snapshots.borrow());
+            found.extend(Alarm::all(Kind::AgentLeft, silent(&hall, &snapshot)));
             let crowd = hall.crowd_within(PASSING_ALARM_TIME);
-            found.extend(passing.look(crowd, &snapshots.borrow()));
-            found.extend(distrusted(&snapshots.borrow()));
-            found.extend(headless(&snapshots.borrow()));
-            let found: Arc<[String]> = found.into();
+            found.extend(Alarm::all(Kind::Passing, passing.look(crowd, &snapshot)));
+            found.extend(Alarm::all(Kind::State, distrusted(&snapshot)));
+            found.extend(Alarm::all(Kind::Head, headless(&snapshot)));
+            found.extend(Alarm::all(Kind::RanUnasked, ran_unasked(&snapshot)));
+            recorded.record(&desk, &found).await;
+            let found: Arc<[String]> = found.into_iter().map(|alarm| alarm.what).collect();
             sender.send_if_modified(|told| {
                 let news = **told != *found;
                 *told = found;

@@ -9,12 +9,14 @@ use crate::base::operator::{OperatorNameError, operator_name};
 use crate::console::Theme;
 
 mod agents;
+mod applying;
 mod notices;
 mod reconstruct;
 mod trace;
 mod turns;
 
 pub(super) use agents::*;
+pub(super) use applying::help;
 pub(super) use notices::*;
 pub(super) use reconstruct::*;
 pub(super) use trace::*;

@@ -72,7 +72,7 @@ pub(super) enum Failure {
     Unsigned,
     #[error("`{}` does not hold, so nothing of it is taken in: {}", .0.display(), .1)]
     Unsound(PathBuf, String),
-    #[error("no Atlas says how long events are kept, so all are kept")]
+    #[error("no Atlas that was in force says how long events are kept, so all are kept")]
     KeepsAll,
     #[error("there is no record yet: `{}` does not exist", .0.display())]
     NoStore(PathBuf),
@@ -163,8 +163,8 @@ const LOOK_AT_DISK: &str = "look at the disk and the data folder, then start cra
 const OTHER_HEAD_FILE: &str =
     "name another file with --head-file; one that keeps the head of another log is left alone";
 
-const RETENTION: &str = "name an Atlas with --atlas whose `trace_config` has a `retention`; of several, every one must \
-     have it";
+const RETENTION: &str = "an Atlas that is in force while events are recorded says in its `trace_config` how long \
+     they are kept; of several, every one must";
 
 const SCENARIO_FILE: &str =
     "a scenario is a file that ends in .yaml, .yml or .json; cra run --help shows one";

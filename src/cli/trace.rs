@@ -13,10 +13,13 @@ use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::store::RecordedSession;
 use crate::store::sqlite::{FILE_NAME, Reader, check_not_missing};
+use crate::trace::event::Event;
 use crate::trace::jsonl;
+use crate::trace::verify::Imported;
 
 mod diff;
 mod export;
+mod hold;
 mod keep;
 mod record;
 mod replay;
@@ -24,6 +27,7 @@ mod verify;
 
 pub(super) use diff::diff;
 pub(super) use export::export;
+pub(super) use hold::{hold, release};
 pub(super) use keep::{head, import, in_runtime, key, prune};
 pub(super) use record::Record;
 pub(super) use replay::replay;
@@ -34,7 +38,16 @@ pub(super) const PAGE: usize = 1000;
 
 /// Lists the sessions on record.
 pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
-    let sessions = open(settings)?.sessions()?;
+    let reader = open(settings)?;
+    let log = reader.log_session()?;
+    let sessions = match &list.session {
+        None => reader.sessions()?,
+        Some(name) => {
+            let wanted = recorded(&reader, name)?;
+            let all = reader.sessions()?.into_iter().chain(log.clone());
+            all.filter(|known| known.session == wanted).collect()
+        }
+    };
     let mut out = BufWriter::new(io::stdout().lock());
     if list.json {
         serde_json::to_writer_pretty(&mut out, &sessions).map_err(io::Error::from)?;
@@ -55,48 +68,97 @@ pub(super) fn list(settings: &Settings, list: &List) -> Result<u8, Failure> {
             started_at,
             events,
             ended,
+            imports,
             ..
         } in &sessions
         {
             let state = if *ended { "ended" } else { "open" };
             let agent = one_line(agent);
+            let imports = imports.iter().map(|import| format!("  IMPORTED {import}"));
+            let imports = imports.collect::<Vec<_>>().concat();
             writeln!(
                 out,
-                "{session:width$}  {started_at}  {events:>7}  {state:6}  {agent}"
+                "{session:width$}  {started_at}  {events:>7}  {state:6}  {agent}{imports}"
             )?;
         }
+    }
+    if let (Some(log), None, false) = (&log, &list.session, list.json) {
+        writeln!(
+            out,
+            "\nGovernance log {}: {} entries; cra trace show log",
+            log.session, log.events
+        )?;
     }
     out.flush()?;
     Ok(exit::OK)
 }
 
-/// Shows the events of a session.
+/// Shows the events of a session. Of the log, entries that only say how far it is signed are left out for people.
 pub(super) fn show(settings: &Settings, show: &Show) -> Result<u8, Failure> {
     let reader = open(settings)?;
     let session = recorded(&reader, &show.session)?;
+    let is_log = reader.log()?.log == session;
     let mut out = BufWriter::new(io::stdout().lock());
-    let (mut from, mut left) = (show.from, show.limit);
+    if !show.json {
+        for import in reader.session_notes()?.imports(&session) {
+            writeln!(out, "{}", import_line(&import))?;
+        }
+    }
+    let (mut from, mut left, mut seals) = (show.from, show.limit, 0);
     while left > 0 {
-        let page = reader.events(&session, from, left.min(PAGE))?;
+        let page = reader.events(&session, from, PAGE)?;
         let Some(last) = page.last() else { break };
         from = last.sequence + 1;
-        left -= page.len();
         for event in &page {
-            if show.json {
-                writeln!(out, "{}", jsonl::line(event))?;
+            if is_log && !show.json && event.event_type == SEALED {
+                seals += 1;
                 continue;
             }
-            let time = event.timestamp;
-            let payload = one_line(&canonical(&Value::from(event.payload.clone())));
-            writeln!(
-                out,
-                "{:>6}  {time}  {:22}  {payload}",
-                event.sequence, event.event_type
-            )?;
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            write_event(&mut out, event, show)?;
         }
+    }
+    if seals > 0 {
+        writeln!(
+            out,
+            "{seals} entries that only say how far the log is signed are left out; --json has them"
+        )?;
     }
     out.flush()?;
     Ok(exit::OK)
+}
+
+/// Type of the entries by which the log says where every chain stands.
+const SEALED: &str = "log_sealed";
+
+/// The line about an import, above the events that it brought.
+fn import_line(import: &Imported) -> String {
+    let hash = import.file_hash.as_deref().unwrap_or("not noted");
+    format!(
+        "IMPORTED {import} from {} (sha256 {}); nothing before that is proven",
+        one_line(&import.source),
+        one_line(hash)
+    )
+}
+
+fn write_event(out: &mut impl Write, event: &Event, show: &Show) -> io::Result<()> {
+    if show.json {
+        return writeln!(out, "{}", jsonl::line(event));
+    }
+    let time = event.timestamp;
+    let payload = if event.pruned {
+        "pruned: its content was dropped because it was old; its hash still covers it".to_owned()
+    } else {
+        one_line(&canonical(&Value::from(event.payload.clone())))
+    };
+    writeln!(
+        out,
+        "{:>6}  {time}  {:22}  {payload}",
+        event.sequence, event.event_type
+    )
 }
 
 pub(super) fn open(settings: &Settings) -> Result<Reader, Failure> {
@@ -113,7 +175,15 @@ pub(super) fn store(settings: &Settings) -> Result<(Record, Reader), Failure> {
     Ok((Record::store(settings)?, open(settings)?))
 }
 
+/// Name of the governance log, beside the one of its session.
+pub(super) const LOG_NAME: &str = "log";
+
+/// A session on record, by its name. `log` is always the governance log.
 pub(super) fn recorded(reader: &Reader, name: &str) -> Result<SessionId, Failure> {
+    let log = reader.log()?.log;
+    if name == LOG_NAME || name == log.as_str() {
+        return Ok(log);
+    }
     let known = reader
         .sessions()?
         .into_iter()

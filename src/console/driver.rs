@@ -303,7 +303,7 @@ async fn answer(
             let found = record::find(desk, session.clone(), event, left).await;
             Some(Message::EventFound(session, found))
         }
-        Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
+        Request::LoadSessions => Some(Message::Sessions(desk.sessions_and_log().await)),
         Request::Read(ask) => record::answer(desk, ask, left).await.map(Message::Read),
         Request::LoadTrail {
             gate,

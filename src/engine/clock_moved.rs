@@ -44,6 +44,7 @@ impl Turn<'_> {
             ClockMoved {
                 moved_ms: step.millis(),
                 what: format!("the system clock was set {step}"),
+                by: None,
             }
             .into(),
         ));

@@ -84,6 +84,7 @@ impl Turn<'_> {
                         session: fault.session.as_ref().map(ToString::to_string),
                         gate_id: None,
                         fault_hash: Some(fault.mark.to_string()),
+                        by: None,
                     }
                     .into(),
                 ));
@@ -119,6 +120,7 @@ impl Turn<'_> {
                 session: Some(overruled.session.to_string()),
                 gate_id: Some(overruled.gate.to_string()),
                 fault_hash: None,
+                by: None,
             }
             .into(),
         ));
@@ -143,6 +145,7 @@ impl Turn<'_> {
             OperatorChanged {
                 operator: operator.clone(),
                 before: seat.before.clone(),
+                by: None,
             }
             .into(),
         ));

@@ -32,9 +32,7 @@ impl Turn<'_> {
     pub(super) fn redactor(&self, call: Option<&ActionCall>) -> Redactor<'_> {
         let action = call.map(|call| call.action.as_str());
         let mut redactor = Redactor::new(&self.engine.atlases, action);
-        if let Some(call) = call
-            && !redactor.is_idle()
-        {
+        if let Some(call) = call {
             redactor.learn(&call.params);
         }
         redactor
@@ -186,9 +184,6 @@ pub(super) fn scrubbed(
     field: &str,
     data: &Map<String, Value>,
 ) -> (Map<String, Value>, Vec<Redaction>) {
-    if redactor.is_idle() {
-        return (data.clone(), Vec::new());
-    }
     let kept = match redactor.data(field, &Value::Object(data.clone())) {
         Value::Object(kept) => kept,
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {

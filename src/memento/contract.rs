@@ -104,6 +104,40 @@ pub struct Summarised(String);
 /// Most characters of a signal's words.
 const MAX_SUMMARY: usize = 180;
 
+impl ThreadMemento {
+    /// Changes every text of it. One that gets too long is cut.
+    pub(super) fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        let lists = [
+            &mut self.active,
+            &mut self.parked,
+            &mut self.decisions,
+            &mut self.next,
+        ];
+        let texts = lists.into_iter().flatten().chain([&mut self.arc]);
+        for text in texts {
+            let changed = change(text.as_str());
+            *text = Text::cut(&changed).unwrap_or_else(Text::nameless);
+        }
+        for signal in self
+            .signals
+            .iter_mut()
+            .flat_map(|signals| &mut signals.items)
+        {
+            signal.change_texts(change);
+        }
+    }
+}
+
+impl SignalItem {
+    /// Changes its words. Words that get too long are cut.
+    pub(super) fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        if let Some(summary) = &mut self.summary {
+            let changed = change(summary.as_str());
+            *summary = Summarised(changed.chars().take(MAX_SUMMARY).collect());
+        }
+    }
+}
+
 impl Summarised {
     /// The words.
     #[must_use]

@@ -34,3 +34,26 @@ impl Freeze {
         (self.peak || self.high) && !self.must
     }
 }
+
+/// What would end a freeze.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThawedBy {
+    /// A turn that must change the summary, or a phase that is not the peak.
+    MustOrLeavingPeak,
+    /// A turn that must change the summary, or an intensity that is not high.
+    MustOrLeavingHigh,
+    /// The same, and both have to go.
+    MustOrLeavingBoth,
+}
+
+impl ThawedBy {
+    /// In words.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::MustOrLeavingPeak => "a must signal, or the phase leaves the peak",
+            Self::MustOrLeavingHigh => "a must signal, or the intensity leaves high",
+            Self::MustOrLeavingBoth => "a must signal, or it leaves both peak and high",
+        }
+    }
+}

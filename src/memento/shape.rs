@@ -7,6 +7,10 @@ use super::contract::{MementoError, strictly_of};
 use super::text::Text;
 use crate::base::limits::MAX_SHAPE_ITEMS;
 
+/// Most characters of an arc, and of an item of a list.
+const MAX_ARC_CHARS: usize = 200;
+const MAX_ITEM_CHARS: usize = 160;
+
 /// Where a conversation is going, and what belongs to that.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +31,7 @@ pub struct Shape {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Proposed {
-    arc: Text<200>,
+    arc: Text<MAX_ARC_CHARS>,
     #[serde(default)]
     active: Few,
     #[serde(default)]
@@ -40,13 +44,13 @@ struct Proposed {
 
 /// A list of a few short items.
 #[derive(Default, Deserialize)]
-#[serde(try_from = "Vec<Text<160>>")]
+#[serde(try_from = "Vec<Text<MAX_ITEM_CHARS>>")]
 struct Few(Vec<String>);
 
-impl TryFrom<Vec<Text<160>>> for Few {
+impl TryFrom<Vec<Text<MAX_ITEM_CHARS>>> for Few {
     type Error = String;
 
-    fn try_from(items: Vec<Text<160>>) -> Result<Self, Self::Error> {
+    fn try_from(items: Vec<Text<MAX_ITEM_CHARS>>) -> Result<Self, Self::Error> {
         if items.len() > MAX_SHAPE_ITEMS {
             let found = items.len();
             return Err(format!("{found} items are more than {MAX_SHAPE_ITEMS}"));
@@ -76,6 +80,24 @@ pub struct Change {
 }
 
 impl Shape {
+    /// The same shape with other texts. One that gets too long is cut.
+    #[must_use]
+    pub fn with_texts(&self, change: &mut dyn FnMut(&str) -> String) -> Self {
+        let mut list = |items: &[String]| {
+            let items = items.iter().map(|item| change(item));
+            items
+                .map(|item| item.chars().take(MAX_ITEM_CHARS).collect())
+                .collect()
+        };
+        Self {
+            active: list(&self.active),
+            parked: list(&self.parked),
+            decisions: list(&self.decisions),
+            next: list(&self.next),
+            arc: change(&self.arc).chars().take(MAX_ARC_CHARS).collect(),
+        }
+    }
+
     /// Reads a proposal.
     ///
     /// # Errors

@@ -6,8 +6,9 @@ use super::affect::{Affect, Intensity, Phase, Point, Rollup, rollup, within_wind
 use super::baseline::{Baseline, BaselineSource};
 use super::contract::{Signals, ThreadMemento};
 use super::decision::{Decided, Inputs, decide};
-use super::freeze::Freeze;
+use super::freeze::{Freeze, ThawedBy};
 use super::owner::{RefusedWrites, ThreadOwner};
+use super::retry::TurnAnswer;
 use super::shape::Shape;
 use super::signal::SignalKind;
 use super::text::{Datetime, Name, Text};
@@ -120,6 +121,9 @@ pub struct Turned {
     /// Its place in the chain of that session, where it is known.
     #[serde(default)]
     pub sequence: Option<u64>,
+    /// Parts of its answer that nothing else keeps; `None` for a turn that was stored before they were noted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answer: Option<TurnAnswer>,
 }
 
 /// What a decision went by beside message and signals.
@@ -132,29 +136,6 @@ pub struct Given {
     pub drift_risk: bool,
     /// Whether the memento had been edited.
     pub summary_changed: bool,
-}
-
-/// What would end a freeze.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ThawedBy {
-    /// A turn that must change the summary, or a phase that is not the peak.
-    MustOrLeavingPeak,
-    /// A turn that must change the summary, or an intensity that is not high.
-    MustOrLeavingHigh,
-    /// The same, and both have to go.
-    MustOrLeavingBoth,
-}
-
-impl ThawedBy {
-    /// In words.
-    #[must_use]
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::MustOrLeavingPeak => "a must signal, or the phase leaves the peak",
-            Self::MustOrLeavingHigh => "a must signal, or the intensity leaves high",
-            Self::MustOrLeavingBoth => "a must signal, or it leaves both peak and high",
-        }
-    }
 }
 
 /// What a turn and its memento are named by.
@@ -225,8 +206,7 @@ impl Thread {
             drift_risk: given.drift_risk,
             summary_changed: given.summary_changed,
         });
-        let before = &baseline.memento.affect.rollup;
-        let before = (before.phase, before.intensity_bucket);
+        let before = heat(&baseline.memento);
         let freeze = Freeze::of(Some(&baseline.memento.affect.rollup), decided.decision);
         let mut next = self.clone();
         let session = next.pass_to(named.by);
@@ -238,7 +218,6 @@ impl Thread {
         next.edited = baseline.is_before_edit;
         next.note_edit_sent(&session);
         next.drift_flagged = None;
-        let rollup = &memento.affect.rollup;
         next.remember(Turned {
             at: now,
             message_id: turn.message_id.clone(),
@@ -248,7 +227,7 @@ impl Thread {
             given,
             freeze,
             before,
-            after: (rollup.phase, rollup.intensity_bucket),
+            after: heat(&memento),
             intensity,
             source: baseline.source,
             summary: summary.clone(),
@@ -256,6 +235,7 @@ impl Thread {
             session,
             event: None,
             sequence: None,
+            answer: None,
         });
         let outcome = Outcome {
             decided,
@@ -268,6 +248,7 @@ impl Thread {
             memento,
             notes,
         };
+        next.note_answer(turn, &outcome);
         Ok((next, outcome))
     }
 
@@ -470,6 +451,12 @@ impl Thread {
         self.turns.insert(0, turned);
         self.turns.truncate(MAX_TURNS);
     }
+}
+
+/// Heat of the conversation that a memento is of.
+fn heat(memento: &ThreadMemento) -> (Phase, Intensity) {
+    let rollup = &memento.affect.rollup;
+    (rollup.phase, rollup.intensity_bucket)
 }
 
 /// A memento with another summary.

@@ -9,6 +9,7 @@ use super::contract::{MementoError, SignalItem, ThreadMemento, few_signals, stri
 use super::decision::Decided;
 use super::freeze::Freeze;
 use super::text::{Name, Text};
+use crate::base::digest::Digest;
 
 /// What a turn brings.
 #[derive(Clone, Debug, Deserialize)]
@@ -112,6 +113,25 @@ impl Turn {
         strictly(text, "turn")
     }
 
+    /// Digest of the message and its author: it tells a retry from another message of the same name.
+    #[must_use]
+    pub fn message_hash(&self) -> Digest {
+        Digest::of(format!("{:?}\n{}", self.author, self.message))
+    }
+
+    /// Changes every text that is kept of it: what it proposes, its signals, and the memento it brings.
+    pub fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        if let Some(proposed) = &mut self.proposed {
+            change_strings(proposed, change);
+        }
+        for signal in &mut self.signals {
+            signal.change_texts(change);
+        }
+        if let Some(memento) = &mut self.context.thread_memento {
+            memento.change_texts(change);
+        }
+    }
+
     /// The memento it brings.
     #[must_use]
     pub fn memento(&self) -> Option<&ThreadMemento> {
@@ -122,6 +142,20 @@ impl Turn {
     #[must_use]
     pub fn memento_ref(&self) -> Option<&Name> {
         self.context.thread_memento_ref.as_ref()
+    }
+}
+
+/// Changes every string of a JSON value.
+fn change_strings(value: &mut Value, change: &mut dyn FnMut(&str) -> String) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items
+            .iter_mut()
+            .for_each(|item| change_strings(item, change)),
+        Value::Object(fields) => fields
+            .values_mut()
+            .for_each(|field| change_strings(field, change)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -217,4 +251,10 @@ pub enum Refusal {
     /// There is none to edit.
     #[error("the thread has no memento yet")]
     Nothing,
+    /// A message of that name was taken already, and was another one.
+    #[error("message `{0}` was taken already with another text")]
+    OtherMessage(Name),
+    /// A message of that name was taken too long ago to answer it again.
+    #[error("message `{0}` was taken already, and its answer is not kept any more")]
+    OldMessage(Name),
 }

@@ -14,7 +14,9 @@ use super::live::LiveView;
 use super::message::Message;
 use super::notices::Outbox;
 use super::outside::Outside;
-use super::snapshot::{ChainVerdict, ClockMovedAt, Drafts, Dropped, InForce, Seat, Snapshot};
+use super::snapshot::{
+    ChainVerdict, ClockMovedAt, Drafts, Dropped, InForce, RanUnasked, Seat, Snapshot,
+};
 use super::state_seal::StateSeal;
 use super::threads::Threads;
 use super::watched::{Watch, Watching};
@@ -31,6 +33,7 @@ use crate::store::{Batch, StateRow, Store, StoreError};
 use crate::trace::event::{Durability, Payload};
 use crate::trace::verify::Report;
 
+mod abandoned;
 mod clock_check;
 mod ending;
 mod leaving;
@@ -41,6 +44,7 @@ mod picture;
 mod sealing;
 pub(super) mod told;
 mod turning;
+mod unasked;
 mod writing;
 
 pub(super) use sealing::{Copies, DRAFT, Sealing, begin};
@@ -67,6 +71,9 @@ pub(super) struct Actor {
     steps: StepDetector,
     /// The last step of the wall clock.
     clock_moved: Option<ClockMovedAt>,
+    ran_unasked: Option<RanUnasked>,
+    /// Time of the last look for abandoned sessions.
+    abandoned_checked: Option<Timestamp>,
     /// Changes of the messages that are being handled, not handed over yet.
     pending: Pending,
     /// Batches handed over and not yet durable, in order.
@@ -130,6 +137,8 @@ impl Actor {
             deadlines: BTreeSet::new(),
             steps,
             clock_moved: None,
+            abandoned_checked: None,
+            ran_unasked: None,
             pending: Pending::default(),
             writes: FuturesOrdered::new(),
             acknowledge: Acknowledge::default(),
@@ -171,6 +180,7 @@ impl Actor {
             let next = self.deadlines.first().map(|(at, _)| *at);
             let due = self.ledger.due().filter(|_| self.poison.is_none());
             let notice = self.notice_due();
+            let abandoned = self.abandoned_due();
             let clock = Arc::clone(&self.clock);
             let is_timed = next.is_some() || due.is_some() || notice.is_some();
             tokio::select! {
@@ -197,6 +207,9 @@ impl Actor {
                     self.seal_all().await;
                 }
                 Some(came) = self.outbox.next() => self.noticed(came),
+                () = sleep_until(clock.as_ref(), abandoned), if abandoned.is_some() => {
+                    self.end_abandoned().await;
+                }
                 () = sleep_until(clock.as_ref(), notice), if notice.is_some() => {
                     self.outbox.send(clock.now());
                 }
@@ -304,6 +317,12 @@ impl Actor {
                     self.dropped.advice += u64::from(skipped);
                     let draft = self.hooks.before(draft);
                     batch.records.push(self.ledger.seal(&draft));
+                    if let Some(alarm) = self.note_unasked(&draft) {
+                        batch
+                            .records
+                            .push(self.ledger.entry(alarm, draft.timestamp));
+                        durability = Durability::Sync;
+                    }
                 }
                 Effect::Enter(payload) => {
                     durability = Durability::Sync;

@@ -17,7 +17,7 @@ use crate::engine::command::{AskId, Command, Decide, Operate, Refused, Reply};
 use crate::engine::explain::{Account, Question};
 use crate::memento::Name;
 use crate::store::{Store, StoreError};
-use crate::trace::event::{AnswerRejected, Event};
+use crate::trace::event::{AnswerRejected, Event, Payload};
 use crate::trace::note::Verifier;
 use crate::trace::verify::{Progress, Report, Trust};
 
@@ -97,11 +97,19 @@ impl Desk {
     /// # Errors
     /// When it cannot be recorded.
     pub async fn record_rejected_answer(&self, rejected: AnswerRejected) -> Result<(), Refused> {
+        self.record_entry(rejected.into()).await
+    }
+
+    /// Records an entry of the log that is not an operator's act, such as an alarm.
+    ///
+    /// # Errors
+    /// When it cannot be recorded.
+    pub async fn record_entry(&self, payload: Payload) -> Result<(), Refused> {
         let ask = self.ids.next();
         let message = |reply| {
             Message::Enter(Box::new(EntryAsked {
                 ask,
-                payload: rejected.into(),
+                payload,
                 reply,
             }))
         };
@@ -162,6 +170,17 @@ impl Desk {
             .sessions()
             .await
             .map_err(|error| error.to_string())
+    }
+
+    /// The sessions on record, newest first, and behind them the log.
+    ///
+    /// # Errors
+    /// When the record cannot be read, in words.
+    pub async fn sessions_and_log(&self) -> Result<Vec<RecordedSession>, String> {
+        let mut sessions = self.sessions().await?;
+        let log = self.store.log_session().await;
+        sessions.extend(log.map_err(|error| error.to_string())?);
+        Ok(sessions)
     }
 
     /// Events of a session, from a sequence number on.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::base::clock::Timestamp;
@@ -26,6 +27,7 @@ pub fn export_session<S: Source<Error = String>>(
     let report = Report {
         made_at: now,
         facts: Vec::new(),
+        log: Vec::new(),
     };
     let mut bytes = 0;
     write_whole(path, failed, |out| {
@@ -171,7 +173,8 @@ impl Partial {
 
     fn create(&self) -> io::Result<File> {
         let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
+        // What agents and operators said is for their owner's eyes.
+        options.write(true).create_new(true).mode(0o600);
         let file = options.open(&self.0)?;
         // Shows that it is being written. Where files cannot be locked, the process number does.
         let _ = file.try_lock();

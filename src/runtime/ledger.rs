@@ -155,6 +155,7 @@ impl Ledger {
         let what: Vec<_> = mended.chain(lost).chain(unlogged).collect();
         (!what.is_empty()).then(|| StoreRecovered {
             what: what.join("; "),
+            by: None,
         })
     }
 
@@ -200,7 +201,7 @@ impl Ledger {
             span_id: id("span").into(),
             parent_span_id: None,
             timestamp: now,
-            payload: payload.into(),
+            payload: payload.into().with_actor(),
             durability: Durability::Sync,
         };
         let record = self.chains.seal(&draft);
@@ -254,6 +255,7 @@ impl Ledger {
         let sealed = LogSealed {
             sessions,
             state_sealed: Some(true),
+            by: None,
         };
         let record = self.entry(sealed, now);
         self.unsealed = 0;

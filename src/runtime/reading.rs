@@ -57,11 +57,9 @@ impl Source for Reading {
     }
 
     fn end(&self, session: &SessionId) -> Result<u64, String> {
-        let sessions = self.runtime.block_on(self.store.sessions());
-        let sessions = sessions.map_err(|error| error.to_string())?;
-        let mut sessions = sessions.into_iter();
-        let known = sessions.find(|known| known.session == *session);
-        Ok(known.map_or(0, |known| known.events))
+        let head = self.runtime.block_on(self.store.head(session.clone()));
+        let head = head.map_err(|error| error.to_string())?;
+        Ok(head.map_or(0, |head| head.count))
     }
 
     fn verify(&self, session: &SessionId) -> Result<Option<Checked>, String> {

@@ -31,6 +31,17 @@ mod sessions;
 
 pub use sessions::SessionList;
 
+/// An action that an agent ran without asking.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RanUnasked {
+    /// The session.
+    pub session: SessionId,
+    /// What ran, as the hook reported it, without secrets.
+    pub what: Arc<str>,
+    /// Number of such actions while this console ran.
+    pub count: u64,
+}
+
 /// The picture.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
@@ -74,6 +85,8 @@ pub struct Snapshot {
     pub clock_moved: Option<ClockMovedAt>,
     /// Time of the last new thread that was refused because no thread could make room for it.
     pub threads_full_at: Option<Timestamp>,
+    /// The last action that an agent ran without asking, as its hook reported, while this console ran.
+    pub ran_unasked: Option<RanUnasked>,
     /// The reason why the state of the store was not believed at the start, for people.
     pub distrusted: Option<Arc<str>>,
     /// True when the head beside the store was missing at the start.
@@ -121,6 +134,7 @@ impl Snapshot {
             notices: Arc::default(),
             clock_moved: None,
             threads_full_at: None,
+            ran_unasked: None,
             distrusted: None,
             headless: false,
         }

@@ -369,7 +369,7 @@ impl OpenedState {
     /// The entry of the log about rows that do not count.
     pub(super) fn entry(&self) -> Option<Payload> {
         let what = self.distrusted.clone()?;
-        Some(StoreRecovered { what }.into())
+        Some(StoreRecovered { what, by: None }.into())
     }
 }
 

@@ -20,15 +20,19 @@ use crate::base::limits::{MAX_SESSION_THREADS, MAX_THREADS, MAX_THREADS_PER_PEER
 use crate::engine::Engine;
 use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner, Turn};
 use crate::store::StateRow;
-use crate::trace::event::{Breakpoint, BreakpointDecided, BreakpointThread, DriftFlagged};
-use crate::trace::event::{MementoEdited, Payload, ThreadHandedOver};
+use crate::trace::event::{DriftFlagged, Payload, ThreadHandedOver};
 
 mod named;
 mod read;
+mod recorded;
+mod redacted;
 mod room;
 
 use named::refuse_name_of_another;
+use redacted::{recorded_edit, redacted_shape};
 use room::Victim;
+
+pub use recorded::recorded_turn;
 
 /// The kind of state under which threads are kept.
 pub(super) const THREAD: &str = "thread";
@@ -231,6 +235,22 @@ impl Threads {
         self.full_at
     }
 
+    /// The answer to a turn whose message was taken already; `None` for a new message. Nothing is recorded of a retry.
+    pub(super) fn answered(
+        &self,
+        take: &TakeTurn,
+        live: LiveSessions<'_>,
+    ) -> Result<Option<Outcome>, Refused> {
+        let by = live.owner(&take.session);
+        let id = self.name_for(take.thread.as_ref(), &by)?;
+        match self.all.get(&id) {
+            Some(thread) if thread.is_owned_by(&by) => {
+                thread.answered(&take.turn).map_err(Refused::Turn)
+            }
+            Some(_) | None => Ok(None),
+        }
+    }
+
     /// Classifies a turn. Nothing is kept yet.
     pub(super) fn take(
         &mut self,
@@ -339,14 +359,10 @@ impl Threads {
         let thread_id = id.to_string();
         match act {
             ThreadAct::Edit { shape, if_match } => {
-                let edited = thread.edit(shape, if_match, self.name()?, now);
+                let shape = redacted_shape(shape, live.0.atlases());
+                let edited = thread.edit(&shape, if_match, self.name()?, now);
                 let edited = edited.map_err(Refused::Turn)?;
-                let payload = MementoEdited {
-                    thread_id,
-                    by: by.to_owned(),
-                    before: if_match.clone(),
-                    now: edited.etag().unwrap_or_default(),
-                };
+                let payload = recorded_edit(&thread, &edited, by, if_match, live.0.atlases());
                 Ok((payload.into(), self.put(edited)))
             }
             ThreadAct::FlagDrift => {
@@ -464,36 +480,4 @@ fn offer(
         by: by.to_owned(),
     };
     Ok((payload.into(), thread.offer(to.clone())))
-}
-
-/// What is recorded of a turn.
-#[must_use]
-pub fn recorded_turn(thread: &Thread, take: &TakeTurn, outcome: &Outcome) -> BreakpointDecided {
-    let decision = outcome.decided.decision.as_str();
-    let rollup = &outcome.memento.affect.rollup;
-    let counted = thread.turns.first();
-    let signals = counted.map_or(&[][..], |turned| &turned.signals);
-    BreakpointDecided {
-        actor: ACTOR.to_owned(),
-        phase: "breakpoint".to_owned(),
-        status: "completed".to_owned(),
-        summary: format!("Breakpoint decision: {}", decision.to_uppercase()),
-        metadata: Breakpoint {
-            kind: "breakpoint_engine".to_owned(),
-            decision: decision.to_owned(),
-            peak_guardrail_active: outcome.freeze.holds(),
-            source: outcome.source.as_str().to_owned(),
-        },
-        thread: BreakpointThread {
-            thread_id: thread.id.to_string(),
-            message_id: take.turn.message_id.to_string(),
-            rule: outcome.decided.rule.number(),
-            signals: signals.iter().map(|it| it.as_str().to_owned()).collect(),
-            affect_phase: rollup.phase.as_str().to_owned(),
-            intensity: rollup.intensity_bucket.as_str().to_owned(),
-            update: outcome.summary.as_str().to_owned(),
-            version: outcome.version,
-            etag: outcome.etag.clone(),
-        },
-    }
 }

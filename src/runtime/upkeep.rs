@@ -4,22 +4,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::acknowledgement::Acknowledgement;
 use super::actor::begin;
 use super::ledger::{EntryPlace, Ledger, LogError, ReadBack};
 pub use super::state_seal::Dropped;
 use super::state_seal::{Backing, StateSeal, written_by};
-use crate::base::clock::{Clock, Timestamp};
+use crate::base::clock::Clock;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
-use crate::store::{Batch, Prune, Seal, Store, StoreError};
+use crate::store::{Batch, Seal, Store, StoreError};
 use crate::trace::event::{KeyRotated, LogStarted, Payload, RetentionApplied, TraceImported};
 use crate::trace::head::KnownHead;
 use crate::trace::note::Signer;
 use crate::trace::record::Record;
 use crate::trace::verify::Remains;
+
+mod holds;
+mod pruning;
+
+pub use pruning::{PruneOrder, Pruned};
 
 /// Records that are written, or looked at, together.
 const PAGE: usize = 1024;
@@ -61,6 +65,12 @@ pub enum UpkeepError {
     /// A session of that name is still at work here.
     #[error("the session `{0}` is still open in this store")]
     Live(SessionId),
+    /// No session of that name is there.
+    #[error("no session `{0}` is on record")]
+    NoSession(SessionId),
+    /// The session is under no legal hold.
+    #[error("the session `{0}` is under no legal hold")]
+    NotHeld(SessionId),
 }
 
 impl UpkeepError {
@@ -70,6 +80,8 @@ impl UpkeepError {
         match self {
             Self::Store(error) => error.help(),
             Self::Log(_) => "cra trace verify says more about it",
+            Self::NoSession(_) => "cra trace list names the sessions on record",
+            Self::NotHeld(_) => "cra trace hold --list names the sessions under a legal hold",
             Self::Taken(_) | Self::Live(_) => {
                 "nothing was changed; take it into a store of its own with another --data-dir"
             }
@@ -205,73 +217,13 @@ impl Upkeep {
         }
         for (session, old) in pruned {
             // Where it was recorded, this was explained in another log.
-            let entry = old.entry(&session, "pruned before it was taken in");
+            let entry = RetentionApplied {
+                reason: "pruned before it was taken in".to_owned(),
+                ..old.entry(&session)
+            };
             batch.records.push(self.ledger.entry(entry, now));
         }
         self.write(batch).await
-    }
-
-    /// Prunes what is older than its rule allows: the content goes, envelope and hash stay. Returns how
-    /// many events of which sessions.
-    ///
-    /// # Errors
-    /// When the store fails.
-    pub async fn prune(
-        &mut self,
-        days_for: &(dyn Fn(&str) -> Option<u32> + Sync),
-        deed: Deed,
-    ) -> Result<Vec<(SessionId, u64)>, UpkeepError> {
-        let now = self.clock.now();
-        let mut pruned = Vec::new();
-        for session in self.store.sessions().await? {
-            let session = session.session;
-            let old = self.old_events(&session, now, days_for).await?;
-            let count = old.count;
-            if count == 0 {
-                continue;
-            }
-            pruned.push((session.clone(), count));
-            if deed == Deed::Tell {
-                continue;
-            }
-            let reason = "older than the retention of its type";
-            let entry = self.ledger.entry(old.entry(&session, reason), now);
-            let mut batch = Batch::of(vec![entry]);
-            let ranges = old.ranges;
-            batch.prune.push(Prune { session, ranges });
-            self.write(batch).await?;
-        }
-        Ok(pruned)
-    }
-
-    async fn old_events(
-        &self,
-        session: &SessionId,
-        now: Timestamp,
-        days_for: &(dyn Fn(&str) -> Option<u32> + Sync),
-    ) -> Result<Old, UpkeepError> {
-        let mut old = Old::default();
-        let mut from = 0;
-        loop {
-            let page = self
-                .store
-                .session_records(session.clone(), from, PAGE)
-                .await?;
-            for record in &page {
-                let envelope = record.envelope();
-                let envelope = envelope.map_err(|what| StoreError::Damaged { what })?;
-                let age = now.since(record.timestamp);
-                let days =
-                    days_for(envelope.event_type).map(|days| Duration::from_hours(24) * days);
-                if !envelope.is_pruned() && days.is_some_and(|days| age > days) {
-                    old.note(record);
-                }
-            }
-            from += page.len() as u64;
-            if page.len() < PAGE {
-                return Ok(old);
-            }
-        }
     }
 
     /// Rows of the state that the next console drops, if it drops any.
@@ -412,13 +364,16 @@ impl Old {
         self.count += 1;
     }
 
-    fn entry(&self, session: &SessionId, reason: &str) -> RetentionApplied {
+    /// The entry of the log about them. Its reason is for the caller.
+    fn entry(&self, session: &SessionId) -> RetentionApplied {
         RetentionApplied {
             pruned_session: session.to_string(),
             pruned: self.ranges.clone(),
             events: self.count,
             envelopes_hash: self.remains.clone().digest().to_string(),
-            reason: reason.to_owned(),
+            reason: String::new(),
+            rules: Vec::new(),
+            by: None,
         }
     }
 }

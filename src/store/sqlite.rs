@@ -16,12 +16,14 @@ use super::{Ack, AtlasText, Batch, LogState, RecordedSession, StateRow, Store, S
 use crate::base::clock::Boxed;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
+use crate::trace::event::Event;
 use crate::trace::record::Record;
 use crate::trace::verify::{Head, Progress, Report, Trust};
 
 mod files;
 mod head;
 mod lock;
+mod log_reader;
 mod medium;
 mod migrate;
 mod reader;
@@ -256,6 +258,17 @@ impl Store for SqliteStore {
 
     fn sessions(&self) -> Boxed<'_, Result<Vec<RecordedSession>, StoreError>> {
         self.read(Reader::sessions)
+    }
+
+    fn log_session(&self) -> Boxed<'_, Result<Option<RecordedSession>, StoreError>> {
+        self.read(Reader::log_session)
+    }
+
+    fn log_entries(
+        &self,
+        types: &'static [&'static str],
+    ) -> Boxed<'_, Result<Vec<Event>, StoreError>> {
+        self.read(move |reader| reader.log_entries(types))
     }
 
     fn session_records(

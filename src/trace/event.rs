@@ -10,6 +10,7 @@ use crate::trace::note::Verifier;
 
 mod declare;
 mod durability;
+mod governance;
 mod numbers;
 mod operators;
 mod parts;
@@ -19,6 +20,7 @@ mod registered;
 mod threads;
 mod words;
 
+pub use governance::*;
 pub use numbers::NUMBERS_AS_TEXT;
 pub use operators::*;
 pub use parts::*;
@@ -73,6 +75,7 @@ impl LogStarted {
         Self {
             wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
             key: key.to_string(),
+            by: None,
         }
     }
 }

@@ -1,5 +1,7 @@
 //! The record as text: one event a line, in canonical JSON.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use crate::base::canon::{canonical, object_length};
@@ -66,6 +68,26 @@ pub fn read_line(text: &str) -> Result<(Envelope<'_>, Digest), String> {
     let (envelope, hash) = scan(text)?;
     envelope.check()?;
     Ok((envelope, hash))
+}
+
+/// A line as [`line()`] writes it, also where another program wrote the same values in another form.
+///
+/// It says nothing about a text that is no event: that is returned as it is.
+#[must_use]
+pub fn in_canonical_form(text: &str) -> Cow<'_, str> {
+    match read_line(text) {
+        Ok(_) => Cow::Borrowed(text),
+        Err(_) => rewritten(text).map_or(Cow::Borrowed(text), Cow::Owned),
+    }
+}
+
+/// The canonical form of a line that has the fields of an event and another form.
+fn rewritten(text: &str) -> Option<String> {
+    let value: Value = json::read(text.as_bytes()).ok()?;
+    if missing_or_extra(value.as_object()?).is_some() {
+        return None;
+    }
+    Some(canonical(&value)).filter(|line| line != text)
 }
 
 /// The fields of a line as they lie.
@@ -325,7 +347,23 @@ impl LinesVerifier {
         let read = std::str::from_utf8(text).map_err(|_| "is not UTF-8".to_owned());
         match read.and_then(|line| check_line(line, &mut self.text)) {
             Ok((envelope, link)) => self.log.push(&envelope, &link, &self.text),
-            Err(what) => self.fail(text, &what),
+            Err(what) => match std::str::from_utf8(text).ok().and_then(rewritten) {
+                Some(line) => self.push_rewritten(&line),
+                None => self.fail(text, &what),
+            },
+        }
+    }
+
+    /// Takes a line that another program wrote anew, in canonical form.
+    fn push_rewritten(&mut self, rewritten: &str) {
+        match check_line(rewritten, &mut self.text) {
+            Ok((envelope, link)) => {
+                self.log.push(&envelope, &link, &self.text);
+                if let Ok(session) = envelope.session_id.parse() {
+                    self.log.not_canonical(&session);
+                }
+            }
+            Err(what) => self.fail(rewritten.as_bytes(), &what),
         }
     }
 

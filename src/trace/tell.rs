@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+mod log;
+
 use super::details::Details;
 use super::event::{Event, canonical_type};
 use crate::base::canon::canonical;
@@ -31,7 +33,8 @@ pub fn tone(event: &Event) -> Tone {
     let details = Details::of(event);
     match canonical_type(&event.event_type) {
         "checkpoint_passed" | "policy_override" | "risk_verified" | "error_recovered" => Tone::Good,
-        "checkpoint_blocked" | "action_blocked" | "error_occurred" => Tone::Stop,
+        "checkpoint_blocked" | "action_blocked" | "error_occurred" | "alarm_raised"
+        | "answer_rejected" => Tone::Stop,
         "action_completed" => match details.flag("success") {
             Some(true) => Tone::Good,
             Some(false) | None => Tone::Stop,
@@ -44,6 +47,12 @@ pub fn tone(event: &Event) -> Tone {
         | "checkpoint_skipped"
         | "checkpoint_approved"
         | "retention_applied"
+        | "trace_imported"
+        | "key_rotated"
+        | "hold_placed"
+        | "hold_released"
+        | "store_recovered"
+        | "clock_moved"
         | "operator_acknowledged"
         | "memento_edited"
         | "drift_flagged"
@@ -131,7 +140,9 @@ pub fn sentence(event: &Event) -> String {
         | "checkpoint_approved"
         | "checkpoint_blocked" => told.checkpoint(event),
         "request_claimed" | "operator_acknowledged" | "operator_changed" => told.operator(event),
-        "answer_rejected" => told.rejected_answer(),
+        "log_started" | "log_sealed" | "key_rotated" | "clock_moved" | "store_recovered"
+        | "trace_imported" | "retention_applied" | "hold_placed" | "hold_released"
+        | "alarm_raised" | "answer_rejected" => told.log(event),
         "error_occurred" | "error_recovered" => told.error(event),
         "breakpoint_decided" | "memento_edited" | "drift_flagged" | "thread_handed_over"
         | "thread_dropped" => told.thread(event),
@@ -190,9 +201,10 @@ impl Told<'_> {
                 }
             },
             "atlas_loaded" => format!(
-                "Atlas {} {} is in force",
+                "Atlas {} {} is in force{}",
                 self.text("atlas_id"),
-                self.text("version")
+                self.text("version"),
+                self.and(", loaded by ", "by")
             ),
             _ => format!(
                 "plugin {} {} is loaded",
@@ -374,22 +386,9 @@ impl Told<'_> {
         }
     }
 
-    fn rejected_answer(self) -> String {
-        format!(
-            "ANOTHER PROCESS answered `{}` at {}: {}",
-            self.text("by"),
-            self.text("socket"),
-            self.text("reason")
-        )
-    }
-
     fn thread(self, event: &Event) -> String {
         match canonical_type(&event.event_type) {
-            "memento_edited" => format!(
-                "{} writes the summary of {} anew",
-                self.text("by"),
-                self.text("thread_id")
-            ),
+            "memento_edited" => self.edit(),
             "drift_flagged" => format!(
                 "{} says that {} drifts",
                 self.text("by"),

@@ -27,7 +27,7 @@ pub use log::{Ended, LogVerifier};
 pub use progress::Progress;
 pub use pruned::Remains;
 pub use trust::Trust;
-pub use verdict::{Checked, Head, LogChecked, Proven, Report, Verdict};
+pub use verdict::{Checked, Head, Imported, LogChecked, Proven, Report, Verdict};
 
 /// What a sound record says about its neighbours.
 #[derive(Clone, Copy, Debug)]

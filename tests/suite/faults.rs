@@ -20,7 +20,7 @@ use serde_json::json;
 use tokio::sync::watch;
 
 use super::cli::Desk;
-use super::support::{Bench, clock, decide, open_again, request};
+use super::support::{ACME, Bench, clock, decide, open_again, request};
 
 /// A store whose disk hangs for as long as a test wants.
 #[derive(Debug)]
@@ -272,8 +272,12 @@ async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
 #[test]
 fn pruned_text_is_in_no_page_of_the_files() {
     const SECRET: &str = "the customer's unlisted number is 555-0199";
+    let text = format!("{ACME}\ntrace_config: {{ retention: {{ default_days: 1 }} }}\n");
+    let atlas = cra_core::atlas::load_str("short.yaml", &text)
+        .unwrap()
+        .atlas;
     let desk = Desk::of(|store| async move {
-        let bench = Bench::start(store, clock()).await;
+        let bench = Bench::under(vec![atlas], store, clock()).await;
         bench.begin("s-1").await;
         let gate = bench.until(|picture| picture.held.len() == 1).await;
         bench.pass(&gate.held[0]).await;
@@ -312,12 +316,7 @@ fn pruned_text_is_in_no_page_of_the_files() {
             .sum::<usize>()
     };
     assert!(in_files() > 20, "{}", in_files());
-    let atlas = desk.0.path().join("kept.yaml");
-    let text = "atlas_version: '1.0'\natlas_id: short\nversion: '1'\nname: S\n\
-                trace_config: { retention: { default_days: 1 } }\n";
-    fs::write(&atlas, text).unwrap();
-    desk.run(&["trace", "prune", "--atlas", atlas.to_str().unwrap()])
-        .succeeds();
+    desk.run(&["trace", "prune"]).succeeds();
     assert_eq!(in_files(), 0);
     desk.run(&["trace", "verify"]).succeeds();
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cra_core::atlas::load_str;
 use cra_core::runtime::snapshot::Elsewhere;
 use cra_core::runtime::{Parts, Runtime, StartError, witness};
 use cra_core::store::Store;
@@ -12,15 +13,25 @@ use cra_core::trace::head::KnownHead;
 use serde_json::{Value, json};
 
 use super::cli::Desk;
-use super::support::{Bench, clock, parts, request};
+use super::support::{ACME, Bench, clock, parts, request};
 
-const KEPT_90_DAYS: &str = "
-atlas_version: '1.0'
-atlas_id: org.example.kept
-version: '1'
-name: Kept
-trace_config: { retention: { default_days: 90, by_event_type: { 'session_*': 3650 } } }
-";
+const KEPT_90_DAYS: &str =
+    "trace_config: { retention: { default_days: 90, by_event_type: { 'session_*': 3650 } } }\n";
+
+/// The record of a session under the example Atlas with this `trace_config`.
+fn recorded_with(trace_config: &str) -> Desk {
+    let atlas = load_str("acme-support.yaml", &format!("{ACME}\n{trace_config}"));
+    let atlas = atlas.unwrap().atlas;
+    Desk::of(|store| async move {
+        let bench = Bench::under(vec![atlas], store, clock()).await;
+        bench.begin("s-1").await;
+        let snapshot = bench.until(|s| s.held.len() == 1).await;
+        bench.pass(&snapshot.held[0]).await;
+        let get = request("s-1", "ticket.get", json!({"ticket_id": "T-1"}));
+        bench.runtime.agents().request_action(get).await.unwrap();
+        bench.runtime.stop().await;
+    })
+}
 
 fn runs(desk: &Desk, args: &[&str]) -> String {
     let said = desk.run(args);
@@ -46,7 +57,7 @@ fn what_verifies_is_taken_in_once_and_what_does_not_is_not() {
     let report = verified(&to);
     let words: Vec<_> = report["chains"].as_array().unwrap().iter().collect();
     assert!(
-        words.iter().all(|it| it["verdict"]["word"] == "SEALED"),
+        words.iter().all(|it| it["verdict"]["word"] == "IMPORTED"),
         "{report}"
     );
     // The same chain, hash for hash.
@@ -77,17 +88,14 @@ fn what_verifies_is_taken_in_once_and_what_does_not_is_not() {
 // covers T31
 #[test]
 fn pruning_leaves_place_time_and_hash_and_the_log_says_what_is_left() {
-    let desk = Desk::recorded();
-    let atlas = desk.0.path().join("kept.yaml");
-    fs::write(&atlas, KEPT_90_DAYS).unwrap();
-    let atlas = atlas.to_str().unwrap();
+    let desk: Desk = recorded_with(KEPT_90_DAYS);
     let before = verified(&desk);
     let there = |bytes: Vec<u8>| bytes.windows(11).any(|it| it == b"answered_by");
     assert!(there(fs::read(desk.file()).unwrap()));
-    let told = runs(&desk, &["trace", "prune", "--atlas", atlas, "--dry-run"]);
+    let told = runs(&desk, &["trace", "prune", "--dry-run"]);
     assert!(told.contains("s-1  7 events would be pruned"), "{told}");
     assert_eq!(verified(&desk), before, "it was only told");
-    let told = runs(&desk, &["trace", "prune", "--atlas", atlas]);
+    let told = runs(&desk, &["trace", "prune"]);
     assert!(told.contains("s-1  7 events pruned"), "{told}");
     let report = verified(&desk);
     assert_eq!(report["chains"][0]["pruned"], 7);
@@ -101,7 +109,7 @@ fn pruning_leaves_place_time_and_hash_and_the_log_says_what_is_left() {
     );
     assert!(!events.contains("answered_by"), "{events}");
     assert!(!there(fs::read(desk.file()).unwrap()), "it is in the file");
-    let again = runs(&desk, &["trace", "prune", "--atlas", atlas]);
+    let again = runs(&desk, &["trace", "prune"]);
     assert!(again.contains("0 sessions, 0 events pruned"), "{again}");
     // It can be taken elsewhere all the same.
     let file = desk.0.path().join("record.jsonl");
@@ -124,14 +132,7 @@ fn pruning_leaves_place_time_and_hash_and_the_log_says_what_is_left() {
 #[test]
 fn nothing_is_pruned_where_no_steward_wants_it() {
     let desk = Desk::recorded();
-    let atlas = desk.0.path().join("all.yaml");
-    fs::write(
-        &atlas,
-        KEPT_90_DAYS.lines().take(5).collect::<Vec<_>>().join("\n"),
-    )
-    .unwrap();
-    let refused = desk.run(&["trace", "prune", "--atlas", atlas.to_str().unwrap()]);
-    refused.fails(1, &["all are kept"]);
+    desk.run(&["trace", "prune"]).fails(1, &["all are kept"]);
 }
 
 #[test]

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, Timestamp};
 use cra_core::base::digest::Digest;
 use cra_core::base::id::SessionId;
 use cra_core::engine::command::{EndSession, FinalStatus};
 use cra_core::runtime::extension::Registry;
-use cra_core::runtime::upkeep::{Deed, Upkeep};
+use cra_core::runtime::upkeep::{Deed, PruneOrder, Upkeep};
 use cra_core::store::memory::MemoryStore;
 use cra_core::store::{Batch, Prune, Store};
 use cra_core::trace::chain::Chain;
@@ -25,7 +26,7 @@ use cra_core::trace::verify::{LogVerifier, Report, Trust, check};
 use serde_json::json;
 
 use super::cli::Desk;
-use super::support::{Bench, acme, clock, key_of, settle, signer};
+use super::support::{ACME, Bench, acme, clock, key_of, settle, signer};
 
 const LOG: &str = "log-1";
 
@@ -66,6 +67,7 @@ impl Hand {
         self.entry(LogSealed {
             sessions,
             state_sealed: None,
+            by: None,
         });
         self
     }
@@ -405,7 +407,13 @@ async fn a_change_of_keys_that_is_cut_short_leaves_one_key_or_the_other() {
 
 /// The same events, a hundred days later.
 async fn old() -> (MemoryStore, Upkeep) {
-    let (store, _) = kept().await;
+    let store = MemoryStore::default();
+    let retention = "{ default_days: 90, by_event_type: { session_started: 365 } }";
+    let text = format!("{ACME}\ntrace_config: {{ retention: {retention} }}\n");
+    let atlas = load_str("kept.yaml", &text).unwrap().atlas;
+    let bench = Bench::under(vec![atlas], Arc::new(store.clone()), clock()).await;
+    bench.begin("s-1").await;
+    bench.runtime.stop().await;
     let later = clock();
     later.advance(Duration::from_hours(24 * 100));
     let signer = signer(&store).await;
@@ -416,16 +424,14 @@ async fn old() -> (MemoryStore, Upkeep) {
 #[tokio::test]
 async fn what_was_pruned_is_linked_and_explained_and_anything_else_is_told() {
     let (store, mut upkeep) = old().await;
-    let days = |event_type: &str| {
-        Some(if event_type == "session_started" {
-            365
-        } else {
-            90
-        })
+    let order = |deed| PruneOrder {
+        by: "op-1",
+        at_least: None,
+        deed,
     };
-    let told = upkeep.prune(&days, Deed::Tell).await.unwrap();
+    let told = upkeep.prune(order(Deed::Tell)).await.unwrap().sessions;
     assert_eq!(verified(&store, 7).await.chains[0].pruned, 0, "only told");
-    let pruned = upkeep.prune(&days, Deed::Do).await.unwrap();
+    let pruned = upkeep.prune(order(Deed::Do)).await.unwrap().sessions;
     assert_eq!(pruned, told);
     assert!(pruned[0].1 > 0);
     upkeep.seal().await.unwrap();
@@ -498,6 +504,8 @@ async fn a_session_from_elsewhere_is_sealed_here_whatever_its_times_are() {
         events: 300,
         head_hash: chain.last_hash().to_string(),
         source: "export.jsonl".to_owned(),
+        file_hash: None,
+        by: None,
     };
     upkeep.announce(imported);
     upkeep.take_in(records.clone()).await.unwrap();
@@ -514,17 +522,23 @@ async fn a_session_from_elsewhere_is_sealed_here_whatever_its_times_are() {
         .iter()
         .find(|it| it.session == id("far-1"))
         .unwrap();
-    assert_eq!(far.verdict.to_string(), "SEALED 0..299");
+    assert_eq!(far.verdict.to_string(), "IMPORTED 0..299");
     let back = store.session_records(id("far-1"), 0, 1000).await.unwrap();
     assert_eq!(back, records);
     settle().await;
+}
+
+/// An Atlas under which events are kept for a day.
+fn short_lived() -> Atlas {
+    let text = format!("{ACME}\ntrace_config: {{ retention: {{ default_days: 1 }} }}\n");
+    load_str("short.yaml", &text).unwrap().atlas
 }
 
 /// A session whose every event was pruned, its last one among them, is listed as ended all the same.
 #[test]
 fn an_ended_session_whose_end_was_pruned_still_holds() {
     let desk = Desk::of(|store| async move {
-        let bench = Bench::start(store, clock()).await;
+        let bench = Bench::under(vec![short_lived()], store, clock()).await;
         bench.begin("s-1").await;
         let end = EndSession {
             session: id("s-1"),
@@ -534,12 +548,7 @@ fn an_ended_session_whose_end_was_pruned_still_holds() {
         bench.runtime.agents().end_session(end).await.unwrap();
         bench.runtime.stop().await;
     });
-    let atlas = desk.0.path().join("short.yaml");
-    let text = "atlas_version: '1.0'\natlas_id: short\nversion: '1'\nname: S\n\
-                trace_config: { retention: { default_days: 1 } }\n";
-    std::fs::write(&atlas, text).unwrap();
-    desk.run(&["trace", "prune", "--atlas", atlas.to_str().unwrap()])
-        .succeeds();
+    desk.run(&["trace", "prune"]).succeeds();
     let said = desk.run(&["trace", "verify"]);
     said.succeeds();
     assert!(said.out.contains("content pruned"), "{}", said.out);
@@ -577,6 +586,7 @@ async fn more_than_a_crash_can_leave_is_not_signed_at_the_next_start() {
         let empty = Payload::from(LogSealed {
             sessions,
             state_sealed: None,
+            by: None,
         });
         let entries = (0..entries).map(|_| chain.seal(&draft(log.as_str(), empty.clone())));
         let mut other = Chain::new(id("s-2"));
@@ -646,6 +656,7 @@ async fn what_an_entry_without_a_signature_said_is_not_said_again() {
         LogSealed {
             sessions,
             state_sealed: None,
+            by: None,
         }
         .into(),
     ));

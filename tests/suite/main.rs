@@ -30,6 +30,7 @@ mod extensions;
 mod faults;
 mod features;
 mod handover;
+mod governance;
 mod headless;
 mod hooks;
 mod house;

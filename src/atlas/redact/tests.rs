@@ -77,10 +77,10 @@ fn values_are_left_out_of_texts_and_of_names() {
 
 #[test]
 fn a_rule_is_only_about_its_actions() {
-    let atlases = [atlas("[{actions: ['db.*'], params: [password]}]")];
-    let params = json!({"password": "hunter2"});
+    let atlases = [atlas("[{actions: ['db.*'], params: [pin]}]")];
+    let params = json!({"pin": "hunter2"});
     let kept = |action| Redactor::new(&atlases, action).params("p", &params);
-    assert_eq!(kept(Some("db.login")), json!({"password": MARKER}));
+    assert_eq!(kept(Some("db.login")), json!({"pin": MARKER}));
     assert_eq!(kept(Some("web.login")), params);
     assert_eq!(kept(None), params);
 }
@@ -146,4 +146,87 @@ fn nested_as_deep_as_requests_may_be() {
     }
     let mut redactor = Redactor::new(&atlases, Some("x"));
     assert!(!redactor.params("p", &value).to_string().contains("zzz"));
+}
+
+/// One case of `tests/data/secret-forms.json`.
+#[derive(serde::Deserialize)]
+struct SecretCase {
+    #[serde(default)]
+    form: String,
+    text: String,
+    kept: String,
+}
+
+#[derive(serde::Deserialize)]
+struct SecretCases {
+    secrets: Vec<SecretCase>,
+    harmless: Vec<String>,
+    no_command_hides: Vec<SecretCase>,
+}
+
+fn secret_cases() -> SecretCases {
+    let text = include_str!("../../../tests/data/secret-forms.json");
+    serde_json::from_str(text).unwrap()
+}
+
+#[test]
+fn common_secrets_are_left_out_without_any_rule() {
+    let cases = secret_cases();
+    for case in &cases.secrets {
+        let mut redactor = Redactor::of_all(&[]);
+        assert_eq!(
+            redactor.text("text", &case.text),
+            case.kept,
+            "{}",
+            case.form
+        );
+        let rule = format!("built-in/{}", case.form);
+        let left_out = redactor.left_out();
+        assert!(left_out.contains_key(&rule), "{}: {left_out:?}", case.text);
+    }
+    for form in secret_forms::FORMS {
+        let shown = cases.secrets.iter().any(|case| case.form == form.name);
+        let tested = [
+            "google_token",
+            "npm_token",
+            "hugging_face_token",
+            "secret_field",
+        ];
+        assert!(
+            shown || tested.contains(&form.name),
+            "no case for {}",
+            form.name
+        );
+    }
+}
+
+#[test]
+fn harmless_texts_that_look_like_secrets_stay() {
+    for text in secret_cases().harmless {
+        let mut redactor = Redactor::of_all(&[]);
+        assert_eq!(redactor.text("text", &text), text);
+    }
+}
+
+#[test]
+fn no_command_hides_behind_a_secret() {
+    for case in secret_cases().no_command_hides {
+        let mut redactor = Redactor::of_all(&[]);
+        assert_eq!(redactor.text("text", &case.text), case.kept);
+    }
+}
+
+#[test]
+fn a_parameter_that_is_named_like_a_secret_is_left_out_and_a_number_is_not() {
+    let mut redactor = Redactor::of_all(&[]);
+    let params = json!({"password": "swordfish", "db": {"Client-Secret": "swordfish"},
+        "tokens": 3, "token_count": 12, "note": "use swordfish", "password_hint": "a fish"});
+    let kept = redactor.params("p", &params);
+    assert_eq!(
+        kept,
+        json!({"password": MARKER, "db": {"Client-Secret": MARKER}, "tokens": 3, "token_count": 12,
+            "note": "use swordfish", "password_hint": "a fish"})
+    );
+    // What was left out is known from then on.
+    assert_eq!(redactor.text("t", "it was swordfish"), "it was [redacted]");
 }

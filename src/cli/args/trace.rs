@@ -22,9 +22,13 @@ pub(in crate::cli) enum TraceCommand {
     Export(Export),
     /// Take in sessions that were recorded elsewhere, from JSON Lines; they are verified first
     Import(Import),
-    /// Drop the content of events that are older than the Atlases want them kept; their place, time and
-    /// hash stay
+    /// Drop the content of events that are older than the Atlases wanted which were in force when they were
+    /// recorded; their place, time and hash stay
     Prune(Prune),
+    /// Put a session under a legal hold: nothing of it is pruned until it is released
+    Hold(Hold),
+    /// End the legal hold of a session
+    Release(Release),
     /// Print the newest signed head of the log, to be kept elsewhere
     Head(Head),
     /// Print the public key that verifies the record, or change the key
@@ -43,8 +47,8 @@ pub(in crate::cli) struct Import {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct Prune {
-    /// Atlas whose `trace_config` says how long events are kept, or a folder of them; may be given
-    /// several times (default: every Atlas in the user's cra/atlas configuration folder)
+    /// Keep events at least as long as this Atlas says, or a folder of them; may be given several times. It
+    /// never shortens: the Atlases that were in force are in the store
     #[arg(long, value_name = "PATH")]
     pub(in crate::cli) atlas: Vec<PathBuf>,
 
@@ -55,6 +59,44 @@ pub(in crate::cli) struct Prune {
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Hold {
+    /// The session
+    #[arg(required_unless_present = "list")]
+    pub(in crate::cli) session: Option<String>,
+
+    /// Reason of the hold, as the log keeps it
+    #[arg(long, value_name = "TEXT", required_unless_present = "list", value_parser = reason)]
+    pub(in crate::cli) reason: Option<String>,
+
+    /// List the sessions under a legal hold
+    #[arg(long, conflicts_with_all = ["session", "reason"])]
+    pub(in crate::cli) list: bool,
+
+    /// Print JSON
+    #[arg(long, requires = "list")]
+    pub(in crate::cli) json: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(in crate::cli) struct Release {
+    /// The session
+    pub(in crate::cli) session: String,
+
+    /// Reason of the release, as the log keeps it
+    #[arg(long, value_name = "TEXT", value_parser = reason)]
+    pub(in crate::cli) reason: Option<String>,
+}
+
+/// A reason that says something.
+fn reason(typed: &str) -> Result<String, String> {
+    let reason = typed.trim();
+    if reason.is_empty() {
+        return Err("a reason has at least one character".to_owned());
+    }
+    Ok(reason.to_owned())
 }
 
 #[derive(Debug, ClapArgs)]
@@ -91,6 +133,9 @@ pub(in crate::cli) struct Key {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct List {
+    /// List one session alone; `log` is the governance log
+    pub(in crate::cli) session: Option<String>,
+
     /// Print JSON
     #[arg(long)]
     pub(in crate::cli) json: bool,
@@ -98,7 +143,7 @@ pub(in crate::cli) struct List {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct Show {
-    /// The session
+    /// The session; `log` is the governance log
     pub(in crate::cli) session: String,
 
     /// First event to show
@@ -116,7 +161,7 @@ pub(in crate::cli) struct Show {
 
 #[derive(Debug, ClapArgs)]
 pub(in crate::cli) struct Verify {
-    /// The session; all when absent
+    /// The session, or `log` for the governance log; all when absent
     pub(in crate::cli) session: Option<String>,
 
     /// Check an exported file instead of the store; `-` is standard input
@@ -140,7 +185,8 @@ pub(in crate::cli) struct Verify {
 
 /// What `--stop-on` and `--type` take, and where sessions are.
 const REPLAY: &str = "\
-A session is one of the store, or FILE:SESSION in a file that `cra trace export` wrote.
+A session is one of the store, or FILE:SESSION in a file that `cra trace export` wrote. `log` is the
+governance log: Atlases, imports, prunes, holds, edits, alarms, keys and operators.
 
 --type takes a name of an event type, in which * stands for anything: --type 'action_*'. The state
 follows from all events nevertheless; events that are not told do not stop the replay.

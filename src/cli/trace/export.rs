@@ -17,10 +17,12 @@ use crate::cli::settings::Settings;
 use crate::runtime::file::{TextOut, write_whole};
 use crate::store::sqlite::{FILE_NAME, Reader};
 use crate::store::{StoreError, space};
+use crate::trace::event::Event;
 use crate::trace::export::html::Report;
 use crate::trace::export::{self, ExportError};
+use crate::trace::governance::session_of;
 use crate::trace::jsonl;
-use crate::trace::source::PAGE;
+use crate::trace::source::{PAGE, Source, each};
 
 /// Writes the record, or a session of it.
 pub(in crate::cli) fn export(settings: &Settings, wanted: &Export) -> Result<u8, Failure> {
@@ -83,13 +85,16 @@ fn write_as(format: Format, part: &Part<'_>, out: &mut dyn Write) -> Result<(), 
     let written = match (format, whole.and_then(|record| record.reader())) {
         (Format::Jsonl, Some(reader)) => write_all(reader, &mut out),
         (format, _) => {
-            let facts = match format {
-                Format::Html => facts(record)?,
-                Format::Jsonl | Format::Csv | Format::Otlp | Format::Golden => Vec::new(),
+            let (facts, log) = match format {
+                Format::Html => (facts(record)?, governance(part)?),
+                Format::Jsonl | Format::Csv | Format::Otlp | Format::Golden => {
+                    (Vec::new(), Vec::new())
+                }
             };
             let report = Report {
                 made_at: SystemClock.now(),
                 facts,
+                log,
             };
             export::write(format.into(), record, sessions, &report, &mut out)
         }
@@ -122,6 +127,27 @@ fn write_all(reader: &Reader, out: &mut TextOut<'_>) -> Result<(), ExportError<F
             return Ok(());
         }
     }
+}
+
+/// Entries of the governance log for a report: all of them with the whole record, or those about its sessions. How far
+/// the log is signed is told apart.
+fn governance(part: &Part<'_>) -> Result<Vec<Event>, Failure> {
+    let Some(reader) = part.record.reader() else {
+        return Ok(Vec::new());
+    };
+    let log = reader.log()?.log;
+    let mut entries = Vec::new();
+    let end = part.record.end(&log)?;
+    each(part.record, &log, (0, end), |entry| {
+        let session = session_of(&entry.payload);
+        let about = |session: &str| part.sessions.iter().any(|one| one.as_str() == session);
+        let wanted = part.scope == Scope::Whole || session.is_some_and(about);
+        if wanted && entry.event_type != "log_sealed" {
+            entries.push(entry);
+        }
+        Ok::<_, Failure>(())
+    })?;
+    Ok(entries)
 }
 
 /// What a report says about the whole record.

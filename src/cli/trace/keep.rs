@@ -1,34 +1,37 @@
-//! `cra trace head|key|import|prune`: what proves the record, what comes in, what goes.
+//! `cra trace head|key|import|prune`: what proves the record, what comes in, what goes. Legal holds are in `hold.rs`.
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
+use sha2::{Digest as _, Sha256};
 
 use super::open;
 use crate::atlas::recording;
-use crate::base::clock::SystemClock;
+use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::cli::answer_key;
 use crate::cli::args::{Head, Import, Key, Prune};
-use crate::cli::atlases::{files_in, load_all};
+use crate::cli::atlases::load_all;
 use crate::cli::connect::load;
 use crate::cli::console::signer;
 use crate::cli::error::Failure;
 use crate::cli::exit;
 use crate::cli::settings::Settings;
 use crate::runtime::lines::{READ_BYTES, each_line};
-use crate::runtime::upkeep::{Deed, Dropped, StateKey, Upkeep};
+use crate::runtime::upkeep::{Deed, Dropped, PruneOrder, StateKey, Upkeep};
 use crate::runtime::{StartError, witness};
 use crate::store::key;
 use crate::store::sqlite::SqliteStore;
 use crate::store::{Seal, Store};
-use crate::trace::event::TraceImported;
+use crate::trace::event::{Payload, PayloadError, TraceImported, canonical_type};
+use crate::trace::hash::Envelope;
 use crate::trace::head::KnownHead;
 use crate::trace::jsonl::{self, LinesVerifier};
 use crate::trace::note::Signer;
@@ -37,6 +40,9 @@ use crate::trace::verify::{Report, Trust, check};
 
 /// Records that are taken in together.
 const PAGE: usize = 1024;
+
+/// Time by which the clock of another machine may be ahead of this one.
+const CLOCK_DIFFERENCE: Duration = Duration::from_mins(10);
 
 /// Prints the newest signed head of the log.
 pub(in crate::cli) fn head(settings: &Settings, head: &Head) -> Result<u8, Failure> {
@@ -141,7 +147,8 @@ fn rotate(settings: &Settings, folder: &Path, args: &Key) -> Result<(), Failure>
 /// Takes in sessions that were recorded elsewhere. They are verified first.
 pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8, Failure> {
     settings.may_write("cra trace import")?;
-    let (report, sessions) = look_at(&import.file)?;
+    let (report, sessions) = look_at(&import.file, SystemClock.now())?;
+    let file_hash = file_hash(&import.file)?;
     if let Some((session, verdict)) = report.first_fault() {
         let what = format!("{session}: {verdict}");
         return Err(Failure::Unsound(import.file.clone(), what));
@@ -155,7 +162,12 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
         for (session, hashes) in &sessions {
             let there = known.get(session).copied().unwrap_or(0);
             if there < hashes.len() as u64 {
-                upkeep.announce(announced(session, hashes, &import.file));
+                let imported = announced(session, hashes, &import.file);
+                upkeep.announce(TraceImported {
+                    file_hash: Some(file_hash.clone()),
+                    by: Some(settings.operator.clone()),
+                    ..imported
+                });
             }
         }
         let mut page = Vec::new();
@@ -188,7 +200,7 @@ pub(in crate::cli) fn import(settings: &Settings, import: &Import) -> Result<u8,
 }
 
 /// Takes up the log of a store, which must agree with the head that is kept elsewhere.
-async fn take_up(
+pub(super) async fn take_up(
     settings: &Settings,
     store: &Arc<SqliteStore>,
     signer: Signer,
@@ -211,7 +223,7 @@ async fn take_up_sealed_by(
     Ok(opened.await?)
 }
 
-fn keep_elsewhere(settings: &Settings, seal: Option<&Seal>) -> Result<(), Failure> {
+pub(super) fn keep_elsewhere(settings: &Settings, seal: Option<&Seal>) -> Result<(), Failure> {
     if let (Some(path), Some(seal)) = (&settings.head_file, seal) {
         witness::keep(path, &seal.note).map_err(StartError::HeadFile)?;
     }
@@ -232,19 +244,43 @@ fn announced(session: &SessionId, hashes: &[Digest], file: &Path) -> TraceImport
         events: hashes.len() as u64,
         head_hash: hashes.last().copied().unwrap_or(Digest::ZERO).to_string(),
         source: one_line(&file.display().to_string()),
+        file_hash: None,
+        by: None,
     }
 }
 
-/// Verifies a file, and notes the hashes of its sessions.
-fn look_at(file: &Path) -> Result<(Report, BTreeMap<SessionId, Vec<Digest>>), Failure> {
+/// Digest of a file, as `sha256sum` prints it.
+fn file_hash(file: &Path) -> Result<String, Failure> {
+    let mut hashed = Sha256::new();
+    let mut input = open_file(file)?;
+    loop {
+        let read = input.fill_buf();
+        let read = read.map_err(|error| Failure::Read(file.to_owned(), error))?;
+        let count = read.len();
+        if count == 0 {
+            break;
+        }
+        hashed.update(read);
+        input.consume(count);
+    }
+    Ok(Digest::from_bytes(hashed.finalize().into()).to_string())
+}
+
+/// Verifies a file, and notes the hashes of its sessions. Events that no console can have written are refused.
+fn look_at(
+    file: &Path,
+    now: Timestamp,
+) -> Result<(Report, BTreeMap<SessionId, Vec<Digest>>), Failure> {
     let mut verifier = LinesVerifier::new(Trust::nothing());
     let mut hashes: BTreeMap<SessionId, Vec<Digest>> = BTreeMap::new();
+    let mut fault = None;
     each_line(open_file(file)?, |line| {
         verifier.push(line);
-        let text = std::str::from_utf8(line).unwrap_or_default();
-        if let Ok((envelope, hash)) = jsonl::read_line(text)
+        let text = jsonl::in_canonical_form(std::str::from_utf8(line).unwrap_or_default());
+        if let Ok((envelope, hash)) = jsonl::read_line(&text)
             && let Ok(session) = envelope.session_id.parse()
         {
+            fault = fault.take().or_else(|| fault_of(&envelope, now));
             hashes.entry(session).or_default().push(hash);
         }
     })
@@ -252,7 +288,31 @@ fn look_at(file: &Path) -> Result<(Report, BTreeMap<SessionId, Vec<Digest>>), Fa
     if verifier.lines() == 0 {
         return Err(Failure::EmptyExport(file.to_owned()));
     }
-    Ok((verifier.finish(), hashes))
+    let report = verifier.finish();
+    match fault.filter(|_| report.is_sound()) {
+        Some(what) => Err(Failure::Unsound(file.to_owned(), what)),
+        None => Ok((report, hashes)),
+    }
+}
+
+/// The reason why an event cannot be what a console recorded, if there is one: a date in the future, or a payload that
+/// its type does not have.
+fn fault_of(envelope: &Envelope<'_>, now: Timestamp) -> Option<String> {
+    let place = || format!("event {} of {}", envelope.sequence, envelope.session_id);
+    let at: Option<Timestamp> = envelope.timestamp.parse().ok();
+    if at.is_some_and(|at| at > now.plus(CLOCK_DIFFERENCE)) {
+        let at = envelope.timestamp;
+        return Some(format!("{} is dated {at}, which is in the future", place()));
+    }
+    if envelope.is_pruned() || canonical_type(envelope.event_type) != envelope.event_type {
+        return None;
+    }
+    let fields = serde_json::from_str(envelope.payload).ok()?;
+    match Payload::read_lenient(envelope.event_type, fields) {
+        Err(error @ PayloadError::Fields { .. }) => Some(format!("{}: {error}", place())),
+        // Other programs register types of their own.
+        Ok(_) | Err(PayloadError::UnknownType { .. }) => None,
+    }
 }
 
 /// The records of a file, one at a time.
@@ -261,6 +321,7 @@ fn records(file: &Path) -> Result<impl Iterator<Item = Result<Record, Failure>>,
     let lines = io::BufRead::lines(open_file(file)?);
     Ok(lines.map(move |line| {
         let line = line.map_err(|error| Failure::Read(path.clone(), error))?;
+        let line = jsonl::in_canonical_form(&line);
         let read = jsonl::read_line(&line).and_then(|(envelope, hash)| {
             let mut text = String::new();
             envelope.write(&mut text);
@@ -280,15 +341,9 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
     if !prune.dry_run {
         settings.may_write("cra trace prune")?;
     }
-    let files = if prune.atlas.is_empty() {
-        files_in(&Settings::atlas_dir()?)?
-    } else {
-        prune.atlas.clone()
-    };
-    let retention = recording::retention(&load_all(&files)?);
-    if retention.keeps_all() {
-        return Err(Failure::KeepsAll);
-    }
+    // What is named here keeps events longer, and never shorter.
+    let named = recording::retention(&load_all(&prune.atlas)?);
+    let at_least = (!prune.atlas.is_empty()).then_some(&named);
     open(settings)?;
     let folder = settings.data_dir()?;
     let store = Arc::new(SqliteStore::open(&folder)?);
@@ -296,15 +351,29 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
     let pruned = in_runtime(async {
         let signer = signer(&folder, &store).await?;
         let mut upkeep = take_up(settings, &store, signer).await?;
-        let days_for = |event_type: &str| retention.days_for(event_type);
-        let pruned = upkeep.prune(&days_for, deed).await?;
+        let order = PruneOrder {
+            by: &settings.operator,
+            at_least,
+            deed,
+        };
+        let pruned = upkeep.prune(order).await?;
         keep_elsewhere(settings, upkeep.seal().await?.as_ref())?;
         if deed == Deed::Do {
             upkeep.compact().await?;
         }
         Ok(pruned)
     })?;
-    let pruned: BTreeMap<_, _> = pruned.into_iter().collect();
+    if pruned.keeps_all {
+        return Err(Failure::KeepsAll);
+    }
+    for hold in &pruned.held {
+        let (session, by) = (&hold.session, one_line(&hold.by));
+        writeln!(
+            io::stderr().lock(),
+            "cra: {session} is under a legal hold of {by}: nothing of it is pruned"
+        )?;
+    }
+    let pruned: BTreeMap<_, _> = pruned.sessions.into_iter().collect();
     let done = match deed {
         Deed::Do => "pruned",
         Deed::Tell => "would be pruned",
@@ -356,7 +425,7 @@ mod tests {
             env!("CARGO_MANIFEST_DIR"),
             "/tests/data/corpus/trace/chain.jsonl"
         );
-        let (report, sessions) = look_at(Path::new(path)).unwrap();
+        let (report, sessions) = look_at(Path::new(path), SystemClock.now()).unwrap();
         assert!(report.is_sound(), "{report:?}");
         let honest: Result<Vec<_>, _> = records(Path::new(path)).unwrap().collect();
         let honest = honest.unwrap();

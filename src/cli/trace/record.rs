@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::verify::{beside, of_file};
-use super::{open, recorded};
+use super::{LOG_NAME, open, recorded};
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
@@ -51,7 +51,10 @@ impl Record {
             return Ok((Self::of_store(settings, reader), session));
         };
         let exported = Exported::open(Path::new(file))?;
-        let found = session.parse::<SessionId>().ok();
+        let found = match session {
+            LOG_NAME => exported.log()?,
+            named => named.parse::<SessionId>().ok(),
+        };
         let found = found.filter(|session| exported.places.contains_key(session));
         let session =
             found.ok_or_else(|| Failure::NoSessionIn(exported.path.clone(), one_line(session)))?;
@@ -108,6 +111,7 @@ impl Record {
     fn count(&self, reader: &Reader, session: &SessionId) -> Result<u64, Failure> {
         if self.counts.get().is_none() {
             let sessions = reader.sessions()?.into_iter();
+            let sessions = sessions.chain(reader.log_session()?);
             let counts = sessions.map(|known| (known.session, known.events));
             let _ = self.counts.set(counts.collect());
         }
@@ -211,6 +215,18 @@ impl Exported {
         let first = lines.partition_point(|line| line.sequence < from);
         let wanted = lines.iter().skip(first).take(limit);
         wanted.map(|line| self.event(*line)).collect()
+    }
+
+    /// The governance log in it, if there is one.
+    fn log(&self) -> Result<Option<SessionId>, Failure> {
+        for (session, lines) in &self.places {
+            if let Some(first) = lines.first()
+                && self.event(*first)?.event_type == "log_started"
+            {
+                return Ok(Some(session.clone()));
+            }
+        }
+        Ok(None)
     }
 
     fn event(&self, line: Line) -> Result<Event, Failure> {

@@ -10,7 +10,7 @@ use super::super::args::Verify;
 use super::super::error::{Failure, verdict};
 use super::super::exit;
 use super::super::settings::Settings;
-use super::{open, recorded};
+use super::{LOG_NAME, open, recorded};
 use crate::base::id::SessionId;
 use crate::base::limits::MAX_LINE_BYTES;
 use crate::base::text::one_line;
@@ -29,7 +29,8 @@ pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u
     }
     let trust = trust(settings, verify)?;
     let mut report = if let Some(file) = &verify.file {
-        let only = verify.session.as_deref().map(|name| {
+        let named = verify.session.as_deref().filter(|name| *name != LOG_NAME);
+        let only = named.map(|name| {
             let session = name.parse::<SessionId>();
             session.map_err(|_| Failure::NoSession(one_line(name)))
         });
@@ -42,7 +43,15 @@ pub(in super::super) fn verify(settings: &Settings, verify: &Verify) -> Result<u
         }
         reader.verify(trust)?
     };
-    if let Some(name) = &verify.session {
+    let log = report.log.as_ref().map(|log| log.log.as_str());
+    if let Some(name) = verify.session.as_deref()
+        && (name == LOG_NAME || log == Some(name))
+    {
+        if log.is_none() {
+            return Err(Failure::NoSession(one_line(name)));
+        }
+        report.chains.clear();
+    } else if let Some(name) = &verify.session {
         report.chains.retain(|one| one.session.as_str() == name);
         if report.chains.is_empty() {
             if verify.file.is_none() {
@@ -184,6 +193,7 @@ fn write_verdicts(out: &mut impl Write, report: &Report) -> io::Result<()> {
     }
     let events = report.events();
     match (bad.count(), log.is_none_or(|log| log.verdict.is_sound())) {
+        (0, true) if chains == 0 => writeln!(out, "the governance log, {events} entries: it holds"),
         (0, true) => writeln!(out, "{chains} chains, {events} events: all hold"),
         (0, false) => writeln!(out, "{chains} chains hold, the log over them does NOT"),
         (bad, _) => writeln!(out, "{bad} of {chains} chains do NOT hold"),

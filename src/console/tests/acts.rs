@@ -130,7 +130,10 @@ fn the_second_approval_releases_an_agent_that_waits() {
     );
     live.stage.shows("c-1 PASSED and recorded");
     let changed = live.on_disk("operator_changed");
-    assert_eq!(changed, [json!({"operator": "op-2", "before": "op-1"})]);
+    assert_eq!(
+        changed,
+        [json!({"operator": "op-2", "before": "op-1", "by": "op-2"})]
+    );
 }
 
 #[test]

@@ -97,6 +97,7 @@ impl Archive {
             last_at: chain.last().unwrap().timestamp,
             events: chain.last().unwrap().sequence + 1,
             ended: self.ended.contains(session),
+            imports: Vec::new(),
         };
         self.chains.iter().rev().map(of).collect()
     }
@@ -107,10 +108,13 @@ impl Archive {
             session: known.session,
             events: known.events,
             pruned: 0,
+            not_canonical: 0,
+            imports: Vec::new(),
             verdict: Verdict::Holds(Proven {
                 witnessed: 0,
                 sealed: known.events - tail,
                 count: known.events,
+                imported_from: None,
             }),
         });
         Message::Verified(Ok(Report {

@@ -306,6 +306,7 @@ pub(in crate::console) fn snapshot(held: impl IntoIterator<Item = Held>) -> Snap
         notices: Arc::default(),
         clock_moved: None,
         threads_full_at: None,
+        ran_unasked: None,
     }
 }
 
@@ -328,6 +329,7 @@ pub(in crate::console) fn sessions() -> Vec<RecordedSession> {
         last_at: now(),
         events,
         ended,
+        imports: Vec::new(),
     };
     vec![
         of("s-15", "docs-bot", 4, false),

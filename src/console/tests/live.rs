@@ -202,7 +202,7 @@ impl Live {
                         let told = snapshot::answer(&desk, ask, Left::default()).await;
                         Some(Message::Snapshot(ticket, told))
                     }
-                    Request::LoadSessions => Some(Message::Sessions(desk.sessions().await)),
+                    Request::LoadSessions => Some(Message::Sessions(desk.sessions_and_log().await)),
                     Request::Verify(progress) => {
                         let checked = desk.verify_watched(progress).await.transpose();
                         checked.map(Message::Verified)

@@ -37,6 +37,33 @@ fn editing(live: &mut Live) -> ThreadEdit {
     }
 }
 
+#[test]
+fn the_governance_log_is_listed_on_the_trace_screen_and_opens() {
+    let mut live = Live::new();
+    live.press(KeyCode::Char('2'));
+    live.stage.shows("cra, governance log");
+    live.press(KeyCode::End);
+    live.press(KeyCode::Enter);
+    live.stage.shows("Spans cra, governance log");
+}
+
+#[test]
+fn an_imported_session_is_marked_on_the_trace_screen() {
+    let mut stage = Stage::new(fixture::busy(), (120, 36));
+    stage.press(KeyCode::Char('2'));
+    let mut sessions = fixture::sessions();
+    sessions[1].imports.push(crate::trace::verify::Imported {
+        by: Some("mallory".to_owned()),
+        at: "2026-01-01T00:00:00.000000Z".to_owned(),
+        events: 6,
+        source: "forged.jsonl".to_owned(),
+        file_hash: None,
+    });
+    stage.message(Message::Sessions(Ok(sessions)));
+    stage.paint();
+    stage.shows("IMPORTED");
+}
+
 // covers D2, D20
 #[test]
 fn what_an_operator_does_to_a_conversation_is_recorded_unless_it_has_changed() {
@@ -66,6 +93,7 @@ fn what_an_operator_does_to_a_conversation_is_recorded_unless_it_has_changed() {
     let edited = live.on_disk("memento_edited");
     assert_eq!(edited.len(), 1);
     assert_eq!(edited[0]["by"], json!("op-1"));
+    assert_eq!(edited[0]["text_now"]["arc"], json!("mine, now"));
 
     live.press(KeyCode::Char('w'));
     live.press(KeyCode::Tab);

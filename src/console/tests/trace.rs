@@ -250,6 +250,8 @@ fn found(verdict: Verdict) -> Message {
         session,
         events: 15,
         pruned: 0,
+        not_canonical: 0,
+        imports: Vec::new(),
         verdict,
     }];
     Message::Verified(Ok(Report { log: None, chains }))

@@ -147,6 +147,8 @@ fn broken_at(sequence: u64) -> Message {
         session: "s-09".parse().unwrap(),
         events: 15,
         pruned: 0,
+        not_canonical: 0,
+        imports: Vec::new(),
         verdict: Verdict::Broken {
             sequence,
             what: "hash does not match the content".to_owned(),

@@ -192,9 +192,10 @@ impl Asking<'_> {
             Moment::After {
                 reference,
                 tool,
+                used,
                 result,
             } => self
-                .report(reference, tool, result)
+                .report(reference, (tool, used.as_deref()), result)
                 .map(|()| Verdict::pass(first)),
             Moment::Said(text) => self
                 .say("output", json!({"text": text}))
@@ -224,12 +225,11 @@ impl Asking<'_> {
         Ok(Verdict::pass(None))
     }
 
-    /// What came of a use of a tool. One that nobody here let run is on record as such: the agent may have gone on
-    /// without an answer, or past a hook that was taken out.
+    /// Reports what came of a use of a tool. One that was not asked for is an error of its own, with its input.
     fn report(
         &mut self,
         reference: &str,
-        tool: &str,
+        (tool, used): (&str, Option<&str>),
         result: &Result<String, String>,
     ) -> Result<(), CallError> {
         let said = match result {
@@ -240,11 +240,12 @@ impl Asking<'_> {
         match self.say("action.completed", said) {
             Ok(_) => Ok(()),
             Err(CallError::Fault(_)) => {
+                let used = used.map_or_else(String::new, |used| format!(": `{used}`"));
                 let message = format!(
-                    "`{tool}` was used ({reference}), and nobody here let it run, or cra began anew since"
+                    "`{tool}` ran without being asked for ({reference}), or cra began anew since{used}"
                 );
-                let error =
-                    json!({"error_type": "ran_unasked", "message": message, "recoverable": true});
+                let kind = "ran_unasked";
+                let error = json!({"error_type": kind, "message": message, "recoverable": true});
                 self.say("error", error).map(|_| ())
             }
             Err(error) => Err(error),

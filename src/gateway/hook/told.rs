@@ -67,6 +67,8 @@ pub enum Moment {
         reference: String,
         /// The tool, as the agent calls it.
         tool: String,
+        /// Input of the tool, where the payload has it: for people who read what ran.
+        used: Option<String>,
         /// What came of it.
         result: Result<String, String>,
     },
@@ -129,6 +131,20 @@ const HARMLESS: &[&str] = &[
     "afterMCPExecution",
     "afterFileEdit",
 ];
+
+/// Longest input of a tool that is reported of a use that ran unasked.
+const MOST_USED: usize = 2000;
+
+/// The input of a tool that was used, as a text: its command alone, where it has one.
+fn used(fields: &Map<String, Value>) -> Option<String> {
+    let names = ["tool_input", "toolInput", "toolArgs", "arguments", "args"];
+    let input = names.iter().find_map(|name| fields.get(*name))?;
+    let text = match input.get("command").unwrap_or(input) {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    Some(text.chars().take(MOST_USED).collect())
+}
 
 /// Longest result that is reported: it is for people who look what came of it.
 const MOST: usize = 16 * 1024;
@@ -248,6 +264,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
             Moment::After {
                 reference: reference(fields),
                 tool: tool(fields),
+                used: used(fields),
                 result: match failed {
                     Some(error) => Err(cut(error)),
                     None => Ok(response.map(cut).unwrap_or_default()),
@@ -260,6 +277,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
             Moment::After {
                 reference: reference(fields),
                 tool: tool(fields),
+                used: used(fields),
                 result: Err(error.map(cut).unwrap_or_default()),
             }
         }

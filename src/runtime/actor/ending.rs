@@ -58,7 +58,9 @@ impl Actor {
             "nothing could be recorded from {since} until {now}, {} seconds: {what}; new requests were denied",
             lasted.as_secs()
         );
-        self.carry_out(vec![Effect::Enter(StoreRecovered { what }.into())]);
+        self.carry_out(vec![Effect::Enter(
+            StoreRecovered { what, by: None }.into(),
+        )]);
     }
 
     /// Finishes what is under way, and signs what there is.

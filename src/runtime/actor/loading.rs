@@ -50,7 +50,7 @@ impl Actor {
                 // Told once, with the first.
                 removes: std::mem::take(&mut removes),
                 loaded_by: Some(load.by.clone()),
-                ..loaded(atlas)
+                ..loaded(atlas, &load.by)
             };
             batch.records.push(self.ledger.entry(payload, now));
         }

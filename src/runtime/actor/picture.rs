@@ -78,6 +78,7 @@ impl Actor {
                 dropped: self.dropped,
                 clock_moved: self.clock_moved,
                 threads_full_at: self.threads.full_at(),
+                ran_unasked: self.ran_unasked.clone(),
                 distrusted: self.distrusted.clone(),
                 headless: self.store.was_headless(),
                 notices: self.outbox.state(),

@@ -6,7 +6,9 @@ use super::Actor;
 use super::told::denied;
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
-use crate::engine::command::{AskId, Command, Denied, DenyCode, Effect, Finding, Refused, Reply};
+use crate::engine::command::{
+    AskId, Command, Denied, DenyCode, Effect, Finding, Noted, Refused, Reply,
+};
 use crate::memento::Name;
 use crate::store::Batch;
 use crate::trace::chain::Chain;
@@ -14,7 +16,7 @@ use crate::trace::event::{Durability, Payload};
 
 impl Actor {
     /// Takes a turn. It is answered when its record and the thread behind it are durable.
-    pub(super) async fn turn(&mut self, asked: TurnAsked) {
+    pub(super) async fn turn(&mut self, mut asked: TurnAsked) {
         if let Some(what) = &self.poison {
             let _ = asked.reply.send(Reply::Denied(denied(what)));
             return;
@@ -28,9 +30,17 @@ impl Actor {
             return;
         }
         let now = self.clock.now();
-        let taken = self
-            .threads
-            .take(&asked.take, LiveSessions(&self.engine), now);
+        asked.take.redact(self.engine.atlases());
+        let live = LiveSessions(&self.engine);
+        let taken = match self.threads.answered(&asked.take, live) {
+            Ok(Some(outcome)) => {
+                let _ = asked.outcome.send(outcome);
+                let _ = asked.reply.send(Reply::Noted(Noted::default()));
+                return;
+            }
+            Ok(None) => self.threads.take(&asked.take, live, now),
+            Err(refused) => Err(refused),
+        };
         let thread = asked.take.thread();
         let (ask, session) = (asked.ask, asked.take.session);
         self.waiting.insert(ask, asked.reply);
@@ -213,6 +223,10 @@ fn refusal(refused: &threads::Refused) -> Denied {
         NoThread => (
             DenyCode::BadRequest,
             "a thread begins with its first turn; name one that you began",
+        ),
+        Turn(Refusal::OtherMessage(_) | Refusal::OldMessage(_)) => (
+            DenyCode::BadRequest,
+            "give every message a name of its own; a retry sends the same message again",
         ),
         Turn(Refusal::Stale { .. } | Refusal::Nothing) => (
             DenyCode::BadRequest,

@@ -315,6 +315,7 @@ mod tests {
             payload: LogSealed {
                 sessions: Vec::new(),
                 state_sealed: None,
+                by: None,
             }
             .into(),
             durability: Durability::Sync,

@@ -180,6 +180,7 @@ impl Threads {
             dropped_for: dropped_for.to_string(),
             reason: victim.reason.to_owned(),
             etag: thread.etag().unwrap_or_default(),
+            by: None,
         };
         let rows = [gone].into_iter().chain(draft.flatten()).collect();
         (rows, Some(entry.into()))

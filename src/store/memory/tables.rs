@@ -6,6 +6,7 @@ use super::super::{AtlasText, Batch, LogState, Prune, RecordedSession, Seal, Sta
 use super::State;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
+use crate::trace::governance::SessionNotes;
 use crate::trace::head::LogHead;
 use crate::trace::note::Note;
 use crate::trace::record::Record;
@@ -133,6 +134,11 @@ impl Tables {
 
     pub(super) fn sessions(&self) -> Vec<RecordedSession> {
         let log = log_id();
+        let entries: Vec<_> = self
+            .of(&log)
+            .filter_map(|entry| entry.event().ok())
+            .collect();
+        let notes = SessionNotes::read(&entries);
         let names = self.by_session.keys().filter(|session| **session != log);
         let sessions = names.filter_map(|session| {
             let first = self.of(session).next()?.event().ok()?;
@@ -146,6 +152,7 @@ impl Tables {
                 last_at: last.timestamp,
                 events: last.sequence + 1,
                 ended: last.event_type == "session_ended",
+                imports: notes.imports(session),
             })
         });
         sessions.collect()

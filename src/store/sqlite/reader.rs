@@ -139,9 +139,12 @@ impl Reader {
         let query = "SELECT session_id, agent, started_at, last_at, count, ended FROM sessions
                      WHERE session_id <> (SELECT log_id FROM log)
                      ORDER BY started_at DESC, session_id";
+        let notes = self.session_notes()?;
         self.rows(query, [], |row| {
+            let session = parsed(row, 0)?;
             Ok(RecordedSession {
-                session: parsed(row, 0)?,
+                imports: notes.imports(&session),
+                session,
                 agent: row.get(1)?,
                 started_at: parsed(row, 2)?,
                 last_at: parsed(row, 3)?,
@@ -285,7 +288,7 @@ impl Reader {
         super::verify::verify(self, trust, cores.get(), progress)
     }
 
-    fn one<T>(
+    pub(super) fn one<T>(
         &self,
         query: &str,
         params: impl Params,
@@ -404,7 +407,7 @@ fn seal(row: &Row<'_>) -> rusqlite::Result<Seal> {
 }
 
 /// The records of a row, from this column and the hashes of the next.
-fn unpacked<'r>(
+pub(super) fn unpacked<'r>(
     row: &'r Row<'_>,
     index: usize,
 ) -> rusqlite::Result<impl Iterator<Item = (&'r [u8], Digest)>> {

@@ -25,6 +25,9 @@ impl Payload {
             | Self::OperatorAcknowledged(_)
             | Self::OperatorChanged(_)
             | Self::AnswerRejected(_)
+            | Self::AlarmRaised(_)
+            | Self::HoldPlaced(_)
+            | Self::HoldReleased(_)
             | Self::BreakpointDecided(_)
             | Self::MementoEdited(_)
             | Self::DriftFlagged(_)
@@ -78,6 +81,9 @@ impl Payload {
             | Self::OperatorAcknowledged(_)
             | Self::OperatorChanged(_)
             | Self::AnswerRejected(_)
+            | Self::AlarmRaised(_)
+            | Self::HoldPlaced(_)
+            | Self::HoldReleased(_)
             | Self::BreakpointDecided(_)
             | Self::MementoEdited(_)
             | Self::DriftFlagged(_)
@@ -175,6 +181,9 @@ mod tests {
             by: by.clone(),
             before: "a".to_owned(),
             now: "b".to_owned(),
+            text_before: None,
+            text_now: None,
+            redacted: Vec::new(),
         };
         let payloads: [Payload; 3] = [
             turn().into(),

@@ -13,6 +13,9 @@ payload! {
         operator: String,
         /// Who sat there before.
         before: String,
+        /// The actor: the operator, or `cra` itself. Earlier versions named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     }
 }
 
@@ -34,6 +37,9 @@ payload! {
         /// Digest of all that is wrong with the record.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         fault_hash: Option<String>,
+        /// The actor: the operator, or `cra` itself. Earlier versions named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     }
 }
 
@@ -42,6 +48,9 @@ payload! {
     StoreRecovered {
         /// What was found, and what was done about it.
         what: String,
+        /// The actor: the operator, or `cra` itself. Earlier versions named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     }
 }
 
@@ -62,6 +71,9 @@ payload! {
         wrapper_version: String,
         /// The public key that the log's heads are signed with.
         key: String,
+        /// The actor: the operator, or `cra` itself. Earlier versions named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     }
 }
 
@@ -72,6 +84,9 @@ payload! {
         moved_ms: i64,
         /// The same for people.
         what: String,
+        /// The actor: the operator, or `cra` itself. Earlier versions named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     }
 }
 
@@ -93,20 +108,6 @@ payload! {
 }
 
 payload! {
-    /// A session that was recorded elsewhere was taken in.
-    TraceImported {
-        /// The session.
-        imported_session: String,
-        /// Its events.
-        events: u64,
-        /// Hash of the last of them.
-        head_hash: String,
-        /// Where it came from.
-        source: String,
-    }
-}
-
-payload! {
     /// The ends of all chains when this was recorded.
     LogSealed {
         /// Every session with events since the last entry of this kind, by its name.
@@ -114,5 +115,8 @@ payload! {
         /// Tells whether the store keeps a seal over the engine's state. Earlier versions kept none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state_sealed: Option<bool>,
+        /// The actor: the operator, or `cra` itself. Earlier versions named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     }
 }

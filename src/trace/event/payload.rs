@@ -5,9 +5,12 @@ use serde_json::{Map, Value};
 
 use super::StoreRecovered;
 use super::declare::payloads;
+use super::governance::{
+    AlarmRaised, AtlasLoaded, HoldPlaced, HoldReleased, RetentionApplied, TraceImported,
+};
 use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
-    OperatorChanged, TraceImported,
+    OperatorChanged,
 };
 use super::parts::{Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities};
 use super::read::{PayloadError, canonical_type};
@@ -22,6 +25,10 @@ use crate::base::id::EventId;
 
 payloads! {
     elsewhere {
+        /// An Atlas came into force.
+        AtlasLoaded = "atlas_loaded",
+        /// The content of old events of a session was dropped; their envelopes and hashes stay.
+        RetentionApplied = "retention_applied",
         /// Something was mended when the store was opened.
         StoreRecovered = "store_recovered",
         /// A turn of a conversation was classified.
@@ -48,6 +55,12 @@ payloads! {
         ClockMoved = "clock_moved",
         /// An answer at the socket was not the console's own.
         AnswerRejected = "answer_rejected",
+        /// An alarm was shown at the console.
+        AlarmRaised = "alarm_raised",
+        /// A session was put under a legal hold.
+        HoldPlaced = "hold_placed",
+        /// The legal hold of a session ended.
+        HoldReleased = "hold_released",
         /// An operator says that they know of something. What it was is as it was shown to them.
         OperatorAcknowledged = "operator_acknowledged",
     }
@@ -453,38 +466,5 @@ payloads! {
         custom_type: String,
         /// The details.
         data: Map<String, Value>,
-    }
-    /// An Atlas came into force.
-    AtlasLoaded = "atlas_loaded" {
-        /// The Atlas.
-        atlas_id: String,
-        /// Its version.
-        version: String,
-        /// Digest of its text, under which the store keeps it.
-        atlas_hash: String,
-        /// How many checkpoints it has.
-        checkpoints: u64,
-        /// Digest of the text of the one that it took the place of, while agents were at work.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        replaces: Option<String>,
-        /// Digests of the texts of those that went away with it.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        removes: Vec<String>,
-        /// Who wanted that.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        loaded_by: Option<String>,
-    }
-    /// The content of old events of a session was dropped; their envelopes and hashes stay.
-    RetentionApplied = "retention_applied" {
-        /// The session.
-        pruned_session: String,
-        /// Which events, as ranges of sequence numbers, both ends included.
-        pruned: Vec<(u64, u64)>,
-        /// How many.
-        events: u64,
-        /// Digest of what is left of them: it stands in for hashes that cannot be computed again.
-        envelopes_hash: String,
-        /// What was older than its rule allows.
-        reason: String,
     }
 }

@@ -1,8 +1,10 @@
 //! What is recorded of conversations.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::declare::payload;
+use super::parts::Redaction;
 
 payload! {
     /// A turn of a conversation was classified.
@@ -33,6 +35,15 @@ payload! {
         before: String,
         /// See `before`.
         now: String,
+        /// Summary before the edit, as far as the rules of redaction keep it. Earlier versions kept none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text_before: Option<Value>,
+        /// Summary after the edit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text_now: Option<Value>,
+        /// Parts that were left out of the two texts.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        redacted: Vec<Redaction>,
     }
 }
 
@@ -75,6 +86,9 @@ payload! {
         reason: String,
         /// `ETag` of its newest memento.
         etag: String,
+        /// The actor: the operator, or `cra` itself. Earlier versions named none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     }
 }
 

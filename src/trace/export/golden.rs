@@ -18,7 +18,10 @@ use crate::trace::event::{Event, canonical_type};
 const MEASURED: &str = "duration_ms";
 
 /// Details that say what it ran on.
-const RAN_ON: [&str; 2] = ["wrapper_version", "platform"];
+const RAN_ON: [&str; 3] = ["wrapper_version", "platform", "runtime"];
+
+/// Details that follow from what ran before, and from nothing that was decided.
+const INCIDENTAL: [&str; 1] = ["cache_hit"];
 
 /// The names that were given so far.
 #[derive(Debug, Default)]
@@ -39,6 +42,7 @@ impl Golden {
         let parent = parent.map(|parent| self.name("span", parent.as_str()));
         let operation = self.name("trace", event.trace_id.as_str());
         let details = event.payload.iter();
+        let details = details.filter(|(name, _)| !INCIDENTAL.contains(&name.as_str()));
         let details = details.map(|(name, value)| (name.clone(), self.value(name, value)));
         let details: Map<String, Value> = details.collect();
         let line = json!({

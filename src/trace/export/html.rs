@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use super::{ExportError, visit};
 use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
+use crate::trace::event::Event;
 use crate::trace::replay::State;
 use crate::trace::source::Source;
 use crate::trace::spans::{Depths, MAX_DEPTH, Spans};
@@ -22,6 +23,7 @@ use crate::trace::tell::cut;
 use crate::trace::verify::Checked;
 
 mod decisions;
+mod log;
 mod proof;
 mod text;
 mod timeline;
@@ -44,6 +46,8 @@ pub struct Report {
     pub made_at: Timestamp,
     /// What else is known about the record: keys, witnesses, where it lies. Each a name and a text.
     pub facts: Vec<(String, String)>,
+    /// Entries of the governance log that belong to the report, in the order of the log.
+    pub log: Vec<Event>,
 }
 
 /// What is known about a session before its events are told.
@@ -72,6 +76,7 @@ pub fn write<S: Source>(
     for (number, overview) in overviews.iter().enumerate() {
         write_session(source, number, overview, out)?;
     }
+    log::write(out, &report.log)?;
     foot(out)?;
     Ok(())
 }
@@ -120,15 +125,25 @@ fn head(out: &mut impl Write, report: &Report, overviews: &[Overview]) -> fmt::R
         .clone()
         .filter(|one| *one == Standing::Broken)
         .count();
+    let imported = standing
+        .clone()
+        .filter(|one| *one == Standing::Imported)
+        .count();
     let open = standing.filter(|one| *one == Standing::Open).count();
-    let (class, said) = match (overviews.len(), broken, open) {
-        (0, _, _) => ("care", "Nothing is on record.".to_owned()),
-        (_, 0, 0) => ("good", "Every chain is proven to its end.".to_owned()),
-        (all, 0, open) => (
+    let (class, said) = match (overviews.len(), broken, open, imported) {
+        (0, ..) => ("care", "Nothing is on record.".to_owned()),
+        (_, 0, 0, 0) => ("good", "Every chain is proven to its end.".to_owned()),
+        (all, 0, open, 0) => (
             "care",
             format!("Every chain holds; of {open} of {all} the end is not proven."),
         ),
-        (all, broken, _) => ("stop", format!("{broken} of {all} chains do NOT hold.")),
+        (all, 0, _, imported) => (
+            "care",
+            format!(
+                "Every chain holds; {imported} of {all} were imported, and nothing before their import is proven."
+            ),
+        ),
+        (all, broken, ..) => ("stop", format!("{broken} of {all} chains do NOT hold.")),
     };
     writeln!(
         out,
@@ -302,7 +317,7 @@ fn session_head(out: &mut impl Write, number: usize, overview: &Overview) -> fmt
     write!(out, "<dt>last hash</dt><dd><code>{hash}</code></dd>")?;
     out.write_str("</dl>\n")?;
     let class = Standing::of(checked).class();
-    let said = checked.map_or_else(|| "NOT CHECKED".to_owned(), |it| it.verdict.to_string());
+    let said = checked.map_or_else(|| "NOT CHECKED".to_owned(), ToString::to_string);
     writeln!(
         out,
         "<p class=\"verdict {class}\"><strong>{}</strong> {}</p>",
@@ -325,7 +340,8 @@ fn foot(out: &mut impl Write) -> fmt::Result {
         "<footer><h3>How to read this</h3>\n<p>A <em>gate</em> is a checkpoint that stops an agent until \
          somebody answers. Events are in the order of their chain; each is indented below what caused it, \
          and the bar at its right shows when that began and how long it lasted within its session. All \
-         times are UTC.</p>\n<p>This page is a copy for reading, and a copy can be changed. The proof is \
+         times are UTC. Names of operators are claimed, not proven: each is what the operator said when cra was \
+         started.</p>\n<p>This page is a copy for reading, and a copy can be changed. The proof is \
          the record itself: <code>cra trace verify</code> checks it, and the last hash above must be the \
          one that it, or a witness, names.</p></footer>\n</main>\n</body>\n</html>\n",
     )

@@ -134,7 +134,7 @@ fn write_span(events: &[Event], spans: &Spans, out: &mut impl Write) -> std::fmt
             ("cra.session_id", json!(first.session_id.as_str())),
             ("cra.event_type", json!(first.event_type)),
             ("cra.sequence", json!(first.sequence)),
-        ]),
+        ].into_iter().chain(decided(events))),
         "events": events.iter().map(event).collect::<Vec<_>>(),
     });
     if let (Some(fields), Some(parent)) = (span.as_object_mut(), &first.parent_span_id) {
@@ -157,6 +157,51 @@ fn write_span(events: &[Event], spans: &Spans, out: &mut impl Write) -> std::fmt
         fields.insert("status".to_owned(), status);
     }
     write!(out, "{span}")
+}
+
+/// Attributes of a span by the names of the fields that have them: of several events, the last that says so.
+const DECIDED: [(&str, &[&str]); 6] = [
+    ("cra.action", &["action_type", "blocked_action"]),
+    ("cra.risk", &["risk_tier"]),
+    ("cra.decision", &["decision", "outcome", "final_status"]),
+    (
+        "cra.operator",
+        &[
+            "passed_by",
+            "approver",
+            "verified_by",
+            "decided_by",
+            "answered_by",
+            "by",
+            "operator",
+        ],
+    ),
+    ("cra.checkpoint", &["checkpoint_id"]),
+    ("cra.policy", &["policy_id"]),
+];
+
+/// Attributes of a span about what was asked for and decided in it.
+fn decided(events: &[Event]) -> impl Iterator<Item = (&'static str, Value)> {
+    DECIDED.into_iter().filter_map(|(attribute, names)| {
+        let mut events = events.iter().rev();
+        let found = events.find_map(|event| {
+            let fields = &event.payload;
+            let decided = decision_of(event).filter(|_| attribute == "cra.decision");
+            let named = names.iter().find_map(|name| fields.get(*name)?.as_str());
+            decided.or(named).map(str::to_owned)
+        })?;
+        Some((attribute, json!(found)))
+    })
+}
+
+/// The decision that a type of event stands for, where it has no field for it.
+fn decision_of(event: &Event) -> Option<&'static str> {
+    match event.event_type.as_str() {
+        "checkpoint_passed" => Some("passed"),
+        "policy_override" => Some("overridden"),
+        "action_blocked" => Some("blocked"),
+        _ => None,
+    }
 }
 
 fn event(event: &Event) -> Value {

@@ -229,6 +229,7 @@ fn report(events: &[Event], facts: Vec<(String, String)>) -> String {
     let report = Report {
         made_at: Timestamp::from_micros(0),
         facts,
+        log: Vec::new(),
     };
     let source = Events::new(events.to_vec());
     let mut text = String::new();

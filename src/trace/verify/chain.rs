@@ -5,7 +5,7 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 
 use super::pruned::Pruned;
-use super::verdict::{Checked, Proven, Verdict};
+use super::verdict::{Checked, Imported, Proven, Verdict};
 use super::{End, Said, Stretch};
 
 /// What is known of a chain so far.
@@ -30,6 +30,10 @@ pub(super) struct ChainState {
     /// When the first and the last record behind the last signed head happened.
     pub(super) behind: Option<(TimestampText, TimestampText)>,
     pub(super) pruned: Pruned,
+    /// Imports that brought records of it, in the order of the log.
+    pub(super) imports: Vec<Imported>,
+    /// Lines of an export that hold and are not in canonical form.
+    pub(super) not_canonical: u64,
     pub(super) told: Told,
 }
 
@@ -64,6 +68,8 @@ impl ChainState {
             proven: Proven::default(),
             behind: None,
             pruned: Pruned::default(),
+            imports: Vec::new(),
+            not_canonical: 0,
             told: Told::default(),
         }
     }
@@ -110,19 +116,31 @@ impl ChainState {
         self.fault.get_or_insert(fault);
     }
 
-    pub(super) fn finish(mut self) -> Checked {
+    /// Holds records without content against the log, which has to say that they were pruned.
+    pub(super) fn demand_explanations(&mut self) {
         if let Some(sequence) = self.pruned.first_unexplained() {
             self.fail(Verdict::broken(
                 sequence,
                 "its content was removed, and no retention_applied of the log says so",
             ));
         }
+    }
+
+    /// Notes an import that is about to bring records.
+    pub(super) fn import(&mut self, imported: Imported) {
+        self.proven.imported_from.get_or_insert(self.count);
+        self.imports.push(imported);
+    }
+
+    pub(super) fn finish(self) -> Checked {
         let count = self.count;
         let pruned = self.pruned.count();
         Checked {
             session: self.session,
             events: self.read,
             pruned,
+            not_canonical: self.not_canonical,
+            imports: self.imports,
             verdict: self.fault.unwrap_or(Verdict::Holds(Proven {
                 count,
                 ..self.proven

@@ -25,6 +25,7 @@ use super::verdict::{Head, LogChecked, Report, Verdict};
 use super::{Link, Owner, Said, Stretch};
 
 mod heads;
+mod imports;
 
 /// Verifies a whole record, one event at a time. Memory grows with sessions and with heads, not with
 /// events.
@@ -169,7 +170,7 @@ impl LogVerifier {
         if is_log {
             self.behind.entries += count;
             if let Said::Entry(event_type, payload) = said {
-                self.entry(event_type, payload);
+                self.entry(event_type, payload, stretch.end.at);
             }
             self.tree.push(stretch.end.hash.as_bytes());
             self.hold_against_heads(place);
@@ -184,6 +185,14 @@ impl LogVerifier {
         match place.and_then(|place| self.chains.get_mut(place)) {
             Some(chain) => chain.break_with(what),
             None => drop(self.doubt.get_or_insert_with(|| what.to_owned())),
+        }
+    }
+
+    /// Notes a line of an export that holds and is not in canonical form.
+    pub fn not_canonical(&mut self, session: &SessionId) {
+        let place = self.place(session);
+        if let Some(chain) = self.chains.get_mut(place) {
+            chain.not_canonical += 1;
         }
     }
 
@@ -279,10 +288,14 @@ impl LogVerifier {
             log: None,
             chains: Vec::new(),
         };
-        for chain in self.chains {
+        for mut chain in self.chains {
             // Announced, and never begun.
             if chain.read == 0 && chain.fault.is_none() {
                 continue;
+            }
+            // An export of one session has no log, and so nothing that explains what was pruned.
+            if log.is_some() {
+                chain.demand_explanations();
             }
             let checked = chain.finish();
             if log.as_ref() == Some(&checked.session) {
@@ -300,26 +313,6 @@ impl LogVerifier {
             .chains
             .sort_by(|one, other| one.session.cmp(&other.session));
         report
-    }
-
-    /// Holds what was imported against what was announced: an import that was interrupted left a part.
-    fn hold_against_imports(&mut self) {
-        for (place, (expected, hash)) in std::mem::take(&mut self.imported) {
-            let only = self.only.as_ref();
-            let Some(chain) = self.chains.get_mut(place) else {
-                continue;
-            };
-            if only.is_some_and(|only| *only != chain.session) {
-                continue;
-            }
-            let found = chain.count;
-            if found < expected {
-                chain.fail(Verdict::Truncated { found, expected });
-            } else if found == expected && chain.last_hash().to_string() != hash {
-                let what = "its last event is not the one that was imported";
-                chain.fail(Verdict::diverged(found.saturating_sub(1), what));
-            }
-        }
     }
 
     fn is_wanted(&self, session: &SessionId) -> bool {
@@ -377,8 +370,8 @@ impl LogVerifier {
     }
 
     /// Takes in what an entry of the log says.
-    fn entry(&mut self, event_type: &str, payload: &str) {
-        let at = self.tree.size();
+    fn entry(&mut self, event_type: &str, payload: &str, at: TimestampText) {
+        let place = self.tree.size();
         let fields = serde_json::from_str::<Map<String, Value>>(payload).unwrap_or_default();
         let read = match event_type {
             "log_sealed" | "retention_applied" | "key_rotated" | "trace_imported" => {
@@ -403,22 +396,10 @@ impl LogVerifier {
                     ));
                 }
             }
-            Ok(Payload::TraceImported(imported)) => {
-                if let Ok(session) = imported.imported_session.parse() {
-                    let place = self.place(&session);
-                    let announced = (imported.events, imported.head_hash);
-                    let known = self
-                        .imported
-                        .entry(place)
-                        .or_insert_with(|| announced.clone());
-                    if announced.0 > known.0 {
-                        *known = announced;
-                    }
-                }
-            }
+            Ok(Payload::TraceImported(imported)) => self.import(&imported, at),
             Ok(Payload::KeyRotated(rotated)) => self.offered.extend(rotated.key.parse()),
             Ok(_) => {}
-            Err(error) => self.fail_log(Verdict::broken(at, error.to_string())),
+            Err(error) => self.fail_log(Verdict::broken(place, error.to_string())),
         }
     }
 

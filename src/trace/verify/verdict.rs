@@ -7,6 +7,8 @@ use serde::{Serialize, Serializer};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::trace::event::TraceImported;
 
 /// What was acknowledged about a session: how many events, and the hash of the last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -54,6 +56,9 @@ impl Report {
     /// hold.
     #[must_use]
     pub fn of_session(&self, session: &SessionId) -> Option<Checked> {
+        if let Some(log) = self.log.as_ref().filter(|log| log.log == *session) {
+            return Some(Checked::from(log));
+        }
         let mut chains = self.chains.iter();
         let mut checked = chains.find(|chain| chain.session == *session)?.clone();
         let log = self.log.as_ref().filter(|log| !log.verdict.is_sound());
@@ -85,6 +90,19 @@ pub struct LogChecked {
     pub key: Option<String>,
 }
 
+impl From<&LogChecked> for Checked {
+    fn from(log: &LogChecked) -> Self {
+        Self {
+            session: log.log.clone(),
+            events: log.entries,
+            pruned: 0,
+            not_canonical: 0,
+            imports: Vec::new(),
+            verdict: log.verdict.clone(),
+        }
+    }
+}
+
 /// What was found about one session's chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Checked {
@@ -94,16 +112,79 @@ pub struct Checked {
     pub events: u64,
     /// Those of them whose content was pruned: their order is proven, and that they were there.
     pub pruned: u64,
+    /// Lines of an export that hold and are not written as `cra trace export` writes them.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub not_canonical: u64,
+    /// Imports that brought it, or parts of it, into this store.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub imports: Vec<Imported>,
     /// What they prove.
     pub verdict: Verdict,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde hands over a reference"
+)]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// An import of a chain, as the log has it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Imported {
+    /// The operator. Earlier versions noted none.
+    pub by: Option<String>,
+    /// Time of the import.
+    pub at: String,
+    /// Events that the chain had in the file.
+    pub events: u64,
+    /// The file.
+    pub source: String,
+    /// Digest of the file. Earlier versions noted none.
+    pub file_hash: Option<String>,
+}
+
+impl Imported {
+    /// Reads the payload of a `trace_imported` that was recorded at that time.
+    #[must_use]
+    pub fn of(imported: &TraceImported, at: &str) -> Self {
+        Self {
+            by: imported.by.clone(),
+            at: at.to_owned(),
+            events: imported.events,
+            source: imported.source.clone(),
+            file_hash: imported.file_hash.clone(),
+        }
+    }
+}
+
+impl fmt::Display for Imported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let by = self.by.as_deref().unwrap_or("an operator not named");
+        write!(f, "by {} at {}", one_line(by), one_line(&self.at))
+    }
 }
 
 impl fmt::Display for Checked {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.verdict)?;
-        match self.pruned {
+        if let Some(first) = self.imports.first() {
+            write!(f, "; imported {first}")?;
+            for again in self.imports.iter().skip(1) {
+                write!(f, " and {again}")?;
+            }
+            if self.verdict.is_sound() {
+                write!(f, ", linked from there on; nothing before that is proven")?;
+            }
+        }
+        if self.pruned > 0 {
+            write!(f, "; {} linked, content pruned", self.pruned)?;
+        }
+        match self.not_canonical {
             0 => Ok(()),
-            pruned => write!(f, "; {pruned} linked, content pruned"),
+            1 => write!(f, "; 1 line is not canonical, its hash holds"),
+            lines => write!(f, "; {lines} lines are not canonical, their hashes hold"),
         }
     }
 }
@@ -146,9 +227,18 @@ pub struct Proven {
     pub sealed: u64,
     /// All records.
     pub count: u64,
+    /// First record that came with an import, where one did. What a head covers from there on is that it did not
+    /// change since the import, and not that it happened.
+    pub imported_from: Option<u64>,
 }
 
 impl Proven {
+    /// Records that were recorded by this log itself.
+    #[must_use]
+    pub fn own(&self) -> u64 {
+        self.imported_from.unwrap_or(self.count).min(self.count)
+    }
+
     /// Records that nothing covers.
     #[must_use]
     pub fn tail(&self) -> u64 {
@@ -170,6 +260,7 @@ impl Verdict {
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {
+            Self::Holds(proven) if proven.imported_from.is_some() => "IMPORTED",
             Self::Holds(proven) if proven.tail() > 0 || proven.count == 0 => "UNSEALED",
             Self::Holds(proven) if proven.witnessed >= proven.count => "WITNESSED",
             Self::Holds(_) => "SEALED",
@@ -209,13 +300,17 @@ impl fmt::Display for Verdict {
 
 impl fmt::Display for Proven {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (witnessed, sealed) = (self.witnessed.min(self.count), self.sealed.min(self.count));
+        let own = self.own();
+        let (witnessed, sealed) = (self.witnessed.min(own), self.sealed.min(own));
         let mut parts = Vec::new();
         if let Some(last) = witnessed.checked_sub(1) {
             parts.push(format!("WITNESSED 0..{last}"));
         }
         if sealed > witnessed {
             parts.push(format!("SEALED {witnessed}..{}", sealed - 1));
+        }
+        if let Some(last) = self.count.checked_sub(1).filter(|last| own <= *last) {
+            parts.push(format!("IMPORTED {own}..{last}"));
         }
         if self.tail() > 0 || parts.is_empty() {
             parts.push(format!("UNSEALED tail {}", self.tail()));
@@ -235,6 +330,9 @@ impl Serialize for Verdict {
                 map.serialize_entry("witnessed", &proven.witnessed)?;
                 map.serialize_entry("sealed", &proven.sealed)?;
                 map.serialize_entry("tail", &proven.tail())?;
+                if let Some(from) = proven.imported_from {
+                    map.serialize_entry("imported_from", &from)?;
+                }
             }
             Self::Diverged { sequence, what } | Self::Broken { sequence, what } => {
                 map.serialize_entry("sequence", sequence)?;

@@ -121,7 +121,25 @@ async fn what_ran_without_being_asked_about_is_on_record() {
     let (_, error) = found.unwrap_or_else(|| panic!("{events:?}"));
     assert_eq!(error["error_type"], "ran_unasked");
     let message = error["message"].as_str().unwrap_or_default();
-    assert!(message.contains("`Bash` was used (never-asked)"), "{error}");
+    assert!(
+        message.contains("`Bash` ran without being asked for (never-asked)"),
+        "{error}"
+    );
+    assert!(message.contains(HARMFUL), "{error}");
+    // The operator is alarmed, and the log has it.
+    let shown = desk.house.bench.snapshot().ran_unasked.clone().unwrap();
+    assert!(shown.what.contains(HARMFUL), "{shown:?}");
+    let operator = desk.house.bench.runtime.desk();
+    let log = operator.sessions_and_log().await.unwrap().pop().unwrap();
+    let entries = operator.events(log.session, 0, 1000).await.unwrap();
+    let alarm = entries
+        .iter()
+        .find(|entry| entry.event_type == "alarm_raised");
+    let what = alarm.unwrap().payload["what"].as_str().unwrap();
+    assert!(
+        what.contains("claude-code.s") && what.contains(HARMFUL),
+        "{what}"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]

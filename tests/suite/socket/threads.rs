@@ -409,12 +409,13 @@ async fn a_session_whose_name_is_taken_by_a_thread_has_an_own_thread_all_the_sam
     let own = json!({"session": "later", "turn": {"message_id": "m-1", "message": "go"}});
     let told = later.says("turn", own.clone()).await;
     assert_eq!(told["memento"]["threadId"], "session:later", "{told}");
-    let told = later.says("turn", own).await;
+    let next = json!({"session": "later", "turn": {"message_id": "m-2", "message": "go"}});
+    let told = later.says("turn", next).await;
     assert_eq!(told["source"], "stored_latest");
     let (mut third, _) = begun(&house, "third").await;
     let hand_over = json!({"session": "later", "to": "third"});
     later.says("thread.hand_over", hand_over).await;
-    let taken_up = turn("third", "session:later", 2, &json!({}));
+    let taken_up = turn("third", "session:later", 3, &json!({}));
     third.says("turn", taken_up).await;
     let kept = thread(&house, "later").await;
     assert_eq!(kept.owner.unwrap().session.as_str(), "other");

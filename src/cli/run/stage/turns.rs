@@ -1,7 +1,7 @@
 //! Turns of conversations: classified as the runtime does, and noted by the engine.
 
 use super::{Misfit, Noted, Stage};
-use crate::engine::command::{Command, Denied, DenyCode, Finding, Reply};
+use crate::engine::command::{self as engine, Command, Denied, DenyCode, Finding, Reply};
 use crate::memento::{Name, Named, Outcome, Refusal, Shape, Thread, ThreadOwner};
 use crate::runtime::{TakeTurn, recorded_turn};
 
@@ -9,11 +9,21 @@ impl Stage {
     /// A turn. The thread goes on only if its session may take it.
     pub(super) fn turn(&mut self, take: &TakeTurn, noted: &mut Noted) {
         let Some(id) = take.thread() else { return };
-        match self.classified(&id, take) {
+        let known = self.threads.get(&id);
+        let answered = known.map_or(Ok(None), |thread| thread.answered(&take.turn));
+        if let Ok(Some(outcome)) = answered {
+            noted.reply = Some(Reply::Noted(engine::Noted::default()));
+            noted.turn = Some(Box::new(outcome));
+            return;
+        }
+        match answered.and_then(|_| self.classified(&id, take)) {
             Err(refused) => {
                 let code = match refused {
                     Refusal::NotOwner => DenyCode::Thread,
-                    Refusal::Stale { .. } | Refusal::Nothing => DenyCode::BadRequest,
+                    Refusal::Stale { .. }
+                    | Refusal::Nothing
+                    | Refusal::OtherMessage(_)
+                    | Refusal::OldMessage(_) => DenyCode::BadRequest,
                 };
                 let denied = Denied {
                     code,

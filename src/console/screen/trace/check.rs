@@ -14,6 +14,8 @@ impl Trace {
             Ok(report) => {
                 let of = |chain: &Checked| report.of_session(&chain.session);
                 let found = report.chains.iter().filter_map(of);
+                let log = report.log.as_ref().map(Checked::from);
+                let found = found.chain(log);
                 self.checked = found.map(|it| (it.session.clone(), it)).collect();
                 self.log = report.log;
                 self.problem = None;

@@ -9,6 +9,8 @@ pub(super) enum Standing {
     Proven,
     /// Nothing speaks against it, but not all of it is proven.
     Open,
+    /// It came from elsewhere, so nothing proves the time before the import.
+    Imported,
     /// It does not hold.
     Broken,
 }
@@ -17,6 +19,7 @@ impl Standing {
     pub(super) fn of(checked: Option<&Checked>) -> Self {
         match checked {
             Some(checked) => match &checked.verdict {
+                Verdict::Holds(proven) if proven.imported_from.is_some() => Self::Imported,
                 Verdict::Holds(proven) if proven.tail() == 0 => Self::Proven,
                 Verdict::Holds(_) => Self::Open,
                 Verdict::Diverged { .. } | Verdict::Truncated { .. } | Verdict::Broken { .. } => {
@@ -30,7 +33,7 @@ impl Standing {
     pub(super) fn class(self) -> &'static str {
         match self {
             Self::Proven => "good",
-            Self::Open => "care",
+            Self::Open | Self::Imported => "care",
             Self::Broken => "stop",
         }
     }
@@ -42,6 +45,11 @@ pub(super) fn meaning(checked: Option<&Checked>) -> &'static str {
         return "Nobody checked this chain when the report was made.";
     };
     match &checked.verdict {
+        Verdict::Holds(proven) if proven.imported_from.is_some() => {
+            "Every event follows from the one before, and every hash fits its content. The imported range came \
+             from elsewhere: this log proves that it did not change since the import, and nothing about the \
+             time before."
+        }
         Verdict::Holds(proven) if proven.tail() == 0 && proven.witnessed >= proven.count => {
             "Every event follows from the one before, and a head of the log that was kept elsewhere \
              covers all of them. So none was changed, moved, added or taken out since that head was \

@@ -17,6 +17,7 @@ use crate::trace::verify::{Checked, Progress, Verdict};
 
 /// What the letters beside the events say.
 const LEGEND: &str = " W witnessed  S sealed  ? not proven  X wrong ";
+const IMPORTED_LEGEND: &str = " W witnessed  S sealed  I imported  ? not proven  X wrong ";
 
 /// What is proven of one event, as a letter: witnessed, sealed, neither, or wrong.
 pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (char, Meaning) {
@@ -24,6 +25,9 @@ pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (ch
         return (' ', Meaning::Dim);
     };
     match &checked.verdict {
+        Verdict::Holds(proven) if (proven.own()..proven.count).contains(&sequence) => {
+            ('I', Meaning::Waiting)
+        }
         Verdict::Holds(proven) if sequence < proven.witnessed => ('W', Meaning::Passed),
         Verdict::Holds(proven) if sequence < proven.sealed => ('S', Meaning::Passed),
         Verdict::Holds(proven) if sequence < proven.count => ('?', Meaning::Waiting),
@@ -42,11 +46,15 @@ pub(super) fn of_event(trace: &Trace, session: &SessionId, sequence: u64) -> (ch
 /// The verdict of a session in one word or two, for the list.
 pub(super) fn short(trace: &Trace, session: &SessionId) -> (String, Meaning) {
     match trace.checked.get(session) {
+        None if is_imported(trace, session) => ("IMPORTED".to_owned(), Meaning::Waiting),
         None if is_verifying(trace) => ("checking".to_owned(), Meaning::Waiting),
         None => ("not verified".to_owned(), Meaning::Dim),
         Some(checked) => {
             let word = checked.verdict.word();
             match &checked.verdict {
+                Verdict::Holds(proven) if proven.imported_from.is_some() => {
+                    (word.to_owned(), Meaning::Waiting)
+                }
                 Verdict::Holds(proven) => match proven.tail() {
                     0 => (word.to_owned(), Meaning::Passed),
                     tail => (format!("{word} {tail}"), Meaning::Waiting),
@@ -57,6 +65,11 @@ pub(super) fn short(trace: &Trace, session: &SessionId) -> (String, Meaning) {
             }
         }
     }
+}
+
+fn is_imported(trace: &Trace, session: &SessionId) -> bool {
+    let mut sessions = trace.sessions.iter();
+    sessions.any(|known| known.session == *session && !known.imports.is_empty())
 }
 
 /// What was found, and what that means.
@@ -117,6 +130,11 @@ pub(super) fn so_far(progress: &Progress) -> String {
 
 fn means(checked: &Checked) -> (Meaning, String) {
     match &checked.verdict {
+        Verdict::Holds(proven) if proven.imported_from.is_some() => (
+            Meaning::Waiting,
+            "It came from elsewhere: nothing here proves what happened before the import, only that it stayed the same since."
+                .to_owned(),
+        ),
         Verdict::Holds(proven) => match proven.tail() {
             0 => (
                 Meaning::Passed,
@@ -185,7 +203,12 @@ pub(super) fn draw(
                 block = block.title(head.right_aligned());
             }
             if trace.checked.contains_key(opened.id()) {
-                let legend = Line::styled(LEGEND, look.style(Meaning::Dim));
+                let legend = if is_imported(trace, opened.id()) {
+                    IMPORTED_LEGEND
+                } else {
+                    LEGEND
+                };
+                let legend = Line::styled(legend, look.style(Meaning::Dim));
                 block = block.title_bottom(legend.right_aligned());
             }
             let inner = block.inner(area);

@@ -1,0 +1,262 @@
+//! Forms of common secrets, left out of every record whether or not an Atlas has rules of its own.
+//!
+//! Contract: a form cuts the secret and nothing by which a shell would run something, so no command hides behind a
+//! `password=`. What stands around the secret (the name of the variable, the user, the host) stays readable.
+
+use std::sync::LazyLock;
+
+use regex::{Regex, RegexSet};
+
+/// A form: its name, as records list it, and the pattern. Where the pattern has a group `secret`, only that is cut.
+pub(super) struct Form {
+    pub(super) name: &'static str,
+    pattern: &'static str,
+    check: Check,
+}
+
+/// A condition on the secret that a pattern cannot express.
+#[derive(Clone, Copy)]
+enum Check {
+    None,
+    /// It has a digit, or is too long for a word.
+    NotAWord,
+    /// It is not the path of a folder.
+    NotAPath,
+}
+
+/// Values that stand where a secret could, and are none.
+const PLAIN_VALUES: [&str; 8] = [
+    "true",
+    "false",
+    "null",
+    "none",
+    "undefined",
+    "required",
+    "optional",
+    "redacted",
+];
+
+/// Longest word of a text that is taken for one.
+const LONGEST_WORD: usize = 24;
+
+/// Characters of a secret that is not quoted: none by which a shell would run something.
+macro_rules! value {
+    ($count:literal) => {
+        concat!(r#"(?P<secret>[^\s"'`;|&<>()$\\,\[\]{}]{"#, $count, r"})")
+    };
+}
+
+pub(super) const FORMS: &[Form] = &[
+    form("aws_access_key", r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b"),
+    form(
+        "assignment",
+        concat!(
+            r#"(?i)(?:password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|client[_-]?secret)["']?=["']?"#,
+            value!("4,")
+        ),
+    ),
+    Form {
+        check: Check::NotAPath,
+        ..form("pwd", concat!(r#"(?i)\bpwd=["']?"#, value!("4,")))
+    },
+    form(
+        "password_field",
+        concat!(r"(?i)\b(?:password|passwd):", value!("4,")),
+    ),
+    Form {
+        check: Check::NotAWord,
+        ..form(
+            "secret_field",
+            concat!(
+                r"(?i)(?:secret|token|api[_-]?key|access[_-]?key):",
+                value!("8,")
+            ),
+        )
+    },
+    form(
+        "json_field",
+        r#"(?i)"[a-z0-9_.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|access[_-]?token|refresh[_-]?token|auth[_-]?token|token|authorization)"\s*:\s*"(?P<secret>[^"\\]+(?:\\.[^"\\]*)*)""#,
+    ),
+    form(
+        "quoted_json_field",
+        r#"(?i)\\"[a-z0-9_.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?key|secret[_-]?key|private[_-]?key|access[_-]?token|refresh[_-]?token|auth[_-]?token|token|authorization)\\"\s*:\s*\\"(?P<secret>[^"\\]+)"#,
+    ),
+    form(
+        "api_key_header",
+        concat!(
+            r"(?i)\bx-(?:api-key|auth-token|goog-api-key):\s*",
+            value!("6,")
+        ),
+    ),
+    form(
+        "authorization_header",
+        concat!(
+            r"(?i)\bauthorization:\s*(?:basic|token|apikey|digest)\s+",
+            value!("4,")
+        ),
+    ),
+    Form {
+        check: Check::NotAWord,
+        ..form("bearer", concat!(r"(?i)\bbearer\s+", value!("8,")))
+    },
+    form(
+        "curl_user",
+        concat!(
+            r#"\b(?:curl|wget|httpie|http|https)\b[^\n;|&]*?\s(?:-u|--user)(?:\s*|=)["']?[^\s:"'/]+:"#,
+            value!("1,")
+        ),
+    ),
+    form(
+        "mysql_password",
+        concat!(
+            r#"\b(?:mysql|mysqldump|mysqladmin|mysqlimport|mariadb|mariadb-dump|mariadb-admin)\b[^\n;|&]*?\s-p["']?"#,
+            value!("1,")
+        ),
+    ),
+    form(
+        "sshpass_password",
+        concat!(r#"\bsshpass\s+-p\s*["']?"#, value!("1,")),
+    ),
+    form(
+        "redis_password",
+        concat!(r#"\bredis-cli\b[^\n;|&]*?\s-a\s+["']?"#, value!("1,")),
+    ),
+    form("stripe_key", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{8,}"),
+    form("google_key", r"\bAIza[0-9A-Za-z_-]{20,}"),
+    form("google_token", r"\bya29\.[0-9A-Za-z_-]{16,}"),
+    form(
+        "github_token",
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{10,}|github_pat_[A-Za-z0-9_]{10,})",
+    ),
+    form("gitlab_token", r"\bglpat-[A-Za-z0-9_-]{10,}"),
+    form("slack_token", r"\b(?:xox[abeoprs]|xapp)-[A-Za-z0-9-]{8,}"),
+    form(
+        "model_key",
+        r"\bsk-(?:(?:ant|proj|svcacct|admin|or)-[A-Za-z0-9_-]{8,}|[A-Za-z0-9]{20,})",
+    ),
+    form("npm_token", r"\bnpm_[A-Za-z0-9]{20,}"),
+    form("hugging_face_token", r"\bhf_[A-Za-z0-9]{20,}"),
+    form(
+        "json_web_token",
+        r"\beyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{4,}",
+    ),
+    form(
+        "private_key",
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]{16,})*(?:(?:\s|\\[nr])*[A-Za-z0-9+/=]*(?:\s|\\[nr])*-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----)?",
+    ),
+    form(
+        "connection_string",
+        r#"\b[a-zA-Z][a-zA-Z0-9+.-]*://[^\s:/@"'`;|&<>()$\\]*:(?P<secret>[^\s/@"'`;|&<>()$\\]+)@"#,
+    ),
+];
+
+/// Names of parameters whose text is a secret, in lower case and without `_` and `-`.
+const SECRET_NAMES: [&str; 16] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "apikey",
+    "xapikey",
+    "accesstoken",
+    "refreshtoken",
+    "authtoken",
+    "clientsecret",
+    "privatekey",
+    "secretkey",
+    "secretaccesskey",
+    "awssecretaccesskey",
+    "authorization",
+    "token",
+];
+
+/// Shortest text of a parameter that is taken for a secret.
+const SHORTEST_SECRET: usize = 4;
+
+const fn form(name: &'static str, pattern: &'static str) -> Form {
+    Form {
+        name,
+        pattern,
+        check: Check::None,
+    }
+}
+
+/// The patterns, compiled. A test holds that all of them compile.
+static COMPILED: LazyLock<(RegexSet, Vec<Option<Regex>>)> = LazyLock::new(|| {
+    let any = RegexSet::new(FORMS.iter().map(|form| form.pattern));
+    let each = FORMS.iter().map(|form| Regex::new(form.pattern).ok());
+    (any.unwrap_or_else(|_| RegexSet::empty()), each.collect())
+});
+
+/// A secret in a text.
+pub(super) struct Found {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) form: &'static str,
+}
+
+/// Secrets in a text, of each form at most `most`.
+pub(super) fn find(text: &str, most: usize) -> Vec<Found> {
+    let (any, each) = &*COMPILED;
+    let mut found = Vec::new();
+    for index in any.matches(text) {
+        let (Some(form), Some(Some(pattern))) = (FORMS.get(index), each.get(index)) else {
+            continue;
+        };
+        let matches = pattern.captures_iter(text).filter_map(|captures| {
+            let secret = captures.name("secret").or_else(|| captures.get(0))?;
+            form.check.holds(secret.as_str()).then(|| Found {
+                from: secret.start(),
+                to: secret.end(),
+                form: form.name,
+            })
+        });
+        found.extend(matches.take(most));
+    }
+    found
+}
+
+/// True when the text of a parameter of this name is a secret.
+pub(super) fn is_secret_field(name: &str, text: &str) -> bool {
+    let plain: String = name
+        .chars()
+        .filter(|c| !matches!(c, '_' | '-'))
+        .flat_map(char::to_lowercase)
+        .collect();
+    let ends = |end: &str| plain.len() > end.len() && plain.ends_with(end);
+    let is_named = SECRET_NAMES.contains(&plain.as_str()) || ends("password") || ends("secret");
+    // Other things are called tokens too.
+    let is_likely = plain != "token" || Check::NotAWord.holds(text);
+    is_named && is_likely && text.chars().count() >= SHORTEST_SECRET
+}
+
+impl Check {
+    fn holds(self, secret: &str) -> bool {
+        if PLAIN_VALUES
+            .iter()
+            .any(|plain| plain.eq_ignore_ascii_case(secret))
+        {
+            return false;
+        }
+        match self {
+            Self::None => true,
+            Self::NotAWord => {
+                secret.len() > LONGEST_WORD || secret.bytes().any(|byte| byte.is_ascii_digit())
+            }
+            Self::NotAPath => !secret.starts_with(['/', '~', '.']),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_compiles_alone_and_together() {
+        assert_eq!(COMPILED.0.len(), FORMS.len());
+        for (form, compiled) in FORMS.iter().zip(&COMPILED.1) {
+            assert!(compiled.is_some(), "{}", form.name);
+        }
+    }
+}

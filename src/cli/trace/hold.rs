@@ -1,0 +1,80 @@
+//! `cra trace hold|release`: legal holds, which keep pruning off a session.
+
+use std::io::{self, BufWriter, Write};
+use std::sync::Arc;
+
+use super::keep::{in_runtime, keep_elsewhere, take_up};
+use super::{open, recorded};
+use crate::base::id::SessionId;
+use crate::base::text::one_line;
+use crate::cli::args::{Hold, Release};
+use crate::cli::console::signer;
+use crate::cli::error::Failure;
+use crate::cli::exit;
+use crate::cli::settings::Settings;
+use crate::runtime::upkeep::{Upkeep, UpkeepError};
+use crate::store::sqlite::SqliteStore;
+
+/// Puts a session under a legal hold, or lists those that are.
+pub(in crate::cli) fn hold(settings: &Settings, hold: &Hold) -> Result<u8, Failure> {
+    let (Some(name), Some(reason)) = (&hold.session, &hold.reason) else {
+        return list(settings, hold);
+    };
+    settings.may_write("cra trace hold")?;
+    let session = recorded(&open(settings)?, name)?;
+    let by = &settings.operator;
+    change(settings, async |upkeep| {
+        upkeep.hold(&session, reason, by).await
+    })?;
+    tell(&session, "is under a legal hold: nothing of it is pruned")
+}
+
+/// Ends the legal hold of a session.
+pub(in crate::cli) fn release(settings: &Settings, release: &Release) -> Result<u8, Failure> {
+    settings.may_write("cra trace release")?;
+    let session = recorded(&open(settings)?, &release.session)?;
+    let (by, reason) = (&settings.operator, release.reason.as_deref());
+    change(settings, async |upkeep| {
+        upkeep.release(&session, reason, by).await
+    })?;
+    tell(&session, "is under no legal hold any more")
+}
+
+/// Opens the store, changes it, and signs what was recorded of that.
+fn change(
+    settings: &Settings,
+    act: impl AsyncFnOnce(&mut Upkeep) -> Result<(), UpkeepError>,
+) -> Result<(), Failure> {
+    let folder = settings.data_dir()?;
+    let store = Arc::new(SqliteStore::open(&folder)?);
+    in_runtime(async {
+        let signer = signer(&folder, &store).await?;
+        let mut upkeep = take_up(settings, &store, signer).await?;
+        act(&mut upkeep).await?;
+        keep_elsewhere(settings, upkeep.seal().await?.as_ref())
+    })
+}
+
+fn tell(session: &SessionId, what: &str) -> Result<u8, Failure> {
+    writeln!(io::stdout().lock(), "{session} {what}")?;
+    Ok(exit::OK)
+}
+
+fn list(settings: &Settings, hold: &Hold) -> Result<u8, Failure> {
+    let notes = open(settings)?.session_notes()?;
+    let holds: Vec<_> = notes.holds().collect();
+    let mut out = BufWriter::new(io::stdout().lock());
+    if hold.json {
+        serde_json::to_writer_pretty(&mut out, &holds).map_err(io::Error::from)?;
+        writeln!(out)?;
+    } else if holds.is_empty() {
+        writeln!(out, "No session is under a legal hold.")?;
+    }
+    for held in holds.iter().filter(|_| !hold.json) {
+        let (session, since) = (&held.session, &held.since);
+        let (by, reason) = (one_line(&held.by), one_line(&held.reason));
+        writeln!(out, "{session}  since {since}  by {by}: {reason}")?;
+    }
+    out.flush()?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,68 @@
+//! Retries: a message that was taken already is answered as it was then, and is no second turn.
+
+use serde::{Deserialize, Serialize};
+
+use super::text::Name;
+use super::thread::Thread;
+use super::turn::{Outcome, Refusal, Turn};
+use crate::base::digest::Digest;
+
+/// Parts of the answer to a turn that are kept for a retry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TurnAnswer {
+    /// Digest of the message and its author.
+    pub message_hash: Digest,
+    /// Name of the memento that came of it.
+    pub memento: Name,
+    /// Closed topics that the agent was told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub closed: Vec<String>,
+    /// Notes that the agent was told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Thread {
+    /// Keeps the answer to the last turn for a retry.
+    pub(super) fn note_answer(&mut self, turn: &Turn, outcome: &Outcome) {
+        if let Some(taken) = self.turns.first_mut() {
+            taken.answer = Some(TurnAnswer {
+                message_hash: turn.message_hash(),
+                memento: outcome.memento.memento_id.clone(),
+                closed: outcome.closed.clone(),
+                notes: outcome.notes.clone(),
+            });
+        }
+    }
+
+    /// The answer to a turn whose message was taken already, as it was given then; `None` for a new message.
+    ///
+    /// # Errors
+    /// When the message of that name was another one, or its answer is not kept any more.
+    pub fn answered(&self, turn: &Turn) -> Result<Option<Outcome>, Refusal> {
+        let mut turns = self.turns.iter();
+        let Some(taken) = turns.find(|taken| taken.message_id == turn.message_id) else {
+            return Ok(None);
+        };
+        let id = &turn.message_id;
+        let answer = taken.answer.as_ref();
+        let answer = answer.ok_or_else(|| Refusal::OldMessage(id.clone()))?;
+        if answer.message_hash != turn.message_hash() {
+            return Err(Refusal::OtherMessage(id.clone()));
+        }
+        let memento = self.memento(&answer.memento);
+        let memento = memento.ok_or_else(|| Refusal::OldMessage(id.clone()))?;
+        Ok(Some(Outcome {
+            decided: taken.decided,
+            freeze: taken.freeze,
+            source: taken.source,
+            summary: taken.summary.clone(),
+            memento: memento.clone(),
+            etag: memento.etag(),
+            version: taken.version,
+            closed: answer.closed.clone(),
+            notes: answer.notes.clone(),
+        }))
+    }
+}

@@ -1,0 +1,42 @@
+//! Sessions whose agents are gone for long: they are ended as timed out, so that none stays open for ever.
+
+use super::Actor;
+use crate::base::clock::Timestamp;
+use crate::base::limits::{ABANDONED_CHECK, ABANDONED_TIME};
+use crate::engine::command::{AskId, Command, EndSession, FinalStatus};
+
+/// The ask of the console's own commands: no agent waits for the answer.
+const NO_ASKER: AskId = AskId(u64::MAX);
+
+impl Actor {
+    /// Time of the next look for abandoned sessions, while there are sessions.
+    pub(super) fn abandoned_due(&mut self) -> Option<Timestamp> {
+        if self.poison.is_some() || self.engine.session_ids().next().is_none() {
+            return None;
+        }
+        let now = self.clock.now();
+        let last = *self.abandoned_checked.get_or_insert(now);
+        Some(last.plus(ABANDONED_CHECK))
+    }
+
+    /// Ends the sessions that are abandoned.
+    pub(super) async fn end_abandoned(&mut self) {
+        // A clock that was set forward is no reason to end anything.
+        self.check_clock().await;
+        let now = self.clock.now();
+        self.abandoned_checked = Some(now);
+        if self.poison.is_some() {
+            return;
+        }
+        for session in self.engine.abandoned(now) {
+            let hours = ABANDONED_TIME.as_secs() / 3600;
+            let end = EndSession {
+                session,
+                status: FinalStatus::Timeout,
+                summary: Some(format!("no word from the agent for {hours} hours")),
+            };
+            let effects = self.engine.handle(Command::EndSession(NO_ASKER, end), now);
+            self.carry_out(effects);
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! Actions that agents ran without asking, as their hooks report afterwards: an alarm, and an entry of the log.
+
+use super::Actor;
+use crate::base::text::one_line;
+use crate::runtime::snapshot::RanUnasked;
+use crate::trace::event::{AlarmRaised, Draft, Payload};
+
+/// Type of the error that a hook reports of such an action.
+const RAN_UNASKED: &str = "ran_unasked";
+
+impl Actor {
+    /// Notes an action that ran unasked: the entry of the log about it.
+    pub(super) fn note_unasked(&mut self, draft: &Draft) -> Option<AlarmRaised> {
+        let Payload::ErrorOccurred(error) = &draft.payload else {
+            return None;
+        };
+        if error.error_type != RAN_UNASKED {
+            return None;
+        }
+        let before = self.ran_unasked.as_ref().map_or(0, |before| before.count);
+        let session = draft.session_id.clone();
+        let what = format!("{session}: {}", one_line(&error.message));
+        self.ran_unasked = Some(RanUnasked {
+            session,
+            what: error.message.as_str().into(),
+            count: before + 1,
+        });
+        Some(AlarmRaised {
+            alarm: RAN_UNASKED.to_owned(),
+            what,
+            by: None,
+        })
+    }
+}

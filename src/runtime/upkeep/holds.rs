@@ -1,0 +1,64 @@
+//! Legal holds: sessions of which nothing is pruned until they are released.
+
+use super::{Upkeep, UpkeepError};
+use crate::base::id::SessionId;
+use crate::store::Batch;
+use crate::trace::event::{HoldPlaced, HoldReleased, Payload};
+use crate::trace::governance::{ABOUT_SESSIONS, SessionNotes};
+
+impl Upkeep {
+    /// Puts a session under a legal hold.
+    ///
+    /// # Errors
+    /// When there is no such session, or the store fails.
+    pub async fn hold(
+        &mut self,
+        session: &SessionId,
+        reason: &str,
+        by: &str,
+    ) -> Result<(), UpkeepError> {
+        let is_log = session == self.ledger.log();
+        if is_log || self.store.head(session.clone()).await?.is_none() {
+            return Err(UpkeepError::NoSession(session.clone()));
+        }
+        let placed = HoldPlaced {
+            held_session: session.to_string(),
+            reason: reason.to_owned(),
+            by: by.to_owned(),
+        };
+        self.enter(placed.into()).await
+    }
+
+    /// Ends the legal hold of a session.
+    ///
+    /// # Errors
+    /// When it is under none, or the store fails.
+    pub async fn release(
+        &mut self,
+        session: &SessionId,
+        reason: Option<&str>,
+        by: &str,
+    ) -> Result<(), UpkeepError> {
+        if self.notes().await?.hold(session).is_none() {
+            return Err(UpkeepError::NotHeld(session.clone()));
+        }
+        let released = HoldReleased {
+            held_session: session.to_string(),
+            reason: reason.map(str::to_owned),
+            by: by.to_owned(),
+        };
+        self.enter(released.into()).await
+    }
+
+    /// Imports and legal holds, as the log has them.
+    pub(super) async fn notes(&self) -> Result<SessionNotes, UpkeepError> {
+        let entries = self.store.log_entries(ABOUT_SESSIONS).await?;
+        Ok(SessionNotes::read(&entries))
+    }
+
+    /// Writes an entry of the log.
+    async fn enter(&mut self, payload: Payload) -> Result<(), UpkeepError> {
+        let entry = self.ledger.entry(payload, self.clock.now());
+        self.write(Batch::of(vec![entry])).await
+    }
+}

@@ -1,0 +1,266 @@
+//! Pruning of old events: by the Atlases that were in force when they were recorded, and never under a legal hold.
+//!
+//! Contract: an Atlas that was never in force shortens nothing. An event is kept for ever where no Atlas was in force,
+//! where one of them says nothing about its type, and where the text of one is not in the store any more.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{Deed, Old, PAGE, Upkeep, UpkeepError};
+use crate::atlas::load_str;
+use crate::base::clock::Timestamp;
+use crate::base::id::SessionId;
+use crate::base::retention::{Retention, Schedule};
+use crate::store::{Batch, Prune, StoreError};
+use crate::trace::event::{AtlasLoaded, Payload, RetentionApplied, RetentionRule};
+use crate::trace::governance::Hold;
+use crate::trace::record::Record;
+
+/// Most rules that a reason names. All of them are listed apart.
+const MAX_NAMED_RULES: usize = 4;
+
+/// What is asked of pruning.
+#[derive(Clone, Copy, Debug)]
+pub struct PruneOrder<'o> {
+    /// The operator.
+    pub by: &'o str,
+    /// Retention that events are kept by at least, beside that of the Atlases in force.
+    pub at_least: Option<&'o Retention>,
+    /// Whether it is done, or only told.
+    pub deed: Deed,
+}
+
+/// What came of pruning.
+#[derive(Clone, Debug, Default)]
+pub struct Pruned {
+    /// Sessions, each with the number of events that lost their content.
+    pub sessions: Vec<(SessionId, u64)>,
+    /// Sessions with old events that a legal hold keeps.
+    pub held: Vec<Hold>,
+    /// True when no Atlas with a retention was ever in force.
+    pub keeps_all: bool,
+}
+
+impl Upkeep {
+    /// Prunes events that are older than the Atlases want which were in force when they were recorded: the content
+    /// goes, envelope and hash stay.
+    ///
+    /// # Errors
+    /// When the store fails.
+    pub async fn prune(&mut self, order: PruneOrder<'_>) -> Result<Pruned, UpkeepError> {
+        let now = self.clock.now();
+        let notes = self.notes().await?;
+        let (old, keeps_all) = self.old_events(order.at_least, now).await?;
+        let mut pruned = Pruned {
+            keeps_all,
+            ..Pruned::default()
+        };
+        for (session, old) in old {
+            if let Some(hold) = notes.hold(&session) {
+                pruned.held.push(hold.clone());
+                continue;
+            }
+            pruned.sessions.push((session.clone(), old.old.count));
+            if order.deed == Deed::Tell {
+                continue;
+            }
+            let rules: Vec<_> = old.rules.into_iter().collect();
+            let entry = RetentionApplied {
+                reason: reason(&rules),
+                rules,
+                by: Some(order.by.to_owned()),
+                ..old.old.entry(&session)
+            };
+            let mut batch = Batch::of(vec![self.ledger.entry(entry, now)]);
+            let ranges = old.old.ranges;
+            batch.prune.push(Prune { session, ranges });
+            self.write(batch).await?;
+        }
+        Ok(pruned)
+    }
+
+    /// Events by session that are older than their rule, and whether no rule was ever in force. The record is read in
+    /// the order it was written in: so each event meets the Atlases that were in force then.
+    async fn old_events(
+        &self,
+        at_least: Option<&Retention>,
+        now: Timestamp,
+    ) -> Result<(BTreeMap<SessionId, OldEvents>, bool), UpkeepError> {
+        let mut in_force = InForce::default();
+        let mut texts = Texts::default();
+        let mut unruled = BTreeSet::new();
+        let mut old: BTreeMap<SessionId, OldEvents> = BTreeMap::new();
+        let mut from = 0;
+        loop {
+            let page = self.store.records(from, PAGE).await?;
+            for record in &page {
+                if record.session == *self.ledger.log() {
+                    in_force.note(record, self, &mut texts).await?;
+                    continue;
+                }
+                let envelope = record.envelope();
+                let envelope = envelope.map_err(|what| StoreError::Damaged { what })?;
+                if record.sequence == 0 && (in_force.atlases.is_empty() || has_no_atlas(record)) {
+                    unruled.insert(record.session.clone());
+                }
+                if envelope.is_pruned() || unruled.contains(&record.session) {
+                    continue;
+                }
+                let age = now.since(record.timestamp);
+                let is_older = |days: u32| age > Duration::from_hours(24) * days;
+                let rule = in_force.rule(envelope.event_type);
+                let Some(rule) = rule.filter(|rule| is_older(rule.days)) else {
+                    continue;
+                };
+                let longer = at_least.map(|kept| kept.days_for(envelope.event_type));
+                if longer.is_none_or(|days| days.is_some_and(is_older)) {
+                    let of_session = old.entry(record.session.clone()).or_default();
+                    of_session.old.note(record);
+                    of_session.rules.insert(rule);
+                }
+            }
+            from += page.len() as u64;
+            if page.len() < PAGE {
+                return Ok((old, !texts.has_retention()));
+            }
+        }
+    }
+}
+
+/// True for the first event of a session that began while no Atlas was in force.
+fn has_no_atlas(first: &Record) -> bool {
+    let event = first.event().ok();
+    let atlases = event.and_then(|event| event.payload.get("atlas_ids")?.as_array().cloned());
+    atlases.is_some_and(|atlases| atlases.is_empty())
+}
+
+/// Old events of a session, and the rules that say so.
+#[derive(Default)]
+struct OldEvents {
+    old: Old,
+    rules: BTreeSet<RetentionRule>,
+}
+
+/// An Atlas in force, as far as it matters here.
+struct LoadedAtlas {
+    id: String,
+    hash: String,
+    /// `None` keeps everything.
+    schedule: Option<Arc<Schedule>>,
+}
+
+/// Atlases in force at a place of the record.
+#[derive(Default)]
+struct InForce {
+    atlases: Vec<LoadedAtlas>,
+    /// Place of the last entry of a start: the entries of one start stand next to each other.
+    start: Option<u64>,
+}
+
+impl InForce {
+    async fn note(
+        &mut self,
+        entry: &Record,
+        upkeep: &Upkeep,
+        texts: &mut Texts,
+    ) -> Result<(), UpkeepError> {
+        let event = entry.event();
+        let event = event.map_err(|what| StoreError::Damaged { what })?;
+        let read = Payload::read(&event.event_type, event.payload);
+        let Ok(Payload::AtlasLoaded(loaded)) = read else {
+            return Ok(());
+        };
+        self.forget_replaced(&loaded, entry.sequence);
+        let schedule = texts.schedule(&loaded.atlas_hash, upkeep).await?;
+        self.atlases.push(LoadedAtlas {
+            id: loaded.atlas_id,
+            hash: loaded.atlas_hash,
+            schedule,
+        });
+        Ok(())
+    }
+
+    /// Forgets the Atlases that an entry takes the place of. A start has no Atlas from before.
+    fn forget_replaced(&mut self, loaded: &AtlasLoaded, place: u64) {
+        if loaded.loaded_by.is_none() {
+            let follows = self
+                .start
+                .is_some_and(|last| last.checked_add(1) == Some(place));
+            if !follows {
+                self.atlases.clear();
+            }
+            self.start = Some(place);
+        }
+        self.atlases
+            .retain(|atlas| atlas.id != loaded.atlas_id && !loaded.removes.contains(&atlas.hash));
+    }
+
+    /// The rule that an event of this type is kept by; `None` keeps it for ever.
+    fn rule(&self, event_type: &str) -> Option<RetentionRule> {
+        let mut longest: Option<RetentionRule> = None;
+        for atlas in &self.atlases {
+            let days = atlas.schedule.as_ref()?.days_for(event_type)?;
+            if longest.as_ref().is_none_or(|rule| days > rule.days) {
+                longest = Some(RetentionRule {
+                    event_type: event_type.to_owned(),
+                    days,
+                    atlas_id: atlas.id.clone(),
+                    atlas_hash: atlas.hash.clone(),
+                });
+            }
+        }
+        longest
+    }
+}
+
+/// Retention of the Atlases whose texts are in the store, by the digest of the text.
+#[derive(Default)]
+struct Texts(BTreeMap<String, Option<Arc<Schedule>>>);
+
+impl Texts {
+    /// The retention of an Atlas; `None` where it has none, or its text cannot be read.
+    async fn schedule(
+        &mut self,
+        hash: &str,
+        upkeep: &Upkeep,
+    ) -> Result<Option<Arc<Schedule>>, UpkeepError> {
+        if let Some(known) = self.0.get(hash) {
+            return Ok(known.clone());
+        }
+        let kept = upkeep.store.atlas(hash.to_owned()).await?;
+        let loaded = kept.and_then(|kept| load_str(&kept.atlas_id, &kept.text).ok());
+        // The text has to be the one that was in force.
+        let loaded = loaded.filter(|loaded| loaded.atlas.hash.to_string() == hash);
+        let schedule = loaded.and_then(|loaded| loaded.atlas.recording.retention);
+        let schedule = schedule.map(Arc::new);
+        self.0.insert(hash.to_owned(), schedule.clone());
+        Ok(schedule)
+    }
+
+    fn has_retention(&self) -> bool {
+        self.0.values().any(Option::is_some)
+    }
+}
+
+/// The reason why events went, for people.
+fn reason(rules: &[RetentionRule]) -> String {
+    let named = rules.iter().take(MAX_NAMED_RULES);
+    let named = named.map(|rule| {
+        let RetentionRule {
+            event_type,
+            days,
+            atlas_id,
+            ..
+        } = rule;
+        format!("{event_type} {days} days by {atlas_id}")
+    });
+    let mut named: Vec<_> = named.collect();
+    if rules.len() > MAX_NAMED_RULES {
+        named.push(format!("and {} more", rules.len() - MAX_NAMED_RULES));
+    }
+    format!(
+        "older than the Atlases in force when they were recorded want: {}",
+        named.join(", ")
+    )
+}

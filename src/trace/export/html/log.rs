@@ -1,0 +1,33 @@
+//! The governance log: what was done to the record and to what governs agents, and by whom.
+
+use std::fmt::{self, Write};
+
+use super::text::{Text, moment};
+use crate::trace::details::Details;
+use crate::trace::event::Event;
+use crate::trace::tell::sentence;
+
+/// Writes the entries, if there are any.
+pub(super) fn write(out: &mut impl Write, entries: &[Event]) -> fmt::Result {
+    if entries.is_empty() {
+        return Ok(());
+    }
+    out.write_str(
+        "<section id=\"log\"><h2>Governance log</h2>\n<p>Atlases, imports, prunes, legal holds, edits of \
+         mementos, alarms, keys and operators. Names are claimed, not proven.</p>\n<table><thead><tr><th>Entry</th>\
+         <th>Time</th><th>By</th><th>What</th></tr></thead><tbody>\n",
+    )?;
+    for entry in entries {
+        let by = Details::of(entry).text("by").unwrap_or("not noted");
+        writeln!(
+            out,
+            "<tr><td>{}</td><td class=\"when\">{}</td><td>{}</td><td><code>{}</code> {}</td></tr>",
+            entry.sequence,
+            moment(entry.timestamp),
+            Text(by),
+            Text(&entry.event_type),
+            Text(&sentence(entry)),
+        )?;
+    }
+    out.write_str("</tbody></table></section>\n")
+}
