@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::compiled::Atlas;
 use super::decode::decode;
-use super::diagnostic::{Code, Colour, Diagnostic, Problems, Severity, render};
+use super::diagnostic::{Code, Colour, Diagnostic, Problem, Problems, Severity, render};
 use super::document::AtlasManifest;
 use super::origin::Origin;
 use super::prove::{KnownExtensions, prove};
@@ -197,6 +197,64 @@ fn load_configured(
         }),
     }
 }
+
+impl AtlasManifest {
+    /// Reads a manifest from YAML or JSON, as a file is read: as written, with nothing proven yet.
+    ///
+    /// ```
+    /// use cra_core::AtlasManifest;
+    /// use cra_core::atlas::Atlas;
+    ///
+    /// let mut manifest = AtlasManifest::from_yaml(
+    ///     "atlas_version: '1.0'\natlas_id: com.example\nversion: '1'\nname: Example\n\
+    ///      checkpoints: [{checkpoint_id: start, trigger: {type: session_start}}]\n",
+    /// )?;
+    /// assert_eq!(manifest.get_session_start_checkpoints().len(), 1);
+    /// manifest.name = "Changed by code".to_owned();
+    /// let loaded = Atlas::from_manifest(&manifest)?;
+    /// assert_eq!(loaded.atlas.name, "Changed by code");
+    /// # Ok::<(), cra_core::atlas::LoadError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the text is too large, or is not a manifest: every error with its place.
+    pub fn from_yaml(text: &str) -> Result<Self, LoadError> {
+        let source = to_text(FROM_CODE, text.as_bytes().to_vec())?;
+        let mut problems = Problems::new(FROM_CODE, &source);
+        let root = yaml::parse(&source, &mut problems).filter(|_| !problems.has_errors());
+        let manifest = root.map(|root| decode(&root, &mut problems));
+        match manifest {
+            Some(manifest) if !problems.has_errors() => Ok(manifest),
+            Some(_) | None => Err(LoadError::Invalid {
+                diagnostics: problems.into_diagnostics(),
+                source_text: source,
+            }),
+        }
+    }
+}
+
+impl Atlas {
+    /// Proves a manifest that code put together. Its text, for the record, is the manifest as JSON.
+    ///
+    /// # Errors
+    /// When it is not valid: every error with its place in that text.
+    pub fn from_manifest(manifest: &AtlasManifest) -> Result<Loaded, LoadError> {
+        match serde_json::to_string_pretty(manifest) {
+            Ok(text) => load_str(FROM_CODE, &text),
+            Err(error) => {
+                let mut problems = Problems::new(FROM_CODE, "");
+                problems.add(Problem::new(Code::Syntax, error.to_string()));
+                Err(LoadError::Invalid {
+                    diagnostics: problems.into_diagnostics(),
+                    source_text: String::new(),
+                })
+            }
+        }
+    }
+}
+
+/// Name, in messages, of a manifest that is not from a file.
+const FROM_CODE: &str = "manifest";
 
 /// The text that bytes are, within the limits of an Atlas.
 pub(super) fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {
