@@ -7,7 +7,7 @@ use super::checkpoint::regex_fault;
 use super::ids::Ids;
 use crate::atlas::compiled::{CustomTrigger, Trigger};
 use crate::atlas::condition::ConditionDef;
-use crate::atlas::diagnostic::Code;
+use crate::atlas::diagnostic::{Code, Problem};
 use crate::atlas::document::{CheckpointMode, CheckpointTrigger, CustomMoment, MatchMode};
 use crate::atlas::keyword::{Case, Keywords};
 
@@ -34,8 +34,13 @@ impl Prover<'_, '_> {
             }
             CheckpointTrigger::SessionEnd => {
                 if mode == CheckpointMode::Blocking {
-                    let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends; put a gate before the last action, or use `mode: advisory`";
-                    self.fault(Code::Contradiction, path, message);
+                    let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends";
+                    let help = "put a gate before the last action, or use `mode: advisory`";
+                    let mode = path.replace(".trigger", ".mode");
+                    self.report(
+                        &mode,
+                        Problem::new(Code::Contradiction, message).help(help.to_owned()),
+                    );
                 }
                 Some(Trigger::SessionEnd)
             }
