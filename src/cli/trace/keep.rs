@@ -283,7 +283,7 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
     } else {
         prune.atlas.clone()
     };
-    let retention = recording::retention(&load_all(&files)?);
+    let retention = recording::retention(&load_all(&files, &settings.configure())?);
     if retention.keeps_all() {
         return Err(Failure::KeepsAll);
     }
