@@ -291,7 +291,11 @@ pub struct PolicyDef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,
     /// Whether an operator may let a request through that a `deny` refuses.
-    #[serde(default, rename = "override")]
+    #[serde(
+        default,
+        rename = "override",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub overridable: bool,
 }
 

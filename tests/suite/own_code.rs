@@ -213,11 +213,10 @@ fn an_event_that_the_code_of_its_type_refuses_is_recorded_as_refused() {
         .example(&["run", "--json", path.to_str().unwrap()])
         .json();
     let events = steps[3]["events"].as_array().unwrap();
-    let refused = events
-        .iter()
-        .find(|event| event["event_type"] == "plugin_event");
-    let refused = &refused.expect("the event is kept")["payload"];
-    assert_eq!(refused["custom_type"], "refund_score");
+    let mut refused = events.iter().filter(|event| {
+        event["event_type"] == "plugin_event" && event["payload"]["custom_type"] == "refund_score"
+    });
+    let refused = &refused.next().expect("the event is kept")["payload"];
     assert_eq!(refused["data"]["refused"], "its validation says no");
 }
 
@@ -266,26 +265,28 @@ fn lint_and_explain_know_own_code_and_its_change_to_the_configuration() {
     );
 }
 
-// covers T34, T35
+// covers A34
 #[test]
-fn hooks_of_own_code_work_on_the_record_that_is_kept() {
+fn a_plugin_of_own_code_is_named_in_the_record_that_is_kept() {
     let desk = Desk::new();
     let turns = desk.0.path().join("turns.json");
-    let turn = serde_json::json!({
-        "session": "s-9", "thread": "t-9", "message_id": "m-1", "message": "hello", "signals": {},
-    });
+    let turn = serde_json::json!({"session": "s-9", "message_id": "m-1", "message": "hello"});
     std::fs::write(&turns, turn.to_string()).unwrap();
     let (atlas, turns) = (file("atlas.yaml"), turns.to_str().unwrap().to_owned());
     let data = desk.0.path().join("data").to_str().unwrap().to_owned();
     let told = desk.example(&["--data-dir", &data, "turn", &turns, "--atlas", &atlas]);
     assert!(told.ok, "{}{}", told.out, told.err);
-    let shown = desk.example(&["--data-dir", &data, "trace", "show", "s-9", "--json"]);
-    assert!(
-        shown.out.contains("\"plugin_name\":\"support\"")
-            || shown.out.contains("\"plugin_name\": \"support\""),
-        "{}",
-        shown.out
-    );
+    let shown = desk.shipped(&["--data-dir", &data, "trace", "show", "s-9", "--json"]);
+    let events: Vec<Value> = shown
+        .out
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let of = |kind: &str| events.iter().find(|event| event["event_type"] == kind);
+    let loaded = of("plugin_loaded").expect("the plugin is on record");
+    assert_eq!(loaded["payload"]["plugin_name"], "support");
+    let given = of("context_injected").expect("the plugin's configuration counts");
+    assert_eq!(given["payload"]["context_ids"][0], "house-rules", "{given}");
     let verified = desk.shipped(&["--data-dir", &data, "trace", "verify"]);
     assert!(verified.ok, "{}{}", verified.out, verified.err);
 }

@@ -344,14 +344,14 @@ pub struct CheckpointQuestion {
 }
 
 /// Guidance as a manifest writes it. Records keep their form, with `null` for what is absent.
+#[expect(clippy::ref_option, reason = "serde gives the field")]
 fn without_nulls<S: Serializer>(
     guidance: &Option<GuidanceBlock>,
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let mut fields = match serde_json::to_value(guidance) {
-        Ok(Value::Object(fields)) => fields,
-        Ok(_) => Map::new(),
-        Err(error) => return Err(serde::ser::Error::custom(error)),
+    let mut fields = match serde_json::to_value(guidance).map_err(serde::ser::Error::custom)? {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
     };
     fields.retain(|_, value| !value.is_null());
     fields.serialize(serializer)

@@ -52,7 +52,7 @@ pub(super) fn context(schema: &mut Schema) {
         .collect();
     forbid(
         schema,
-        json!({ "required": ["checkpoint_config"], "anyOf": beside }),
+        &json!({ "required": ["checkpoint_config"], "anyOf": beside }),
     );
 }
 
@@ -61,7 +61,7 @@ pub(super) fn checkpoint(schema: &mut Schema) {
     let inside = json!({ "required": ["priority"] });
     forbid(
         schema,
-        json!({ "required": ["priority"], "properties": { "trigger": inside } }),
+        &json!({ "required": ["priority"], "properties": { "trigger": inside } }),
     );
 }
 
@@ -87,7 +87,7 @@ fn alias(schema: &mut Schema, name: &str, other: &str) {
         fields.insert("deprecated".to_owned(), Value::Bool(true));
     }
     add_property(schema, other, value);
-    forbid(schema, json!({ "required": [name, other] }));
+    forbid(schema, &json!({ "required": [name, other] }));
 }
 
 fn add_property(schema: &mut Schema, key: &str, value: Value) {
@@ -97,7 +97,7 @@ fn add_property(schema: &mut Schema, key: &str, value: Value) {
 }
 
 /// Adds what a document must not be.
-fn forbid(schema: &mut Schema, wrong: Value) {
+fn forbid(schema: &mut Schema, wrong: &Value) {
     let rule = json!({ "not": wrong });
     match schema.get_mut("allOf") {
         Some(Value::Array(rules)) => rules.push(rule),
@@ -157,6 +157,16 @@ fn case() -> Key {
     Key::optional("case_sensitive", json!({ "type": "boolean" })).also("caseSensitive")
 }
 
+fn custom_keys(moment: &Value, condition: Value) -> Vec<Key> {
+    let moments = json!({ "type": "array", "minItems": 1, "items": moment });
+    vec![
+        Key::needed("trigger_id", json!({ "type": "string" })),
+        Key::optional("params", json!({ "type": "object" })),
+        Key::optional("on", moments),
+        Key::optional("when", condition),
+    ]
+}
+
 fn forms(generator: &mut SchemaGenerator) -> Vec<Form> {
     let form = |canonical, words, keys| Form {
         canonical,
@@ -213,19 +223,7 @@ fn forms(generator: &mut SchemaGenerator) -> Vec<Form> {
         form("explicit_request", &["explicit_request"], vec![]),
         form("error_occurred", &["error_occurred"], vec![]),
         form("interactive", &["interactive"], vec![]),
-        form(
-            "custom",
-            &["custom"],
-            vec![
-                Key::needed("trigger_id", json!({ "type": "string" })),
-                Key::optional("params", json!({ "type": "object" })),
-                Key::optional(
-                    "on",
-                    json!({ "type": "array", "minItems": 1, "items": moment }),
-                ),
-                Key::optional("when", condition),
-            ],
-        ),
+        form("custom", &["custom"], custom_keys(&moment, condition)),
     ]
 }
 

@@ -33,15 +33,7 @@ impl Prover<'_, '_> {
                 Some(self.gated(path, capability_ids, capabilities))
             }
             CheckpointTrigger::SessionEnd => {
-                if mode == CheckpointMode::Blocking {
-                    let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends";
-                    let help = "put a gate before the last action, or use `mode: advisory`";
-                    let mode = path.replace(".trigger", ".mode");
-                    self.report(
-                        &mode,
-                        Problem::new(Code::Contradiction, message).help(help.to_owned()),
-                    );
-                }
+                self.check_end(path, mode);
                 Some(Trigger::SessionEnd)
             }
             CheckpointTrigger::ActionPost { patterns } => {
@@ -85,6 +77,16 @@ impl Prover<'_, '_> {
                     when: self.condition(&format!("{path}.when"), when.as_ref()),
                 }))
             }
+        }
+    }
+
+    /// Refuses a gate where nothing is left to hold.
+    fn check_end(&mut self, path: &str, mode: CheckpointMode) {
+        if mode == CheckpointMode::Blocking {
+            let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends";
+            let help = "put a gate before the last action, or use `mode: advisory`";
+            let problem = Problem::new(Code::Contradiction, message).help(help.to_owned());
+            self.report(&path.replace(".trigger", ".mode"), problem);
         }
     }
 

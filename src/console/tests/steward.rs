@@ -414,7 +414,7 @@ fn the_editor_opens_the_file_where_the_problem_or_the_part_is() {
     stage.press(KeyCode::Esc);
     stage.press(KeyCode::Char('G'));
     let asked = stage.press(KeyCode::Char('e'));
-    assert_eq!(asked, [Request::EditFile(file, 22)]);
+    assert_eq!(asked, [Request::EditFile(file, 23)]);
     // What comes with the program has no file.
     let mut stage = Stage::new(studied(idle()), (120, 36));
     stage.press(KeyCode::Char('4'));

@@ -112,8 +112,8 @@ fn manifest(config: CheckpointConfig, definition: &StewardCheckpointDef) -> Atla
         atlas_id: "single".to_owned(),
         version: "1".to_owned(),
         name: "Single checkpoint".to_owned(),
-        capabilities: capabilities.into_iter().map(capability).collect(),
-        context_blocks: contexts.into_iter().map(context).collect(),
+        capabilities: capabilities.into_iter().map(|id| capability(id)).collect(),
+        context_blocks: contexts.into_iter().map(|id| context(id)).collect(),
         checkpoints: vec![checkpoint],
         risk_config: RiskConfig {
             mode: config.risk_mode,
@@ -123,25 +123,32 @@ fn manifest(config: CheckpointConfig, definition: &StewardCheckpointDef) -> Atla
 }
 
 /// A capability whose only action has its own name.
-fn capability(id: &String) -> CapabilityDef {
+fn capability(id: &str) -> CapabilityDef {
     CapabilityDef {
-        capability_id: id.clone(),
+        capability_id: id.to_owned(),
         name: String::new(),
         description: String::new(),
-        actions: vec![id.clone()],
+        actions: vec![id.to_owned()],
     }
 }
 
-fn context(id: &String) -> ContextBlockDef {
+fn context(id: &str) -> ContextBlockDef {
     ContextBlockDef {
-        context_id: id.clone(),
+        context_id: id.to_owned(),
         name: String::new(),
-        content: id.clone(),
+        content: id.to_owned(),
         inject_mode: InjectMode::OnDemand,
         keywords: Vec::new(),
         actions: Vec::new(),
         priority: 0,
     }
+}
+
+/// A part of the trigger data, if it is there.
+fn part<T: serde::de::DeserializeOwned>(data: &Value, key: &str) -> Result<Option<T>, String> {
+    let part = data.get(key).cloned().map(serde_json::from_value);
+    part.transpose()
+        .map_err(|error| format!("it cannot be judged: `{key}`: {error}"))
 }
 
 /// What the trigger data tells.
@@ -162,14 +169,6 @@ impl<'d> Happened<'d> {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
             Some(_) => Err(format!("it cannot be judged: `{key}` is not text")),
         };
-        fn part<T: serde::de::DeserializeOwned>(
-            data: &Value,
-            key: &str,
-        ) -> Result<Option<T>, String> {
-            let part = data.get(key).cloned().map(serde_json::from_value);
-            part.transpose()
-                .map_err(|error| format!("it cannot be judged: `{key}`: {error}"))
-        }
         Ok(Self {
             action: text("action_id")?,
             params: data.get("params"),
