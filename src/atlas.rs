@@ -32,5 +32,8 @@ mod yaml;
 
 pub use compiled::Atlas;
 pub use diagnostic::Diagnostic;
-pub use load::{LoadError, Loaded, lint_file, load_file, load_str, load_str_with};
+pub use load::{
+    Configure, LoadError, Loaded, lint_file, lint_file_with, load_file, load_file_with, load_str,
+    load_str_with,
+};
 pub use prove::KnownExtensions;

@@ -42,8 +42,27 @@ use args::{Args, Command, ThreadCommand, TraceCommand};
 use error::Failure;
 use settings::Settings;
 
-/// Runs the program with these arguments.
+use crate::runtime::extension::Registry;
+
+/// Runs `cra` with these arguments.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
+    main_with(Registry::default(), args)
+}
+
+/// Runs `cra` with these arguments and with extensions written in Rust: every command knows their checkpoint types,
+/// handlers, validators, event types, hooks and plugins. The extensions of the operator's list come on top.
+///
+/// `examples/sentiment` is a whole program.
+///
+/// ```no_run
+/// use cra_core::runtime::extension::Registry;
+///
+/// fn main() -> std::process::ExitCode {
+///     let registry = Registry::default();
+///     cra_core::cli::main_with(registry, std::env::args_os())
+/// }
+/// ```
+pub fn main_with(registry: Registry, args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let typed: Vec<OsString> = args.into_iter().collect();
     let args = match Args::try_parse_from(&typed) {
         Ok(args) => args,
@@ -61,7 +80,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             });
         }
     };
-    match run(args) {
+    match run(args, registry) {
         Ok(code) => ExitCode::from(code),
         Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
@@ -71,12 +90,12 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn run(args: Args) -> Result<u8, Failure> {
-    let settings = Settings::from_args(&args.common);
+fn run(args: Args, registry: Registry) -> Result<u8, Failure> {
+    let settings = Settings::from_args(&args.common, registry);
     match args.command {
         None => console::open(&settings, &args.atlas),
         Some(Command::Demo(demo)) => console::demo(&settings, &demo),
-        Some(Command::Run(scenario)) => run::run(&scenario),
+        Some(Command::Run(scenario)) => run::run(&settings, &scenario),
         Some(Command::Queue(queue)) => queue::queue(&settings, &queue),
         Some(Command::Notices(args)) => notices::notices(&settings, &args),
         Some(Command::Reconstruct(file)) => reconstruct::reconstruct(&file),
@@ -103,8 +122,8 @@ fn run(args: Args) -> Result<u8, Failure> {
         Some(Command::Atlas { command }) => match command {
             args::AtlasCommand::Lint(lint) => atlas::lint(&settings, &lint),
             args::AtlasCommand::Explain(explain) => atlas::explain(&settings, &explain),
-            args::AtlasCommand::Types(types) => atlas::types(&types),
-            args::AtlasCommand::Test(test) => run::test(&test),
+            args::AtlasCommand::Types(types) => atlas::types(&settings, &types),
+            args::AtlasCommand::Test(test) => run::test(&settings, &test),
             args::AtlasCommand::Init(init) => atlas::init(&init),
             args::AtlasCommand::Schema => atlas::schema(),
         },

@@ -11,6 +11,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use crate::atlas::Configure;
 use crate::base::clock::Clock;
 use crate::runtime::Desk;
 
@@ -60,6 +61,8 @@ pub struct Options {
     pub trials: Option<Trials>,
     /// Where Atlases are loaded from, where that can change.
     pub shelf: Option<Shelf>,
+    /// Changes to manifests before they are proven.
+    pub configure: Configure,
     /// What raises alarms, where something does.
     pub alarms: Option<Alarms>,
     /// What is said when it opens, until a key is pressed.

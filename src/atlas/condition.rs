@@ -10,7 +10,8 @@ use std::borrow::Cow;
 use chrono::{DateTime, Datelike, Timelike, Utc};
 use regex::Regex;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 
 use crate::base::clock::Timestamp;
@@ -24,8 +25,7 @@ mod words;
 pub use leaf::{LeafReport, Test};
 
 /// A condition as written.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ConditionDef {
     /// Every one holds.
     All(Vec<ConditionDef>),
@@ -40,6 +40,25 @@ pub enum ConditionDef {
         /// The tests it has to pass, all of them, by operator.
         tests: Vec<(Operator, Value)>,
     },
+}
+
+/// As a manifest writes it.
+impl Serialize for ConditionDef {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        match self {
+            Self::All(parts) => map.serialize_entry("all", parts)?,
+            Self::Any(parts) => map.serialize_entry("any", parts)?,
+            Self::Not(part) => map.serialize_entry("not", part)?,
+            Self::Leaf { path, tests } => {
+                map.serialize_entry("path", path)?;
+                for (operator, wanted) in tests {
+                    map.serialize_entry(operator.as_str(), wanted)?;
+                }
+            }
+        }
+        map.end()
+    }
 }
 
 impl JsonSchema for ConditionDef {

@@ -7,6 +7,7 @@
 mod checkpoint;
 mod condition;
 mod config;
+mod deserialize;
 mod fields;
 mod names;
 mod read;
@@ -16,7 +17,6 @@ mod trigger;
 
 pub(super) use fields::{Section, join};
 
-use condition::condition;
 use fields::{Value, map};
 use names::{
     DEFAULT_DECISIONS, INJECT_MODES, POLICY_KINDS, RISK_MODES, RISK_TIERS, SCOPES, UNKNOWN_ACTIONS,
@@ -154,7 +154,7 @@ fn policy(value: &Value<'_>, problems: &mut Problems<'_>) -> PolicyDef {
         scope: fields
             .optional("scope", one_of("scope", SCOPES))
             .unwrap_or_default(),
-        when: fields.optional("when", part(condition)),
+        when: fields.optional("when", part(condition::condition)),
         overridable: fields.optional("override", boolean).unwrap_or_default(),
     })
 }

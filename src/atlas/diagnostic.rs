@@ -150,6 +150,8 @@ codes! {
     BadExtension = "E040", Error;
     /// An address that may not be called.
     BadAddress = "E041", Error;
+    /// Guidance that is not in the format it says.
+    BadGuidance = "E042", Error;
     /// More errors than are listed.
     MoreErrors = "E099", Error;
     /// A key that the format does not have, where it can do no harm.
@@ -180,6 +182,14 @@ codes! {
     UnlistedExtension = "W013", Warning;
     /// Parameters that look like secrets, and that records keep as they are.
     UnredactedSecret = "W014", Warning;
+    /// A pattern of a rule that matches no declared action.
+    DeadPattern = "W015", Warning;
+    /// A gate before something critical that passes without a good answer.
+    SoftGate = "W016", Warning;
+    /// A condition or a cost on a parameter that no action has.
+    UnknownParameter = "W017", Warning;
+    /// A limit that does not say whose runs it counts.
+    ImplicitScope = "W018", Warning;
     /// More warnings than are listed.
     MoreWarnings = "W099", Warning;
 }

@@ -13,6 +13,7 @@ use super::condition::ConditionDef;
 mod approvers;
 mod checkpoint;
 mod config;
+mod schema;
 mod trace;
 
 pub use approvers::*;
@@ -21,7 +22,7 @@ pub use config::*;
 pub use trace::*;
 
 /// A whole manifest.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AtlasManifest {
     /// Version of the format; `1.0`.
@@ -36,7 +37,7 @@ pub struct AtlasManifest {
     #[serde(default)]
     pub description: String,
     /// Who is responsible for it.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steward: Option<Steward>,
     /// Groups of actions that are unlocked and locked together.
     #[serde(default)]
@@ -74,15 +75,15 @@ pub struct AtlasManifest {
 }
 
 impl AtlasManifest {
-    /// The shape of a manifest, as a JSON Schema.
+    /// The grammar of a manifest, as a JSON Schema: it accepts the documents that the loader and serde can read.
     #[must_use]
     pub fn json_schema() -> Value {
-        schemars::schema_for!(Self).to_value()
+        schema::exact(schemars::schema_for!(Self).to_value())
     }
 }
 
 /// Who publishes an Atlas, and how agents may reach it.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Steward {
     /// Identifier of the steward.
@@ -94,13 +95,13 @@ pub struct Steward {
     #[serde(default)]
     pub contact: String,
     /// Who may ask.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub access: Option<Access>,
     /// How the Atlas is delivered; `embedded`.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delivery: Option<Delivery>,
     /// What the steward wants to hear of.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notifications: Option<Notifications>,
 }
 
@@ -115,7 +116,7 @@ pub struct Access {
     #[serde(default)]
     pub api_keys: Vec<String>,
     /// How often one asker may ask.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_limit: Option<AccessRate>,
 }
 
@@ -142,6 +143,7 @@ pub struct AccessRate {
 #[serde(deny_unknown_fields)]
 pub struct Delivery {
     /// `embedded`: the engine runs inside the console's process.
+    #[schemars(schema_with = "schema::delivery_mode")]
     pub mode: String,
 }
 
@@ -194,12 +196,12 @@ impl NoticeTrigger {
 #[serde(deny_unknown_fields)]
 pub struct Channels {
     /// Address that is called: `https`, or on this machine.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub webhook: Option<String>,
 }
 
 /// A group of actions.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CapabilityDef {
     /// Identifier, unique in the Atlas.
@@ -215,8 +217,9 @@ pub struct CapabilityDef {
 }
 
 /// Knowledge that can be handed to an agent.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = schema::context)]
 pub struct ContextBlockDef {
     /// Identifier, unique in the Atlas.
     pub context_id: String,
@@ -255,7 +258,7 @@ pub enum InjectMode {
 }
 
 /// A static rule about actions.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyDef {
     /// Identifier, unique in the Atlas.
@@ -269,16 +272,16 @@ pub struct PolicyDef {
     #[serde(default)]
     pub reason: String,
     /// Calls a `rate_limit` allows in its window.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_calls: Option<u64>,
     /// Length of a `rate_limit`'s window.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_seconds: Option<u64>,
     /// How much a `budget` allows in all.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<f64>,
     /// The parameter that says how much a run costs; each costs 1 when absent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<String>,
     /// Whose runs count together: `session` (the default), `agent` (all sessions whose agent gives the same name) or
     /// `all`.
@@ -288,7 +291,11 @@ pub struct PolicyDef {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub when: Option<ConditionDef>,
     /// Whether an operator may let a request through that a `deny` refuses.
-    #[serde(default, rename = "override")]
+    #[serde(
+        default,
+        rename = "override",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub overridable: bool,
 }
 
@@ -334,7 +341,7 @@ pub enum PolicyKind {
 }
 
 /// An action that an Atlas knows.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ActionDef {
     /// The action's name, as agents use it.
@@ -346,10 +353,11 @@ pub struct ActionDef {
     #[serde(default)]
     pub description: String,
     /// How risky it is; detected from its name when absent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub risk_tier: Option<RiskTier>,
     /// JSON Schema of its parameters.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::json_schema")]
     pub parameters_schema: Option<Value>,
 }
 
@@ -389,7 +397,7 @@ impl fmt::Display for RiskTier {
 }
 
 /// How the tier of an action is found that does not declare one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RiskConfig {
     /// The way.

@@ -1,5 +1,6 @@
 //! A file to an Atlas, or to everything that is wrong with it.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -7,7 +8,7 @@ use std::sync::Arc;
 
 use super::compiled::Atlas;
 use super::decode::decode;
-use super::diagnostic::{Code, Colour, Diagnostic, Problems, Severity, render};
+use super::diagnostic::{Code, Colour, Diagnostic, Problem, Problems, Severity, render};
 use super::document::AtlasManifest;
 use super::origin::Origin;
 use super::prove::{KnownExtensions, prove};
@@ -15,6 +16,34 @@ use super::yaml;
 use crate::base::digest::Digest;
 use crate::base::limits::MAX_ATLAS_BYTES;
 use crate::base::text::one_line;
+
+/// Changes to every manifest before it is proven: those of registered checkpoint types and of plugins. None by
+/// default.
+#[derive(Clone, Default)]
+pub struct Configure(Option<Arc<ConfigureFn>>);
+
+/// A change to a manifest.
+type ConfigureFn = dyn Fn(&mut AtlasManifest) + Send + Sync;
+
+impl Configure {
+    /// Changes that a function makes.
+    pub fn new(configure: impl Fn(&mut AtlasManifest) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(configure)))
+    }
+
+    /// Makes the changes.
+    pub fn apply(&self, manifest: &mut AtlasManifest) {
+        if let Some(configure) = &self.0 {
+            configure(manifest);
+        }
+    }
+}
+
+impl fmt::Debug for Configure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Configure").field(&self.0.is_some()).finish()
+    }
+}
 
 /// An Atlas that can be used.
 #[derive(Debug)]
@@ -98,8 +127,22 @@ impl LoadError {
 /// # Errors
 /// When the file cannot be read, is too large, is not UTF-8, or is not a valid manifest.
 pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
+    load_file_with(path, &Configure::default())
+}
+
+/// Loads an Atlas from a file after changes to its manifest.
+///
+/// # Errors
+/// When the file cannot be read, or the changed manifest is not valid.
+pub fn load_file_with(path: impl AsRef<Path>, configure: &Configure) -> Result<Loaded, LoadError> {
     let path = path.as_ref();
-    let loaded = load_bytes(&path.to_string_lossy(), read_bytes(path)?)?;
+    let name = path.to_string_lossy();
+    let loaded = load_configured(
+        &name,
+        read_bytes(path)?,
+        |manifest| configure.apply(manifest),
+        None,
+    )?;
     Ok(from_file(loaded, path))
 }
 
@@ -107,13 +150,18 @@ pub fn load_file(path: impl AsRef<Path>) -> Result<Loaded, LoadError> {
 ///
 /// # Errors
 /// As above.
-pub fn load_if_changed(path: impl AsRef<Path>, before: &str) -> Result<Option<Loaded>, LoadError> {
+pub fn load_if_changed(
+    path: impl AsRef<Path>,
+    before: &str,
+    configure: &Configure,
+) -> Result<Option<Loaded>, LoadError> {
     let path = path.as_ref();
     let bytes = read_bytes(path)?;
     if bytes == before.as_bytes() {
         return Ok(None);
     }
-    let loaded = load_bytes(&path.to_string_lossy(), bytes)?;
+    let name = path.to_string_lossy();
+    let loaded = load_configured(&name, bytes, |manifest| configure.apply(manifest), None)?;
     Ok(Some(from_file(loaded, path)))
 }
 
@@ -131,9 +179,27 @@ fn from_file(mut loaded: Loaded, path: &Path) -> Loaded {
 /// # Errors
 /// As above.
 pub fn lint_file(path: impl AsRef<Path>, known: &KnownExtensions) -> Result<Loaded, LoadError> {
+    lint_file_with(path, known, &Configure::default())
+}
+
+/// Checks a file as [`lint_file`] does, after changes to its manifest.
+///
+/// # Errors
+/// As above.
+pub fn lint_file_with(
+    path: impl AsRef<Path>,
+    known: &KnownExtensions,
+    configure: &Configure,
+) -> Result<Loaded, LoadError> {
     let path = path.as_ref();
     let name = path.to_string_lossy();
-    load_configured(&name, read_bytes(path)?, |_| {}, Some(known))
+    let bytes = read_bytes(path)?;
+    load_configured(
+        &name,
+        bytes,
+        |manifest| configure.apply(manifest),
+        Some(known),
+    )
 }
 
 /// Loads an Atlas from text, which `name` names in messages.
@@ -148,7 +214,7 @@ pub fn lint_file(path: impl AsRef<Path>, known: &KnownExtensions) -> Result<Load
 /// # Ok::<(), cra_core::atlas::LoadError>(())
 /// ```
 pub fn load_str(name: &str, text: &str) -> Result<Loaded, LoadError> {
-    load_bytes(name, text.as_bytes().to_vec())
+    load_str_with(name, text, |_| {})
 }
 
 /// The same, where something else has its say about the manifest before it is proven: a plugin.
@@ -164,6 +230,7 @@ pub fn load_str_with(
 }
 
 /// Loads an Atlas from the bytes of a file.
+#[cfg(test)]
 pub(crate) fn load_bytes(name: &str, bytes: Vec<u8>) -> Result<Loaded, LoadError> {
     load_configured(name, bytes, |_| {}, None)
 }
@@ -197,6 +264,64 @@ fn load_configured(
         }),
     }
 }
+
+impl AtlasManifest {
+    /// Reads a manifest from YAML or JSON, as a file is read: as written, with nothing proven yet.
+    ///
+    /// ```
+    /// use cra_core::AtlasManifest;
+    /// use cra_core::atlas::Atlas;
+    ///
+    /// let mut manifest = AtlasManifest::from_yaml(
+    ///     "atlas_version: '1.0'\natlas_id: com.example\nversion: '1'\nname: Example\n\
+    ///      checkpoints: [{checkpoint_id: start, trigger: {type: session_start}}]\n",
+    /// )?;
+    /// assert_eq!(manifest.get_session_start_checkpoints().len(), 1);
+    /// manifest.name = "Changed by code".to_owned();
+    /// let loaded = Atlas::from_manifest(&manifest)?;
+    /// assert_eq!(loaded.atlas.name, "Changed by code");
+    /// # Ok::<(), cra_core::atlas::LoadError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the text is too large, or is not a manifest: every error with its place.
+    pub fn from_yaml(text: &str) -> Result<Self, LoadError> {
+        let source = to_text(FROM_CODE, text.as_bytes().to_vec())?;
+        let mut problems = Problems::new(FROM_CODE, &source);
+        let root = yaml::parse(&source, &mut problems).filter(|_| !problems.has_errors());
+        let manifest = root.map(|root| decode(&root, &mut problems));
+        match manifest {
+            Some(manifest) if !problems.has_errors() => Ok(manifest),
+            Some(_) | None => Err(LoadError::Invalid {
+                diagnostics: problems.into_diagnostics(),
+                source_text: source,
+            }),
+        }
+    }
+}
+
+impl Atlas {
+    /// Proves a manifest that code put together. Its text, for the record, is the manifest as JSON.
+    ///
+    /// # Errors
+    /// When it is not valid: every error with its place in that text.
+    pub fn from_manifest(manifest: &AtlasManifest) -> Result<Loaded, LoadError> {
+        match serde_json::to_string_pretty(manifest) {
+            Ok(text) => load_str(FROM_CODE, &text),
+            Err(error) => {
+                let mut problems = Problems::new(FROM_CODE, "");
+                problems.add(Problem::new(Code::Syntax, error.to_string()));
+                Err(LoadError::Invalid {
+                    diagnostics: problems.into_diagnostics(),
+                    source_text: String::new(),
+                })
+            }
+        }
+    }
+}
+
+/// Name, in messages, of a manifest that is not from a file.
+const FROM_CODE: &str = "manifest";
 
 /// The text that bytes are, within the limits of an Atlas.
 pub(super) fn to_text(name: &str, bytes: Vec<u8>) -> Result<String, LoadError> {

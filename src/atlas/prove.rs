@@ -7,9 +7,11 @@
 mod advice;
 mod checkpoint;
 mod config;
+mod dead_rules;
 mod extension;
 mod ids;
 mod notifications;
+mod parameters;
 mod trace;
 mod trigger;
 
@@ -359,7 +361,8 @@ impl Prover<'_, '_> {
             PolicyKind::Budget => {
                 let Some(limit) = definition.limit.filter(|limit| *limit > 0.0) else {
                     let message = "a `budget` needs a `limit` of more than 0";
-                    self.fault(Code::OutOfRange, path, message);
+                    let place = self.written(path, &["limit", "type"]);
+                    self.fault(Code::OutOfRange, &place, message);
                     return None;
                 };
                 Some(Limit::Budget {
@@ -375,7 +378,8 @@ impl Prover<'_, '_> {
         let found = number.filter(|number| *number > 0);
         if found.is_none() {
             let message = format!("a `rate_limit` needs `{key}` of at least 1");
-            self.fault(Code::OutOfRange, path, message);
+            let place = self.written(path, &[key, "type"]);
+            self.fault(Code::OutOfRange, &place, message);
         }
         found
     }

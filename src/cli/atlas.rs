@@ -11,7 +11,7 @@ use super::error::{Failure, verdict};
 use super::exit;
 use super::settings::Settings;
 use crate::atlas::diagnostic::{Code, Colour, Diagnostic, render};
-use crate::atlas::{KnownExtensions, LoadError, lint_file};
+use crate::atlas::{KnownExtensions, LoadError, lint_file_with};
 use crate::base::text::one_line;
 
 mod explain;
@@ -27,6 +27,7 @@ pub(super) use types::types;
 /// Reports every problem of every file.
 pub(super) fn lint(settings: &Settings, lint: &Lint) -> Result<u8, Failure> {
     let listed = listed(settings)?;
+    let configure = settings.configure();
     let mut out = io::stdout().lock();
     let colour = if out.is_terminal() && std::env::var_os("NO_COLOR").is_none() {
         Colour::Ansi
@@ -39,7 +40,7 @@ pub(super) fn lint(settings: &Settings, lint: &Lint) -> Result<u8, Failure> {
     let mut known = Known::default();
     for file in &files_of(&lint.files)? {
         let (ok, diagnostics, mut text): (bool, Vec<Diagnostic>, String) =
-            match lint_file(file, &listed) {
+            match lint_file_with(file, &listed, &configure) {
                 Ok(mut loaded) => {
                     let first = known.first_of(&loaded.atlas.id, file);
                     let ok = first.is_none();

@@ -6,14 +6,14 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::error::Failure;
-use crate::atlas::{Atlas, load_file};
+use crate::atlas::{Atlas, Configure, load_file_with};
 
 /// Loads every Atlas that is named, refusing two that nobody could tell apart.
-pub(super) fn load_all(named: &[PathBuf]) -> Result<Vec<Atlas>, Failure> {
+pub(super) fn load_all(named: &[PathBuf], configure: &Configure) -> Result<Vec<Atlas>, Failure> {
     let mut known = Known::default();
     let mut atlases = Vec::new();
     for file in files_of(named)? {
-        let atlas = load_file(&file)?.atlas;
+        let atlas = load_file_with(&file, configure)?.atlas;
         if let Some(first) = known.first_of(&atlas.id, &file) {
             return Err(Failure::SameAtlas {
                 id: atlas.id,

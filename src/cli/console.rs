@@ -14,7 +14,7 @@ use super::exit;
 use super::http;
 use super::run::trials;
 use super::settings::{Manner, Settings, Whose};
-use crate::atlas::{Atlas, load_str};
+use crate::atlas::{Atlas, load_str_with};
 use crate::base::clock::SystemClock;
 use crate::base::id::RandomIds;
 use crate::console::{self, Look, Options, Shelf, Trials};
@@ -41,7 +41,7 @@ const EXAMPLE_SCRIPT: &str = include_str!("../../assets/demo/agents.json");
 
 /// Opens the console on the user's store.
 pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failure> {
-    let atlases = in_force(named)?;
+    let atlases = in_force(settings, named)?;
     let place = Place {
         folder: settings.data_dir()?,
         socket: settings.socket(Whose::Console)?,
@@ -51,8 +51,8 @@ pub(super) fn open(settings: &Settings, named: &AtlasFiles) -> Result<u8, Failur
 }
 
 /// The Atlases that are named, or those of the user's folder.
-pub(super) fn in_force(named: &AtlasFiles) -> Result<Vec<Atlas>, Failure> {
-    load_all(&files_now(&named.files)?)
+pub(super) fn in_force(settings: &Settings, named: &AtlasFiles) -> Result<Vec<Atlas>, Failure> {
+    load_all(&files_now(&named.files)?, &settings.configure())
 }
 
 /// The files that Atlases are loaded from, as they are now.
@@ -72,11 +72,15 @@ fn shelf(named: Vec<PathBuf>) -> Shelf {
 
 /// Opens the console on the demo's store, with simulated agents.
 pub(super) fn demo(settings: &Settings, demo: &Demo) -> Result<u8, Failure> {
+    let configure = settings.configure();
+    let example = |name: &str, text: &str| {
+        load_str_with(name, text, |manifest| configure.apply(manifest)).map(|loaded| loaded.atlas)
+    };
     let atlases = match &demo.atlas {
-        Some(named) => load_all(std::slice::from_ref(named))?,
+        Some(named) => load_all(std::slice::from_ref(named), &configure)?,
         None => vec![
-            load_str("acme-support.yaml", EXAMPLE_ATLAS)?.atlas,
-            load_str("treasury.yaml", SECOND_ATLAS)?.atlas,
+            example("acme-support.yaml", EXAMPLE_ATLAS)?,
+            example("treasury.yaml", SECOND_ATLAS)?,
         ],
     };
     let script = match &demo.script {
@@ -128,7 +132,7 @@ fn run(
         None => Whose::Console,
     };
     let webhooks = Settings::webhooks(whose, config.webhooks, folder)?;
-    let options = options(look, config, shelf);
+    let options = options(settings, look, config, shelf);
     let store = match SqliteStore::open(folder) {
         Err(error) if is_viewed(settings.access, &error) => {
             return view(settings, folder, atlases, options);
@@ -181,15 +185,17 @@ fn run(
 }
 
 /// The console's options, before anything is watched.
-fn options(look: Look, config: Config, shelf: Option<Shelf>) -> Options {
+fn options(settings: &Settings, look: Look, config: Config, shelf: Option<Shelf>) -> Options {
+    let own = settings.own.clone();
     Options {
         look,
         theme: config.theme,
         toasts: config.toasts,
         mouse: config.mouse,
         clock: Arc::new(SystemClock),
-        trials: Some(Trials(Arc::new(trials))),
+        trials: Some(Trials(Arc::new(move |files| trials(files, &own)))),
         shelf,
+        configure: settings.configure(),
         alarms: None,
         greeting: None,
     }

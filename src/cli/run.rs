@@ -1,7 +1,8 @@
 //! `cra run`: a scripted session with scripted answers, played against an Atlas without waiting.
 //!
-//! It asks the engine itself, on a clock of its own: no store, no console, no agents. A step whose
-//! expectation does not hold is told, and the run goes on.
+//! It asks the engine itself, on a clock of its own: no store, no console, no agents. Extensions answer as the scenario
+//! says; those that are part of this program answer themselves where it says nothing. A step whose expectation does not
+//! hold is told, and the run goes on.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -13,11 +14,13 @@ use super::args::{Run, Test};
 use super::atlases::{files_in, load_all};
 use super::error::{Failure, verdict};
 use super::exit;
+use super::settings::Settings;
 use crate::base::text::one_line;
 use crate::console::FailedStep;
 use crate::engine::command::{Reply, Report};
 use crate::engine::resolve::Resolution;
 use crate::memento::Outcome;
+use crate::runtime::extension::Registry;
 use expect::{Failed, code, decision, failures, resolution, taken_up};
 use scenario::{Answers, Deed, Scenario, Step};
 use stage::{Noted, Stage};
@@ -39,9 +42,10 @@ struct Played<'s> {
 }
 
 /// Plays a scenario and says whether it went as expected.
-pub(super) fn run(run: &Run) -> Result<u8, Failure> {
+pub(super) fn run(settings: &Settings, run: &Run) -> Result<u8, Failure> {
     let scenario = Scenario::read(&run.scenario).map_err(Failure::Scenario)?;
-    let mut stage = Stage::new(load_all(&scenario.atlases)?, scenario.extensions);
+    let atlases = load_all(&scenario.atlases, &settings.configure())?;
+    let mut stage = Stage::new(atlases, scenario.extensions, settings.own.clone());
     let steps = scenario.steps.iter().enumerate();
     let played: Vec<_> = steps
         .map(|(index, step)| play(&mut stage, index + 1, step))
@@ -62,12 +66,12 @@ pub(super) fn run(run: &Run) -> Result<u8, Failure> {
 }
 
 /// Plays scenarios and says which of them hold.
-pub(super) fn test(test: &Test) -> Result<u8, Failure> {
+pub(super) fn test(settings: &Settings, test: &Test) -> Result<u8, Failure> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut reports = Vec::new();
     let mut code = exit::OK;
     for file in scenarios(&test.scenarios)? {
-        let (steps, told) = play_file(&file)?;
+        let (steps, told) = play_file(&file, &settings.own)?;
         if !told.is_empty() {
             code = exit::EXPECTATION;
         }
@@ -103,9 +107,10 @@ pub(super) fn test(test: &Test) -> Result<u8, Failure> {
 }
 
 /// Plays the scenario of a file: how many steps it has, and what did not go as expected.
-fn play_file(file: &Path) -> Result<(usize, Vec<FailedStep>), Failure> {
+fn play_file(file: &Path, own: &Registry) -> Result<(usize, Vec<FailedStep>), Failure> {
     let scenario = Scenario::read(file).map_err(Failure::Scenario)?;
-    let mut stage = Stage::new(load_all(&scenario.atlases)?, scenario.extensions);
+    let atlases = load_all(&scenario.atlases, &own.configuration())?;
+    let mut stage = Stage::new(atlases, scenario.extensions, own.clone());
     let steps = (1..).zip(&scenario.steps);
     let played: Vec<_> = steps.map(|(n, step)| play(&mut stage, n, step)).collect();
     Ok((played.len(), told(&played)))

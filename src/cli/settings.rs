@@ -9,6 +9,7 @@ use etcetera::{AppStrategy, AppStrategyArgs, choose_app_strategy};
 use super::args::Common;
 use super::config::{Config, TellStewards};
 use super::error::{Failure, NoticeFailure};
+use crate::atlas::Configure;
 use crate::console::{Colour, Glyphs, Look, Theme};
 use crate::gateway::connect::Folders;
 use crate::runtime::extension::Registry;
@@ -21,6 +22,8 @@ pub(super) const SECRET_VARIABLE: &str = "CRA_WEBHOOK_SECRET";
 /// What holds for this run.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
+    /// Extensions that are part of this program.
+    pub(super) own: Registry,
     data_dir: Option<PathBuf>,
     socket: Option<PathBuf>,
     extensions: Option<PathBuf>,
@@ -53,8 +56,9 @@ pub(super) enum Manner {
 }
 
 impl Settings {
-    pub(super) fn from_args(common: &Common) -> Self {
+    pub(super) fn from_args(common: &Common, own: Registry) -> Self {
         Self {
+            own,
             data_dir: common.data_dir.clone(),
             socket: common.socket.clone(),
             extensions: common.extensions.clone(),
@@ -203,15 +207,21 @@ impl Settings {
         }
     }
 
-    /// The extensions that may be asked. Without a list there are none.
+    /// The extensions that may be asked: those of this program, and those of the operator's list.
     pub(super) fn extensions(&self) -> Result<Registry, Failure> {
+        let own = self.own.clone();
         let Ok(file) = self.extensions_file() else {
-            return Ok(Registry::default());
+            return Ok(own);
         };
         if self.extensions.is_none() && !file.exists() {
-            return Ok(Registry::default());
+            return Ok(own);
         }
-        Registry::load(&file).map_err(Failure::Extensions)
+        own.with_list(&file).map_err(Failure::Extensions)
+    }
+
+    /// Changes that this program makes to manifests before they are proven.
+    pub(super) fn configure(&self) -> Configure {
+        self.own.configuration()
     }
 
     /// Whether stewards are told, by a console on the store in `folder`.

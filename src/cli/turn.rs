@@ -43,7 +43,7 @@ pub(super) fn turn(settings: &Settings, args: &TurnFile) -> Result<u8, Failure> 
     let text = read(&args.file, MAX_MEMENTO_BYTES)?;
     let turns = TakeTurn::read_all(&text);
     let turns = turns.map_err(|error| ThreadFailure::NoTurn(args.file.clone(), error))?;
-    let atlases = in_force(&args.atlas)?;
+    let atlases = in_force(settings, &args.atlas)?;
     let folder = settings.data_dir()?;
     let extensions = settings.extensions()?;
     let store = SqliteStore::open(&folder)?;

@@ -19,6 +19,7 @@ use super::request::{Message, Mouse, Request};
 use super::terminal::Screen;
 use super::theme::{Colour, Look, Theme};
 use super::{ConsoleError, Options, Shelf, Trials};
+use crate::atlas::Configure;
 use crate::runtime::snapshot::Snapshot;
 use crate::runtime::{Desk, Load};
 
@@ -199,6 +200,7 @@ struct Errands {
     left: Left,
     trials: Option<Trials>,
     shelf: Option<Shelf>,
+    configure: Configure,
 }
 
 impl Drop for Errands {
@@ -215,6 +217,7 @@ impl Errands {
             left: Left::default(),
             trials: options.trials.clone(),
             shelf: options.shelf.clone(),
+            configure: options.configure.clone(),
         }
     }
 
@@ -266,7 +269,11 @@ impl Errands {
     fn send(&self, request: Request) {
         let (desk, sender) = (self.desk.clone(), self.sender.clone());
         let left = self.left.clone();
-        let beside = (self.trials.clone(), self.shelf.clone());
+        let beside = (
+            self.trials.clone(),
+            self.shelf.clone(),
+            self.configure.clone(),
+        );
         tokio::spawn(async move {
             if let Some(message) = answer(&desk, request, left, beside).await {
                 // The console was left: nobody waits for it any more.
@@ -280,7 +287,7 @@ async fn answer(
     desk: &Desk,
     request: Request,
     left: Left,
-    (trials, shelf): (Option<Trials>, Option<Shelf>),
+    (trials, shelf, configure): (Option<Trials>, Option<Shelf>, Configure),
 ) -> Option<Message> {
     match request {
         Request::Decide(decide) => {
@@ -326,8 +333,8 @@ async fn answer(
             None
         }
         Request::Shadow(load) => shadow(desk, load).await,
-        Request::Glance(glances) => atlas::glance(glances).await,
-        Request::List(listing) => atlas::list(listing, shelf?).await,
+        Request::Glance(glances) => atlas::glance(glances, configure).await,
+        Request::List(listing) => atlas::list(listing, shelf?, configure).await,
         Request::Load(load) => Some(Message::Loaded(desk.load(load).await)),
         Request::Study(ticket, wanted) => {
             let studied = study::study(desk, wanted, trials, left).await;

@@ -42,42 +42,55 @@ use serde_json::Value;
 
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{
-    CheckpointMode, CheckpointTrigger, GuidanceBlock, OnInvalid, RiskTier, StewardCheckpointDef,
+    Approvers, CheckpointMode, GuidanceBlock, RiskMode, StewardCheckpointDef,
 };
-use crate::base::pattern::Pattern;
 
 use super::answer::judge;
+use super::gate::implicit_acknowledgment;
+use super::validate::{Consequence, consequence};
 
-/// How single checkpoints are evaluated. Nothing can be set so far.
-#[derive(Clone, Debug, Default)]
+mod fire;
+#[cfg(test)]
+mod tests;
+
+/// Settings for evaluating single checkpoints.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct CheckpointConfig {}
+pub struct CheckpointConfig {
+    /// Way to find the tier of an action where the data does not name one.
+    pub risk_mode: RiskMode,
+}
 
-/// Evaluates single checkpoints.
+/// Evaluates single checkpoints, by the rules of the engine.
 #[derive(Clone, Debug)]
 pub struct CheckpointEvaluator {
-    _config: CheckpointConfig,
+    config: CheckpointConfig,
 }
 
 impl CheckpointEvaluator {
     /// An evaluator.
     #[must_use]
     pub fn new(config: CheckpointConfig) -> Self {
-        Self { _config: config }
+        Self { config }
     }
 
-    /// Whether a checkpoint fires on `trigger_data`, and what it then asks.
+    /// Evaluates a checkpoint on `trigger_data`.
     ///
-    /// The data names what happened: `action_id`, `risk_tier`, `capability_id`. A trigger that is
-    /// about something the data does not mention does not fire.
+    /// The data tells what happened: `action_id`, `params`, `risk_tier`, `capability_id`, `input`, and for conditions
+    /// `session` (`agent`, `intent`, `actions`, `age_seconds`) and `now` (`2026-01-01T00:00:00.000000Z`). A trigger
+    /// that needs no data (a session starts, an error occurs, an interval is over) fires whenever it is evaluated.
+    /// Where the data does not tell what the trigger or a condition looks at, the checkpoint counts as fired, and no
+    /// answer passes it: see [`TriggeredCheckpoint::unjudged`].
     #[must_use]
     pub fn evaluate_steward_checkpoint(
         &self,
         definition: &StewardCheckpointDef,
         trigger_data: Value,
     ) -> TriggeredCheckpoint {
+        let firing = fire::firing(self.config, definition, &trigger_data);
         TriggeredCheckpoint {
-            fired: fires(&definition.trigger, &trigger_data),
+            fired: firing.fired,
+            unjudged: firing.unjudged,
             definition: definition.clone(),
             trigger_data,
         }
@@ -86,9 +99,12 @@ impl CheckpointEvaluator {
 
 /// A checkpoint that was evaluated.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TriggeredCheckpoint {
     /// Whether it fires.
     pub fired: bool,
+    /// Reason why that could not be judged, if it could not: then it counts as fired and cannot be passed.
+    pub unjudged: Option<String>,
     /// The checkpoint.
     pub definition: StewardCheckpointDef,
     /// What it was evaluated on.
@@ -185,24 +201,53 @@ pub enum CheckpointAction {
     },
 }
 
+/// Judgement of an answer by a custom validator: the validator's name, the question's id and the answer go in. `None`
+/// when there is no validator of that name, an error when the answer is not good.
+pub type AnswerCheck<'c> = dyn Fn(&str, &str, &Value) -> Option<Result<(), String>> + 'c;
+
 impl CheckpointValidator {
     /// Judges the answers to a checkpoint. One that did not fire, or does not block, is passed
-    /// without any; answers to another checkpoint pass nothing.
+    /// without any; answers to another checkpoint pass nothing. A question with a `custom_validator` is not passed
+    /// here: see [`CheckpointValidator::validate_with`].
     #[must_use]
     pub fn validate(
         triggered: &TriggeredCheckpoint,
         response: &CheckpointAnswers,
     ) -> CheckpointValidation {
+        Self::validate_with(triggered, response, &|_, _, _| None)
+    }
+
+    /// Judges the answers to a checkpoint whose questions name validators.
+    #[must_use]
+    pub fn validate_with(
+        triggered: &TriggeredCheckpoint,
+        response: &CheckpointAnswers,
+        check: &AnswerCheck<'_>,
+    ) -> CheckpointValidation {
         let definition = &triggered.definition;
         if !triggered.fired {
             return passed(vec![CheckpointAction::Proceed], Vec::new());
         }
-        match definition.mode {
-            CheckpointMode::Observational => {
+        if let Some(handler) = &definition.handler {
+            return blocked(
+                format!("handler `{handler}` cannot be asked here, and it may deny"),
+                Vec::new(),
+            );
+        }
+        match (definition.mode, &triggered.unjudged) {
+            (CheckpointMode::Observational, _) => {
                 return passed(vec![CheckpointAction::Proceed], Vec::new());
             }
-            CheckpointMode::Advisory => return passed(effects(definition), Vec::new()),
-            CheckpointMode::Blocking => {}
+            (CheckpointMode::Advisory, None) => return passed(effects(definition), Vec::new()),
+            (CheckpointMode::Advisory, Some(_)) => {
+                return passed(without_grants(effects(definition)), Vec::new());
+            }
+            (CheckpointMode::Blocking, Some(why)) => return blocked(why.clone(), Vec::new()),
+            (CheckpointMode::Blocking, None) => {}
+        }
+        if definition.approvers == Approvers::Two {
+            let reason = "two operators have to approve it, which only the console can hold";
+            return blocked(reason.to_owned(), Vec::new());
         }
         if response.checkpoint_id != definition.checkpoint_id {
             return blocked(
@@ -210,49 +255,79 @@ impl CheckpointValidator {
                 Vec::new(),
             );
         }
-        judge_answers(definition, response)
+        judge_answers(definition, response, check)
     }
+}
+
+/// Questions of a gate: its own, or the acknowledgment that every gate asks for.
+fn questions(definition: &StewardCheckpointDef) -> Result<Vec<Question>, String> {
+    if definition.questions.is_empty() {
+        let implicit = implicit_acknowledgment(&definition.name, &definition.checkpoint_id);
+        let implicit = implicit.ok_or("its question cannot be asked")?;
+        return Ok(vec![implicit]);
+    }
+    let own = definition.questions.iter();
+    own.map(|asked| Question::try_from(asked.clone()).map_err(|error| error.to_string()))
+        .collect()
 }
 
 fn judge_answers(
     definition: &StewardCheckpointDef,
     response: &CheckpointAnswers,
+    check: &AnswerCheck<'_>,
 ) -> CheckpointValidation {
+    let questions = match questions(definition) {
+        Ok(questions) => questions,
+        Err(reason) => return blocked(reason, Vec::new()),
+    };
     let mut problems = Vec::new();
-    let mut verdict = OnInvalid::LogAndContinue;
-    for asked in &definition.questions {
-        let question = match Question::try_from(asked.clone()) {
-            Ok(question) => question,
-            Err(error) => return blocked(error.to_string(), problems),
-        };
-        let answer = response
-            .answers
-            .get(&asked.question_id)
-            .unwrap_or(&Value::Null);
-        let failures = judge(&question, answer).failures();
-        if failures.is_empty() {
-            continue;
+    let mut worst = Consequence::Continue;
+    for question in &questions {
+        let id = question.id();
+        let judged = judge(question, response.answers.get(id).unwrap_or(&Value::Null));
+        let mut failures = judged.failures();
+        let mut unheard = false;
+        if let (Some(name), Some(answer), true) = (
+            &question.validation().custom_validator,
+            &judged.answer,
+            failures.is_empty(),
+        ) {
+            match check(name, id, answer) {
+                Some(Ok(())) => {}
+                Some(Err(reason)) => failures.push(format!("{reason} (validator `{name}`)")),
+                None => {
+                    unheard = true;
+                    failures.push(format!("validator `{name}` is not there to judge it"));
+                }
+            }
         }
-        problems.push(format!("{}: {}", asked.question_id, failures.join(", ")));
-        verdict = match (verdict, asked.on_invalid) {
-            (OnInvalid::Block, _) | (_, OnInvalid::Block) => OnInvalid::Block,
-            (OnInvalid::Retry, _) | (_, OnInvalid::Retry) => OnInvalid::Retry,
-            (_, milder) => milder,
-        };
+        if !failures.is_empty() {
+            problems.push(format!("{id}: {}", failures.join(", ")));
+            worst = worst.max(consequence(question, unheard));
+        }
     }
-    match verdict {
-        OnInvalid::Block => blocked(problems.join("; "), problems),
-        OnInvalid::Retry => CheckpointValidation {
+    match worst {
+        Consequence::Block => blocked(problems.join("; "), problems),
+        Consequence::Retry => CheckpointValidation {
             is_valid: false,
             actions: vec![CheckpointAction::Retry {
                 problems: problems.clone(),
             }],
             problems,
         },
-        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => {
-            passed(effects(definition), problems)
-        }
+        Consequence::Continue => passed(effects(definition), problems),
     }
+}
+
+/// Effects of a checkpoint that cannot be judged: as in the engine, it takes and gives, and grants nothing.
+fn without_grants(mut actions: Vec<CheckpointAction>) -> Vec<CheckpointAction> {
+    actions.retain(|action| {
+        !matches!(
+            action,
+            CheckpointAction::UnlockCapability { .. } | CheckpointAction::AllowActions { .. }
+        )
+    });
+    actions
 }
 
 fn passed(actions: Vec<CheckpointAction>, problems: Vec<String>) -> CheckpointValidation {
@@ -292,106 +367,4 @@ fn effects(definition: &StewardCheckpointDef) -> Vec<CheckpointAction> {
         actions.push(CheckpointAction::DenyActions { patterns });
     }
     actions
-}
-
-fn fires(trigger: &CheckpointTrigger, data: &Value) -> bool {
-    let text = |name: &str| data.get(name).and_then(Value::as_str);
-    match trigger {
-        CheckpointTrigger::ActionPre { patterns } | CheckpointTrigger::ActionPost { patterns } => {
-            let action = text("action_id");
-            action.is_some_and(|action| {
-                patterns
-                    .iter()
-                    .any(|pattern| Pattern::new(pattern.as_str()).matches(action))
-            })
-        }
-        CheckpointTrigger::CapabilityAccess { capability_ids } => {
-            let capability = text("capability_id");
-            capability.is_some_and(|wanted| capability_ids.iter().any(|id| id == wanted))
-        }
-        CheckpointTrigger::RiskThreshold { min_tier } => {
-            let tier = data
-                .get("risk_tier")
-                .cloned()
-                .map(serde_json::from_value::<RiskTier>);
-            tier.and_then(Result::ok)
-                .is_some_and(|tier| tier >= *min_tier)
-        }
-        CheckpointTrigger::SessionStart
-        | CheckpointTrigger::SessionEnd
-        | CheckpointTrigger::Keyword { .. }
-        | CheckpointTrigger::TimeInterval { .. }
-        | CheckpointTrigger::CountInterval { .. }
-        | CheckpointTrigger::ExplicitRequest
-        | CheckpointTrigger::ErrorOccurred
-        | CheckpointTrigger::Interactive
-        | CheckpointTrigger::Custom { .. } => true,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-    use crate::atlas::document::CheckpointQuestion;
-
-    fn gate() -> StewardCheckpointDef {
-        let trigger = CheckpointTrigger::ActionPre {
-            patterns: vec!["*.delete".to_owned()],
-        };
-        StewardCheckpointDef::new("gate", "Gate", trigger)
-            .blocking()
-            .with_question(CheckpointQuestion::boolean("ok", "Do you agree?"))
-            .with_guidance(GuidanceBlock::text("slowly"))
-            .lock_capabilities(vec!["public".to_owned()])
-    }
-
-    fn validate(
-        definition: &StewardCheckpointDef,
-        action: &str,
-        said: Value,
-    ) -> CheckpointValidation {
-        let evaluator = CheckpointEvaluator::new(CheckpointConfig::default());
-        let data = json!({ "action_id": action });
-        let triggered = evaluator.evaluate_steward_checkpoint(definition, data);
-        let response = CheckpointAnswers::new("gate").with_answer("ok", said);
-        CheckpointValidator::validate(&triggered, &response)
-    }
-
-    // covers B22, B23
-    #[test]
-    fn answers_decide_what_a_checkpoint_does() {
-        let yes = validate(&gate(), "ticket.delete", json!(true));
-        assert!(yes.is_valid);
-        assert_eq!(
-            yes.actions,
-            [
-                CheckpointAction::Proceed,
-                CheckpointAction::InjectGuidance {
-                    guidance: GuidanceBlock::text("slowly")
-                },
-                CheckpointAction::LockCapability {
-                    capability_id: "public".to_owned()
-                },
-            ]
-        );
-        let no = validate(&gate(), "ticket.delete", json!("false"));
-        assert!(!no.is_valid);
-        assert!(matches!(no.actions[..], [CheckpointAction::Retry { .. }]));
-        let elsewhere = validate(&gate(), "ticket.get", json!(false));
-        assert_eq!(elsewhere.actions, [CheckpointAction::Proceed]);
-    }
-
-    #[test]
-    fn a_broken_pattern_blocks() {
-        let mut broken = gate();
-        broken.questions[0] = CheckpointQuestion::text("ok", "Why?").with_validation(
-            crate::atlas::document::AnswerValidation {
-                pattern: Some("(".to_owned()),
-                ..Default::default()
-            },
-        );
-        assert!(!validate(&broken, "ticket.delete", json!("x")).is_valid);
-    }
 }

@@ -438,7 +438,7 @@ pub(super) fn called_by(kind: &str) -> InjectTrigger {
 }
 
 /// What a gate asks whose steward wrote no question.
-fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> {
+pub(super) fn implicit_acknowledgment(name: &str, id: &str) -> Option<Question> {
     let name = if name.is_empty() { id } else { name };
     question(
         "acknowledge",

@@ -121,14 +121,32 @@ fn judge_one(
         question: question.id().to_owned(),
         rules,
     };
-    match question.on_invalid() {
-        OnInvalid::Block => all.block.push(problem),
-        OnInvalid::Retry => all.retry.push(problem),
-        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue if unheard => {
-            all.retry.push(problem);
-        }
+    match consequence(question, unheard) {
+        Consequence::Block => all.block.push(problem),
+        Consequence::Retry => all.retry.push(problem),
         // Recorded with the response, and that is all.
-        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => {}
+        Consequence::Continue => {}
+    }
+}
+
+/// What an answer that is not good leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Consequence {
+    /// The gate is passed all the same.
+    Continue,
+    /// The question is asked again.
+    Retry,
+    /// The gate is refused.
+    Block,
+}
+
+/// Consequence of an answer that is not good. One that its validator could not judge is never taken.
+pub(super) fn consequence(question: &Question, unheard: bool) -> Consequence {
+    match question.on_invalid() {
+        OnInvalid::Block => Consequence::Block,
+        OnInvalid::Retry => Consequence::Retry,
+        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue if unheard => Consequence::Retry,
+        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => Consequence::Continue,
     }
 }
 

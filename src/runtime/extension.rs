@@ -37,6 +37,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::atlas::Configure;
 use crate::atlas::document::{AtlasManifest, CheckpointTrigger};
 use crate::base::clock::Boxed;
 use crate::base::limits::{EXTENSION_TIMEOUT, MAX_CALLS_OUT};
@@ -47,6 +48,7 @@ mod client;
 mod config;
 mod event;
 mod http;
+mod inline;
 mod plugin;
 mod program;
 mod wasm;
@@ -56,6 +58,7 @@ use super::hooks::Hooked;
 pub use client::Client;
 pub use event::{EventTypeDefinition, EventTypes, EventValidator};
 pub use http::HttpExtension;
+pub(crate) use inline::InlineExtensions;
 pub use plugin::{
     AnswerValidator, CheckpointHandler, CheckpointPlugin, CheckpointTypeDefinition, Evaluator,
     HandlerContext, HandlerFn,
@@ -128,8 +131,8 @@ pub struct Registry {
     entries: BTreeMap<(Role, String), Entry>,
     /// Handlers of every checkpoint of a type, in the order they were registered.
     by_type: BTreeMap<String, Vec<String>>,
-    /// Priorities of checkpoint types that have one of their own.
-    priorities: BTreeMap<String, i64>,
+    /// Checkpoint types of this process, by name.
+    types: BTreeMap<String, TypeNote>,
     plugins: Vec<Arc<dyn CheckpointPlugin>>,
     hooks: Vec<Hooked>,
     events: EventTypes,
@@ -137,6 +140,24 @@ pub struct Registry {
     loaded: Vec<Plugin>,
     /// What belongs to one of those.
     owned: BTreeSet<String>,
+}
+
+/// Description and own priority of a checkpoint type.
+#[derive(Clone)]
+struct TypeNote {
+    description: String,
+    priority: Option<i64>,
+}
+
+/// A checkpoint type beyond the built-in ones: `type: custom` with its name as `trigger_id`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CustomType {
+    /// The `trigger_id` of its triggers.
+    pub trigger_id: String,
+    /// Moment at which it fires, for people.
+    pub description: String,
+    /// Priority of its checkpoints that name none.
+    pub priority: i64,
 }
 
 #[derive(Clone)]
@@ -190,9 +211,10 @@ impl Registry {
         definition: CheckpointTypeDefinition,
     ) -> Result<(), RegisterError> {
         let name = definition.name.clone();
-        if let Some(priority) = definition.default_priority {
-            self.priorities.insert(name.clone(), priority);
-        }
+        let note = TypeNote {
+            description: definition.description.clone(),
+            priority: definition.default_priority,
+        };
         let handler = definition.default_handler.clone();
         self.register(
             Role::Trigger,
@@ -200,6 +222,7 @@ impl Registry {
             Arc::new(definition),
             EXTENSION_TIMEOUT,
         )?;
+        self.types.insert(name.clone(), note);
         match handler {
             Some(handler) => self.register_handler(&name, handler),
             None => Ok(()),
@@ -352,19 +375,57 @@ impl Registry {
         self.plugins.iter()
     }
 
-    /// Lets registered types and plugins have their say about a manifest before it is proven.
+    /// Checkpoint types beyond the built-in ones, by name: those of this process and those of an operator's list.
+    #[must_use]
+    pub fn custom_types(&self) -> Vec<CustomType> {
+        let names = self
+            .entries
+            .keys()
+            .filter(|(role, _)| *role == Role::Trigger);
+        let of = |name: &String| {
+            let note = self.types.get(name);
+            CustomType {
+                trigger_id: name.clone(),
+                description: note.map_or_else(
+                    || "an extension of the operator's list says so".to_owned(),
+                    |note| note.description.clone(),
+                ),
+                priority: note
+                    .and_then(|note| note.priority)
+                    .unwrap_or(CheckpointTrigger::CUSTOM_PRIORITY),
+            }
+        };
+        names.map(|(_, name)| of(name)).collect()
+    }
+
+    /// Changes a manifest before it is proven: default priorities of registered types, then each plugin's changes.
     pub fn configure(&self, manifest: &mut AtlasManifest) {
         for checkpoint in &mut manifest.checkpoints {
             if let CheckpointTrigger::Custom { trigger_id, .. } = &checkpoint.trigger
                 && checkpoint.priority.is_none()
             {
-                checkpoint.priority = self.priorities.get(trigger_id).copied();
+                let note = self.types.get(trigger_id);
+                checkpoint.priority = note.and_then(|note| note.priority);
             }
         }
         for plugin in &self.plugins {
-            let config = manifest.checkpoint_config.take().unwrap_or_default();
-            manifest.checkpoint_config = Some(plugin.configure_checkpoints(config));
+            let written = manifest.checkpoint_config.clone();
+            let changed = plugin.configure_checkpoints(written.clone().unwrap_or_default());
+            // A plugin that changes nothing leaves the manifest, and so its hash, as written.
+            if changed != written.unwrap_or_default() {
+                manifest.checkpoint_config = Some(changed);
+            }
         }
+    }
+
+    /// Changes that [`Registry::configure`] makes, for every place that loads Atlases.
+    #[must_use]
+    pub fn configuration(&self) -> Configure {
+        if self.types.is_empty() && self.plugins.is_empty() {
+            return Configure::default();
+        }
+        let registry = self.clone();
+        Configure::new(move |manifest| registry.configure(manifest))
     }
 
     /// Puts a question to its extension. There is always an answer, and in time.

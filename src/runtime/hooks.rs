@@ -56,6 +56,15 @@ impl Hooks {
         }
     }
 
+    /// Hooks that are called before events only: the caller shows them the events itself.
+    pub(super) fn waiting(hooks: Vec<Hooked>, types: EventTypes) -> Self {
+        Self {
+            all: hooks,
+            types,
+            told: None,
+        }
+    }
+
     /// Whether anybody wants to hear of events.
     pub(super) fn listen(&self) -> bool {
         self.told.is_some()

@@ -14,14 +14,16 @@ use super::support::{files, root};
 const SECTIONS: [(char, usize); 5] = [('A', 38), ('B', 30), ('T', 36), ('D', 20), ('R', 26)];
 
 /// Tests that use an interface of the program: its sockets, its hooks, its commands, its screens.
-const INTERFACES: [&str; 9] = [
+const INTERFACES: [&str; 11] = [
     "tests/e2e/",
     "src/console/tests",
     "tests/suite/adapters",
     "tests/suite/answers",
     "tests/suite/connections",
     "tests/suite/http",
+    "tests/suite/lint",
     "tests/suite/mcp",
+    "tests/suite/own_code",
     "tests/suite/scenarios",
     "tests/suite/socket",
 ];

@@ -75,7 +75,7 @@ fn approvers(value: &Value<'_>, problems: &mut Problems<'_>) -> Option<Approvers
     }
 }
 
-fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointQuestion {
+pub(super) fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointQuestion {
     map(value, Section::Question, problems, |fields| {
         CheckpointQuestion {
             question_id: fields.required("question_id", text).unwrap_or_default(),
@@ -107,7 +107,7 @@ fn question(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointQuestio
     })
 }
 
-fn validation(value: &Value<'_>, problems: &mut Problems<'_>) -> AnswerValidation {
+pub(super) fn validation(value: &Value<'_>, problems: &mut Problems<'_>) -> AnswerValidation {
     map(value, Section::Validation, problems, |fields| {
         AnswerValidation {
             pattern: fields.optional("pattern", text),

@@ -45,6 +45,7 @@ impl Section {
             | Self::Trigger
             | Self::Policy
             | Self::Condition
+            | Self::Validation
             | Self::ContextConfig
             | Self::RiskConfig
             | Self::CheckpointConfig
@@ -56,10 +57,70 @@ impl Section {
             | Self::Capability
             | Self::Checkpoint
             | Self::Question
-            | Self::Validation
             | Self::Guidance
             | Self::Context
             | Self::Action => false,
+        }
+    }
+}
+
+/// Keys of a question that stewards put into its `validation`.
+const OF_QUESTION: [&str; 10] = [
+    "schema",
+    "min",
+    "max",
+    "options",
+    "expect",
+    "on_invalid",
+    "max_retries",
+    "required",
+    "hint",
+    "sensitive",
+];
+
+/// Keys of a question's `validation`, and of a trigger, that stewards put a level too high.
+const OF_VALIDATION: [&str; 6] = [
+    "pattern",
+    "min_length",
+    "max_length",
+    "must_contain",
+    "must_not_contain",
+    "custom_validator",
+];
+const OF_TRIGGER: [&str; 12] = [
+    "type",
+    "patterns",
+    "case_sensitive",
+    "match_mode",
+    "threshold",
+    "min_tier",
+    "capability_ids",
+    "seconds",
+    "actions",
+    "trigger_id",
+    "params",
+    "on",
+];
+const OF_GUIDANCE: [&str; 5] = ["format", "content", "append", "expires_after", "labels"];
+
+impl Section {
+    /// The place of a key that belongs to a neighbouring map. Read past, it would be a rule that is not there.
+    fn belongs(self, key: &str) -> Option<&'static str> {
+        let of_question = || {
+            let is_own = OF_QUESTION.contains(&key) || key == "validation";
+            is_own.then_some("in a question, under `questions`")
+        };
+        match self {
+            Self::Validation => OF_QUESTION
+                .contains(&key)
+                .then_some("in the question itself, beside `validation`"),
+            Self::Question => OF_VALIDATION
+                .contains(&key)
+                .then_some("in the question's `validation`"),
+            Self::Checkpoint if OF_TRIGGER.contains(&key) => Some("in the `trigger`"),
+            Self::Checkpoint if OF_GUIDANCE.contains(&key) => Some("in the `guidance`"),
+            Self::Checkpoint => of_question(),
+            _ => None,
         }
     }
 }
@@ -290,17 +351,20 @@ impl Fields<'_, '_, '_> {
             if *taken {
                 continue;
             }
+            let belongs = self.section.belongs(&entry.key);
             let near = nearest(&entry.key, self.known.iter().copied());
-            // A misspelt key is a rule that was meant and is not there, wherever it stands.
-            let (code, ending) = if near.is_some() || self.section.is_strict() {
+            // A key that is misspelt or misplaced is a rule that was meant and is not there.
+            let is_rule = near.is_some() || belongs.is_some();
+            let (code, ending) = if is_rule || self.section.is_strict() {
                 (Code::UnknownKey, "")
             } else {
                 (Code::IgnoredKey, " is ignored")
             };
             let message = format!("unknown key {}{ending}", quoted(&entry.key));
-            let help = match near {
-                Some(near) => format!("did you mean `{near}`?"),
-                None => format!("known here: {}", listed(self.known.iter().copied())),
+            let help = match (belongs, near) {
+                (Some(place), _) => format!("write it {place}"),
+                (None, Some(near)) => format!("did you mean `{near}`?"),
+                (None, None) => format!("known here: {}", listed(self.known.iter().copied())),
             };
             self.problems.add(
                 Problem::new(code, message)

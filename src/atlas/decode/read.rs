@@ -67,14 +67,26 @@ pub(super) fn count<T: TryFrom<u64>>(value: &Value<'_>, problems: &mut Problems<
     })
 }
 
+/// Tells whether a number is whole: `60.0` is, as it is for a JSON Schema.
+fn is_whole(number: &serde_json::Number) -> bool {
+    !number.is_f64() || number.as_f64().is_some_and(|it| it.fract() == 0.0)
+}
+
+/// A whole number that is written as a fraction, without it.
+fn without_fraction(number: &serde_json::Number) -> serde_json::Number {
+    let digits = number.as_f64().filter(|_| number.is_f64());
+    let whole = digits.and_then(|double| format!("{double:.0}").parse::<serde_json::Number>().ok());
+    whole.unwrap_or_else(|| number.clone())
+}
+
 fn whole<T>(
     value: &Value<'_>,
     problems: &mut Problems<'_>,
     read: impl Fn(&serde_json::Number) -> Option<T>,
 ) -> Option<T> {
     match &value.node.value {
-        NodeValue::Number(number) if !number.is_f64() => {
-            let fitting = read(number);
+        NodeValue::Number(number) if is_whole(number) => {
+            let fitting = read(&without_fraction(number));
             if fitting.is_none() {
                 let message = format!("number `{number}` is out of range");
                 problems.add(value.problem(Code::OutOfRange, message));

@@ -1,15 +1,16 @@
 //! Checkpoints as written: when they fire, what they ask, what they say.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value};
 
-use super::{Approvers, RiskTier};
+use super::{Approvers, RiskTier, schema};
 use crate::atlas::condition::ConditionDef;
 
 /// A checkpoint as its steward wrote it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(transform = schema::checkpoint)]
 pub struct StewardCheckpointDef {
     /// Identifier, unique in the Atlas.
     pub checkpoint_id: String,
@@ -28,7 +29,11 @@ pub struct StewardCheckpointDef {
     #[serde(default)]
     pub questions: Vec<CheckpointQuestion>,
     /// What the agent and the operator are told.
-    #[serde(default)]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        serialize_with = "without_nulls"
+    )]
     pub guidance: Option<GuidanceBlock>,
     /// Contexts handed to the agent.
     #[serde(default)]
@@ -52,10 +57,10 @@ pub struct StewardCheckpointDef {
     #[serde(default)]
     pub force_sync_trace: bool,
     /// Order among checkpoints that fire together, highest first; the type's own when absent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<i64>,
     /// How long an answer is waited for.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_seconds: Option<u64>,
     /// Who may answer.
     #[serde(default)]
@@ -72,8 +77,8 @@ pub struct StewardCheckpointDef {
 }
 
 /// When a checkpoint fires.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
 pub enum CheckpointTrigger {
     /// A session begins.
     SessionStart,
@@ -90,28 +95,23 @@ pub enum CheckpointTrigger {
         patterns: Vec<String>,
     },
     /// Input contains keywords.
-    #[serde(alias = "keyword_match")]
     Keyword {
         /// What is looked for.
         patterns: Vec<String>,
         /// Whether case counts.
-        #[serde(default)]
         case_sensitive: bool,
         /// How they are looked for.
-        #[serde(default)]
         match_mode: MatchMode,
         /// Edits that a nearly found word may need; by its length when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         threshold: Option<usize>,
     },
     /// An action is at least this risky.
     RiskThreshold {
         /// The lowest tier that fires.
-        #[serde(default = "default_min_tier")]
         min_tier: RiskTier,
     },
     /// An action of a locked capability is asked for. An advisory checkpoint that unlocks it lets the action go on.
-    #[serde(alias = "capability_gate")]
     CapabilityAccess {
         /// The capabilities that are gated.
         capability_ids: Vec<String>,
@@ -120,14 +120,12 @@ pub enum CheckpointTrigger {
     /// of the session, once where several were missed. Its contexts are given each time.
     TimeInterval {
         /// Seconds between two.
-        #[serde(default = "default_seconds")]
         seconds: u64,
     },
     /// Actions have run: fires with the next action or input after each multiple of `actions`. Its contexts are
     /// given each time.
     CountInterval {
         /// Actions between two.
-        #[serde(default = "default_actions")]
         actions: u64,
     },
     /// An agent asks for it.
@@ -141,13 +139,12 @@ pub enum CheckpointTrigger {
         /// Name of the extension's trigger.
         trigger_id: String,
         /// What it is told.
-        #[serde(default)]
         params: Map<String, Value>,
         /// When it is looked at; where its condition has something to look at when empty.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        #[serde(skip_serializing_if = "Vec::is_empty")]
         on: Vec<CustomMoment>,
         /// A condition that decides it without an extension.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         when: Option<ConditionDef>,
     },
 }
@@ -160,18 +157,6 @@ pub enum CustomMoment {
     Input,
     /// An action is asked for.
     Action,
-}
-
-fn default_min_tier() -> RiskTier {
-    RiskTier::High
-}
-
-fn default_seconds() -> u64 {
-    300
-}
-
-fn default_actions() -> u64 {
-    10
 }
 
 impl CheckpointTrigger {
@@ -191,6 +176,9 @@ impl CheckpointTrigger {
         "interactive",
         "custom",
     ];
+
+    /// Priority of custom checkpoints that name none.
+    pub const CUSTOM_PRIORITY: i64 = 200;
 
     /// The names of checkpoint types that their triggers do not have.
     pub const OTHER_TYPES: [&'static str; 2] = ["keyword_match", "capability_gate"];
@@ -245,7 +233,7 @@ impl CheckpointTrigger {
             Self::TimeInterval { .. } => 500,
             Self::CountInterval { .. } => 400,
             Self::ExplicitRequest => 300,
-            Self::Custom { .. } => 200,
+            Self::Custom { .. } => Self::CUSTOM_PRIORITY,
             Self::ActionPost { .. } => 100,
             Self::ErrorOccurred => 50,
             Self::SessionEnd => 0,
@@ -309,7 +297,7 @@ pub enum Respondent {
 }
 
 /// One thing that has to be answered.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CheckpointQuestion {
     /// Identifier, unique in the checkpoint.
@@ -348,10 +336,25 @@ pub struct CheckpointQuestion {
     pub max: Option<f64>,
     /// JSON Schema that a JSON answer has to keep.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(schema_with = "schema::json_schema")]
     pub schema: Option<Value>,
     /// Whether only a salted hash of the answer is recorded.
     #[serde(default)]
     pub sensitive: bool,
+}
+
+/// Guidance as a manifest writes it. Records keep their form, with `null` for what is absent.
+#[expect(clippy::ref_option, reason = "serde gives the field")]
+fn without_nulls<S: Serializer>(
+    guidance: &Option<GuidanceBlock>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let mut fields = match serde_json::to_value(guidance).map_err(serde::ser::Error::custom)? {
+        Value::Object(fields) => fields,
+        _ => Map::new(),
+    };
+    fields.retain(|_, value| !value.is_null());
+    fields.serialize(serializer)
 }
 
 fn yes() -> bool {
@@ -393,7 +396,7 @@ impl ResponseType {
 }
 
 /// Rules an answer has to keep.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerValidation {
     /// A regular expression that must be found in it.
@@ -447,6 +450,7 @@ impl OnInvalid {
 /// Which answer to a yes/no question passes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[schemars(transform = schema::expect)]
 pub enum Expect {
     /// Only yes.
     #[default]

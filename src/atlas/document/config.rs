@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MatchMode, RiskTier};
+use super::{MatchMode, RiskTier, schema};
 
 /// `checkpoint_config`: each part that is written and enabled stands for ordinary checkpoints.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CheckpointConfig {
     /// When a session begins.
@@ -56,6 +56,7 @@ impl Default for SessionStartConfig {
 /// What happens when input contains keywords.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = schema::keyword_config)]
 pub struct KeywordMatchConfig {
     /// Whether it does.
     pub enabled: bool,
@@ -83,6 +84,7 @@ impl Default for KeywordMatchConfig {
 /// What happens before actions.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = schema::action_config)]
 pub struct ActionPreConfig {
     /// Whether it does.
     pub enabled: bool,
@@ -127,6 +129,7 @@ impl Default for ActionPreRule {
 /// What happens when an action is risky.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
+#[schemars(transform = schema::risk_config)]
 pub struct RiskThresholdConfig {
     /// Whether it does.
     pub enabled: bool,
@@ -213,7 +216,7 @@ pub struct Budget {
 }
 
 /// `cache_config`: how long results are kept. 0 keeps none.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CacheConfig {
     /// Contexts, by identifier.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::config::ordered;
 
 /// `trace_config`: a steward's rules about the record.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TraceConfig {
     /// Which events are stored.

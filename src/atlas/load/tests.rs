@@ -12,6 +12,7 @@ mod acme;
 mod config;
 mod faults;
 mod fragments;
+mod grammar;
 mod hostile;
 mod notifications;
 mod rules;

@@ -8,7 +8,7 @@ use super::Prover;
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
     AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, DefaultDecision,
-    MatchMode, PolicyDef, Respondent, RiskTier, StewardCheckpointDef,
+    MatchMode, OnInvalid, PolicyDef, Respondent, RiskTier, StewardCheckpointDef,
 };
 use crate::base::pattern::Pattern;
 
@@ -37,7 +37,10 @@ impl Prover<'_, '_> {
         let comparable = rules.saturating_mul(manifest.actions.len()) <= MAX_COMPARED;
         if comparable {
             self.advise_policies(manifest);
+            self.advise_patterns(manifest);
+            self.advise_parameters(manifest);
         }
+        self.advise_scopes(manifest);
         self.advise_policy_checks(manifest);
         self.advise_mappings(manifest);
         self.advise_secrets(manifest);
@@ -56,8 +59,10 @@ impl Prover<'_, '_> {
         }
         for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
             self.advise_questions(index, checkpoint);
+            self.advise_mode(index, checkpoint);
             if comparable {
                 self.advise_records(index, checkpoint, manifest);
+                self.advise_soft_gate(index, checkpoint, manifest);
             }
             self.advise_keywords(index, checkpoint);
             self.advise_respondent(index, checkpoint);
@@ -149,6 +154,41 @@ impl Prover<'_, '_> {
         }
     }
 
+    /// A gate before something critical that lets a bad answer, or none, pass.
+    fn advise_soft_gate(
+        &mut self,
+        index: usize,
+        checkpoint: &StewardCheckpointDef,
+        manifest: &AtlasManifest,
+    ) {
+        let is_gate = checkpoint.mode == CheckpointMode::Blocking;
+        if !is_gate || !stands_before_critical(checkpoint, manifest) {
+            return;
+        }
+        let path = format!("checkpoints[{index}].questions");
+        for (number, question) in checkpoint.questions.iter().enumerate() {
+            let on_invalid = question.on_invalid;
+            if matches!(
+                on_invalid,
+                OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue
+            ) {
+                let word = on_invalid.as_str();
+                let message =
+                    format!("a bad answer passes this gate before critical actions: `{word}`");
+                let problem = Problem::new(Code::SoftGate, message)
+                    .help("write `on_invalid: retry` or `on_invalid: block`".to_owned());
+                self.report(&format!("{path}[{number}].on_invalid"), problem);
+            }
+        }
+        let questions = &checkpoint.questions;
+        if !questions.is_empty() && questions.iter().all(|question| !question.required) {
+            let message = "this gate before critical actions passes without an answer: all its questions are optional";
+            let problem = Problem::new(Code::SoftGate, message)
+                .help("make one of them `required`".to_owned());
+            self.report(&path, problem);
+        }
+    }
+
     /// Rules that whoever answers has to guess, and rules that ask for too much.
     fn advise_rules(&mut self, path: &str, question: &CheckpointQuestion) {
         let rules = &question.validation;
@@ -175,6 +215,7 @@ impl Prover<'_, '_> {
         for (number, question) in checkpoint.questions.iter().enumerate() {
             let path = format!("checkpoints[{index}].questions[{number}]");
             self.advise_rules(&path, question);
+            self.advise_text_rules(&path, question);
             let found = CREDENTIALS
                 .as_ref()
                 .and_then(|words| words.find(&question.question));
@@ -232,6 +273,27 @@ impl Prover<'_, '_> {
                 .help("`match_mode: phrase` finds whole words".to_owned());
             self.report(path, problem);
         }
+    }
+}
+
+/// Tells whether a checkpoint can stand before an action that is declared critical.
+fn stands_before_critical(checkpoint: &StewardCheckpointDef, manifest: &AtlasManifest) -> bool {
+    let is_critical = |patterns: &[String]| {
+        let mut actions = manifest.actions.iter();
+        actions.any(|action| {
+            action.risk_tier == Some(RiskTier::Critical) && matches(patterns, &action.action_id)
+        })
+    };
+    match &checkpoint.trigger {
+        // The highest tier reaches every threshold.
+        CheckpointTrigger::RiskThreshold { .. } => true,
+        CheckpointTrigger::ActionPre { patterns } => is_critical(patterns),
+        CheckpointTrigger::CapabilityAccess { capability_ids } => {
+            let capabilities = manifest.capabilities.iter();
+            let mut gated = capabilities.filter(|it| capability_ids.contains(&it.capability_id));
+            gated.any(|capability| is_critical(&capability.actions))
+        }
+        _ => false,
     }
 }
 

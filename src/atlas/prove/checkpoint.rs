@@ -3,14 +3,17 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use serde_json::Value;
+
 use super::ids::Ids;
 use super::{Prover, text_fault};
 use crate::atlas::compiled::{Checkpoint, Question, QuestionError};
 use crate::atlas::diagnostic::{Code, Problem, quoted};
 use crate::atlas::document::{
-    AnswerValidation, Approvers, AtlasManifest, CheckpointQuestion, Respondent, ResponseType,
-    StewardCheckpointDef,
+    AnswerValidation, Approvers, AtlasManifest, CheckpointQuestion, GuidanceBlock, GuidanceFormat,
+    Respondent, ResponseType, StewardCheckpointDef,
 };
+use crate::base::json;
 use crate::base::limits::{DEFAULT_GATE_TIMEOUT, MAX_GATE_TIMEOUT, MAX_ID_LEN};
 use crate::base::pattern::Patterns;
 
@@ -61,6 +64,7 @@ impl Prover<'_, '_> {
             &definition.lock_capabilities,
             capabilities,
         );
+        self.check_guidance(&at("guidance"), definition.guidance.as_ref());
         if let Some(handler) = &definition.handler {
             self.check_name(&at("handler"), "handler", handler);
         }
@@ -109,6 +113,23 @@ impl Prover<'_, '_> {
             let problem = Problem::new(Code::Contradiction, message)
                 .help("take `respondent` out, or write `approvers: 1`".to_owned());
             self.report(path, problem);
+        }
+    }
+
+    /// Guidance that says it is JSON has to be: whoever reads it relies on it.
+    fn check_guidance(&mut self, path: &str, guidance: Option<&GuidanceBlock>) {
+        let is_json = |block: &&GuidanceBlock| block.format == GuidanceFormat::Json;
+        let Some(block) = guidance.filter(is_json) else {
+            return;
+        };
+        if let Err(error) = json::read::<Value>(block.content.as_bytes()) {
+            let message = format!(
+                "`format: json`, and the content is not JSON: {}",
+                error.detail()
+            );
+            let problem = Problem::new(Code::BadGuidance, message)
+                .help("mend the content, or write `format: text`".to_owned());
+            self.report(&format!("{path}.content"), problem);
         }
     }
 
@@ -206,7 +227,11 @@ impl Prover<'_, '_> {
     fn check_options(&mut self, path: &str, options: &[String]) {
         if options.is_empty() {
             let message = "a choice needs `options`, or nothing can be chosen";
-            self.fault(Code::Contradiction, path, message);
+            self.fault(
+                Code::Contradiction,
+                &format!("{path}.response_type"),
+                message,
+            );
         }
         for (index, option) in options.iter().enumerate() {
             let path = format!("{path}.options[{index}]");

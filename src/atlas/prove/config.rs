@@ -288,7 +288,7 @@ fn closer(keys: &[&str], index: usize) -> Patterns {
 }
 
 /// Whether some action matches both patterns.
-fn overlap(one: &str, other: &str) -> bool {
+pub(super) fn overlap(one: &str, other: &str) -> bool {
     let (first, second) = (Pattern::new(one), Pattern::new(other));
     if first.is_literal() {
         return second.matches(one);

@@ -7,7 +7,7 @@ use super::checkpoint::regex_fault;
 use super::ids::Ids;
 use crate::atlas::compiled::{CustomTrigger, Trigger};
 use crate::atlas::condition::ConditionDef;
-use crate::atlas::diagnostic::Code;
+use crate::atlas::diagnostic::{Code, Problem};
 use crate::atlas::document::{CheckpointMode, CheckpointTrigger, CustomMoment, MatchMode};
 use crate::atlas::keyword::{Case, Keywords};
 
@@ -33,10 +33,7 @@ impl Prover<'_, '_> {
                 Some(self.gated(path, capability_ids, capabilities))
             }
             CheckpointTrigger::SessionEnd => {
-                if mode == CheckpointMode::Blocking {
-                    let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends; put a gate before the last action, or use `mode: advisory`";
-                    self.fault(Code::Contradiction, path, message);
-                }
+                self.check_end(path, mode);
                 Some(Trigger::SessionEnd)
             }
             CheckpointTrigger::ActionPost { patterns } => {
@@ -80,6 +77,16 @@ impl Prover<'_, '_> {
                     when: self.condition(&format!("{path}.when"), when.as_ref()),
                 }))
             }
+        }
+    }
+
+    /// Refuses a gate where nothing is left to hold.
+    fn check_end(&mut self, path: &str, mode: CheckpointMode) {
+        if mode == CheckpointMode::Blocking {
+            let message = "a `session_end` checkpoint cannot be blocking: nothing is left to hold when a session ends";
+            let help = "put a gate before the last action, or use `mode: advisory`";
+            let problem = Problem::new(Code::Contradiction, message).help(help.to_owned());
+            self.report(&path.replace(".trigger", ".mode"), problem);
         }
     }
 

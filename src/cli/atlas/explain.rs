@@ -35,7 +35,7 @@ pub(in crate::cli) fn explain(settings: &Settings, explain: &Explain) -> Result<
     let listed = settings.extensions()?.table();
     let session = imagined(explain)?;
     let params = json::read(explain.params.as_bytes()).map_err(Failure::Params)?;
-    let atlases = load_all(&explain.files)?;
+    let atlases = load_all(&explain.files, &settings.configure())?;
     let now = SystemClock.now();
     let input = explain.input.as_ref();
     let input = input.map(|text| {

@@ -17,9 +17,10 @@ use crate::engine::Engine;
 use crate::engine::command::{
     ActionRequest, AskId, Asked, Command, Decided, Denied, Effect, Given, Reply,
 };
-use crate::engine::extension::Returned;
+use crate::engine::extension::{Call, Returned};
 use crate::engine::held::{Held, Subject};
 use crate::memento::{Name, Outcome, Thread};
+use crate::runtime::extension::{InlineExtensions, Registry};
 use crate::trace::event::{Durability, Payload};
 
 mod agent;
@@ -48,6 +49,8 @@ pub(super) struct Stage {
     seen: Vec<Arc<Held>>,
     /// What extensions answer.
     extensions: Answering,
+    /// Extensions of this program, which answer themselves where the scenario says nothing.
+    own: InlineExtensions,
     /// The last resolution of each session.
     resolutions: BTreeMap<SessionId, String>,
     /// Event of the last error of each session.
@@ -135,12 +138,14 @@ pub(super) struct Misfit {
 }
 
 impl Stage {
-    pub(super) fn new(atlases: Vec<Atlas>, extensions: Answering) -> Self {
+    pub(super) fn new(atlases: Vec<Atlas>, extensions: Answering, own: Registry) -> Self {
+        let own = InlineExtensions::new(own);
         let mut engine = Engine::new(atlases, Box::new(CountedIds::default()));
-        engine.set_extensions(extensions.table());
+        engine.set_extensions(extensions.added_to(own.table()));
         Self {
             engine,
             extensions,
+            own,
             resolutions: BTreeMap::new(),
             errors: BTreeMap::new(),
             threads: BTreeMap::new(),
@@ -292,6 +297,8 @@ impl Stage {
         for effect in self.engine.handle(command, self.now) {
             match effect {
                 Effect::Record(draft) => {
+                    let draft = self.own.before_event(draft);
+                    self.own.on_event(&draft);
                     noted.record(&draft.payload);
                     if draft.durability == Durability::Sync {
                         noted.synced.push(draft.payload.event_type().to_owned());
@@ -318,11 +325,30 @@ impl Stage {
         }
         for call in calls {
             let returned = Returned {
-                outcome: self.extensions.outcome(&call),
+                outcome: self.answer_of(&call),
                 took: Duration::ZERO,
             };
             self.tell(Command::Returned(call.id, returned), asker, noted);
         }
+    }
+
+    /// Answer of an extension: the scenario's, or that of this program.
+    fn answer_of(&mut self, call: &Call) -> Result<Value, String> {
+        if let Some(scripted) = self.extensions.outcome(call) {
+            return scripted;
+        }
+        if !self.own.answers(call) {
+            return Err("the scenario has no answer of it".to_owned());
+        }
+        let (engine, now) = (&mut self.engine, self.now);
+        self.own.ask(call, |command| {
+            let effects = engine.handle(command, now).into_iter();
+            let mut replies = effects.filter_map(|effect| match effect {
+                Effect::Reply(_, reply) => Some(reply),
+                _ => None,
+            });
+            replies.next()
+        })
     }
 
     fn hear(&mut self, ask: AskId, asker: Option<AskId>, reply: Reply, noted: &mut Noted) {

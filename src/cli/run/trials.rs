@@ -7,23 +7,24 @@ use super::play_file;
 use crate::base::text::one_line;
 use crate::cli::atlases::files_in;
 use crate::console::{FailedStep, Trial};
+use crate::runtime::extension::Registry;
 
 /// Where scenarios lie, beside the files they are about.
 const FOLDER: &str = "tests";
 
 /// Plays every scenario in the folder `tests` beside these files. What cannot be played has failed.
-pub(in crate::cli) fn trials(files: &[PathBuf]) -> Vec<Trial> {
+pub(in crate::cli) fn trials(files: &[PathBuf], own: &Registry) -> Vec<Trial> {
     let folders: BTreeSet<PathBuf> = files
         .iter()
         .filter_map(|file| Some(file.parent()?.join(FOLDER)))
         .collect();
     folders
         .iter()
-        .flat_map(|folder| in_folder(folder))
+        .flat_map(|folder| in_folder(folder, own))
         .collect()
 }
 
-fn in_folder(folder: &Path) -> Vec<Trial> {
+fn in_folder(folder: &Path, own: &Registry) -> Vec<Trial> {
     let failed = |file: &Path, what: String| Trial {
         file: file.to_owned(),
         steps: 0,
@@ -36,7 +37,7 @@ fn in_folder(folder: &Path) -> Vec<Trial> {
         Ok(files) => files,
         Err(failure) => return vec![failed(folder, failure.to_string())],
     };
-    let played = files.into_iter().map(|file| match play_file(&file) {
+    let played = files.into_iter().map(|file| match play_file(&file, own) {
         Ok((steps, told)) => Trial {
             file,
             steps,

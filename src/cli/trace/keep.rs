@@ -342,7 +342,7 @@ pub(in crate::cli) fn prune(settings: &Settings, prune: &Prune) -> Result<u8, Fa
         settings.may_write("cra trace prune")?;
     }
     // What is named here keeps events longer, and never shorter.
-    let named = recording::retention(&load_all(&prune.atlas)?);
+    let named = recording::retention(&load_all(&prune.atlas, &settings.configure())?);
     let at_least = (!prune.atlas.is_empty()).then_some(&named);
     open(settings)?;
     let folder = settings.data_dir()?;

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::atlas::LoadError;
 use crate::atlas::load::load_if_changed;
+use crate::atlas::{Configure, LoadError};
 use crate::console::Shelf;
 use crate::console::request::{Message, Ticket};
 use crate::console::screen::atlas::{FileState, Glance, Listed, Listing, Looked, Newer, Stamp};
@@ -24,19 +24,22 @@ pub(super) async fn explain(desk: &Desk, ticket: Ticket, questions: Vec<Question
 }
 
 /// Looks at the files on a thread that may wait; nothing when that thread was lost.
-pub(super) async fn glance(glances: Vec<Glance>) -> Option<Message> {
-    let look = move || glances.iter().map(look).collect();
+pub(super) async fn glance(glances: Vec<Glance>, configure: Configure) -> Option<Message> {
+    let look = move || {
+        let looked = glances.iter().map(|glance| look(glance, &configure));
+        looked.collect()
+    };
     let looked = tokio::task::spawn_blocking(look).await.ok()?;
     Some(Message::Glanced(looked))
 }
 
 /// What a file has become since it was loaded. It is read only when it is not as it was the last time.
-pub(in crate::console) fn look(glance: &Glance) -> Looked {
+pub(in crate::console) fn look(glance: &Glance, configure: &Configure) -> Looked {
     // Taken before reading: what is written while it is read is found the next time.
     let stamp = stamp(&glance.file);
     let state = match (stamp, glance.stamp) {
         (Some(now), Some(before)) if now == before => FileState::AsBefore,
-        (Some(_) | None, _) => read(glance),
+        (Some(_) | None, _) => read(glance, configure),
     };
     Looked {
         atlas: glance.atlas,
@@ -47,8 +50,8 @@ pub(in crate::console) fn look(glance: &Glance) -> Looked {
 }
 
 /// Looks at the folder of Atlases on a thread that may wait; nothing when that thread was lost.
-pub(super) async fn list(listing: Listing, shelf: Shelf) -> Option<Message> {
-    let look = move || look_at_folder(&listing, (shelf.0)());
+pub(super) async fn list(listing: Listing, shelf: Shelf, configure: Configure) -> Option<Message> {
+    let look = move || look_at_folder(&listing, (shelf.0)(), &configure);
     let listed = tokio::task::spawn_blocking(look).await.ok()?;
     Some(Message::Listed(listed))
 }
@@ -58,18 +61,20 @@ pub(super) async fn list(listing: Listing, shelf: Shelf) -> Option<Message> {
 pub(in crate::console) fn look_at_folder(
     listing: &Listing,
     files: Result<Vec<PathBuf>, String>,
+    configure: &Configure,
 ) -> Listed {
     let found = files.iter().flatten();
     let added = found.filter(|file| !listing.known.contains(file));
     let added = added.map(|file| {
         let before = listing.added.iter().find(|(path, _)| path == file);
-        let looked = look(&Glance {
+        let glance = Glance {
             atlas: 0,
             file: file.clone(),
             // No file that says nothing is an Atlas: it is read as one that says something else.
             text: Arc::from(""),
             stamp: before.and_then(|(_, stamp)| *stamp),
-        });
+        };
+        let looked = look(&glance, configure);
         (file.clone(), looked.stamp, looked.state)
     });
     let added = added.collect();
@@ -91,8 +96,8 @@ fn stamp(file: &Path) -> Option<Stamp> {
     })
 }
 
-fn read(glance: &Glance) -> FileState {
-    match load_if_changed(&glance.file, &glance.text) {
+fn read(glance: &Glance, configure: &Configure) -> FileState {
+    match load_if_changed(&glance.file, &glance.text, configure) {
         Ok(None) => FileState::Same,
         Ok(Some(loaded)) => FileState::Newer(Newer {
             text: loaded.source.into(),

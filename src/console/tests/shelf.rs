@@ -11,7 +11,7 @@ use super::fixture::busy;
 use super::stage::Stage;
 use super::steward::{SIZES, in_force};
 use super::studied::WORDS;
-use crate::atlas::load_file;
+use crate::atlas::{Configure, load_file};
 use crate::base::digest::Digest;
 use crate::base::limits::{ARMING, FILE_LOOK};
 use crate::console::driver::atlas::{look, look_at_folder};
@@ -91,11 +91,14 @@ impl Shelved {
         for request in requests {
             match request {
                 Request::Glance(glances) => {
-                    let looked = glances.iter().map(look).collect();
+                    let looked = glances
+                        .iter()
+                        .map(|glance| look(glance, &Configure::default()))
+                        .collect();
                     self.stage.message(Message::Glanced(looked));
                 }
                 Request::List(listing) => {
-                    let listed = look_at_folder(&listing, Ok(self.files()));
+                    let listed = look_at_folder(&listing, Ok(self.files()), &Configure::default());
                     self.stage.message(Message::Listed(listed));
                 }
                 _ => {}
@@ -276,7 +279,7 @@ fn what_was_listed_beside_other_atlases_is_not_taken() {
         added: Vec::new(),
         against: Some(Digest::of("others")),
     };
-    let listed = look_at_folder(&listing, Ok(shelved.files()));
+    let listed = look_at_folder(&listing, Ok(shelved.files()), &Configure::default());
     shelved.stage.message(Message::Listed(listed));
     shelved.stage.hides("FILE NEWER");
 }

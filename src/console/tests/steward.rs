@@ -10,7 +10,7 @@ use ratatui::crossterm::event::{Event, KeyCode};
 use super::fixture::{busy, idle, now};
 use super::stage::Stage;
 use super::studied::{WORDS, on_disk, studied};
-use crate::atlas::{Atlas, load_str};
+use crate::atlas::{Atlas, Configure, load_str};
 use crate::base::digest::Digest;
 use crate::base::limits::{ARMING, FILE_LOOK};
 use crate::console::driver::atlas::look;
@@ -199,20 +199,26 @@ fn a_file_is_read_only_when_it_is_another_or_was_written() {
         stamp,
     };
     assert!(matches!(
-        look(&glance(None)).state,
+        look(&glance(None), &Configure::default()).state,
         FileState::Unreadable(_)
     ));
     std::fs::write(&file, WORDS).unwrap();
-    let same = look(&glance(None));
+    let same = look(&glance(None), &Configure::default());
     assert_eq!(same.state, FileState::Same);
-    assert_eq!(look(&glance(same.stamp)).state, FileState::AsBefore);
+    assert_eq!(
+        look(&glance(same.stamp), &Configure::default()).state,
+        FileState::AsBefore
+    );
     let other = folder.path().join("b.yaml");
     std::fs::write(&other, WORDS.replace("Payments", "Money")).unwrap();
     std::fs::rename(&other, &file).unwrap();
     let loads = |state: &FileState| matches!(state, FileState::Newer(newer) if newer.loads());
-    assert!(loads(&look(&glance(same.stamp)).state), "editors rename");
+    assert!(
+        loads(&look(&glance(same.stamp), &Configure::default()).state),
+        "editors rename"
+    );
     std::fs::write(&file, "atlas_version: 7").unwrap();
-    let faulty = look(&glance(same.stamp)).state;
+    let faulty = look(&glance(same.stamp), &Configure::default()).state;
     assert!(matches!(faulty, FileState::Newer(newer) if !newer.loads()));
 }
 
@@ -408,7 +414,7 @@ fn the_editor_opens_the_file_where_the_problem_or_the_part_is() {
     stage.press(KeyCode::Esc);
     stage.press(KeyCode::Char('G'));
     let asked = stage.press(KeyCode::Char('e'));
-    assert_eq!(asked, [Request::EditFile(file, 22)]);
+    assert_eq!(asked, [Request::EditFile(file, 23)]);
     // What comes with the program has no file.
     let mut stage = Stage::new(studied(idle()), (120, 36));
     stage.press(KeyCode::Char('4'));

@@ -39,6 +39,7 @@ policies:
     max_calls: 5
     window_seconds: 60
     reason: slow down
+    scope: session
 actions:
   - action_id: payment.send
     name: Send

@@ -31,7 +31,7 @@ pub struct Imagined {
 
 impl Imagined {
     /// What the engine would know of it.
-    pub(super) fn session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
+    pub(in crate::engine) fn session(&self, atlases: &[Atlas], now: Timestamp) -> Session {
         let mut ids = CountedIds::default();
         let unlocked = atlases.iter().flat_map(|atlas| {
             let capabilities = atlas.capabilities.iter();

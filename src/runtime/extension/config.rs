@@ -42,21 +42,35 @@ impl Registry {
     /// # Errors
     /// When the file cannot be read, or something in it cannot be used; nothing is taken in then.
     pub fn load(path: &Path) -> Result<Self, LoadError> {
+        Self::default().with_list(path)
+    }
+
+    /// Adds the extensions that an operator allows to those of this process.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or something in it cannot be used: also a name that is taken already.
+    pub fn with_list(self, path: &Path) -> Result<Self, LoadError> {
         let folder = path.parent().unwrap_or(Path::new("."));
-        decode_file(path, |root, faults| list(root, folder, faults))
+        decode_file(path, |root, faults| list(self, root, folder, faults))
     }
 
     /// Decodes a list that lies nowhere.
     #[cfg(test)]
     pub(crate) fn decode(bytes: Vec<u8>) -> Result<Self, LoadError> {
-        let decode = |root: &Placed<'_>, faults: &mut Faults<'_>| list(root, Path::new(""), faults);
+        let decode = |root: &Placed<'_>, faults: &mut Faults<'_>| {
+            list(Self::default(), root, Path::new(""), faults)
+        };
         crate::atlas::written::decode_bytes("extensions", bytes, decode)
     }
 }
 
-fn list(root: &Placed<'_>, folder: &Path, faults: &mut Faults<'_>) -> Option<Registry> {
+fn list(
+    mut registry: Registry,
+    root: &Placed<'_>,
+    folder: &Path,
+    faults: &mut Faults<'_>,
+) -> Option<Registry> {
     root.only(&["extensions", "events"], faults);
-    let mut registry = Registry::default();
     let events = root.get("events").map(|events| events.items(faults));
     for item in events.unwrap_or_default() {
         event_type(&item, &mut registry, faults);

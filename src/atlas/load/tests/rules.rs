@@ -57,9 +57,9 @@ fn every_field_of_a_checkpoint_is_read() {
         "default_decision: allow\n\
          capabilities:\n  - { capability_id: one, actions: [a] }\n  - { capability_id: two, actions: [a] }\n\
          context_blocks:\n  - { context_id: intro, content: Hello, inject_mode: on_demand }\n\
-         actions:\n  - action_id: a\n\
+         actions:\n  - action_id: a\n  - action_id: admin.x\n  - action_id: public.x\n  - action_id: x\n\
          checkpoints:\n  - checkpoint_id: gate\n    name: Gate\n    description: Why it is there\n    \
-         trigger: { type: risk_threshold, min_tier: medium }\n    mode: observational\n    \
+         trigger: { type: risk_threshold, min_tier: medium }\n    mode: advisory\n    \
          guidance: { content: Careful, priority: 7, append: true, labels: [x] }\n    \
          inject_contexts: [intro]\n    unlock_capabilities: [one]\n    lock_capabilities: [two]\n    \
          allow_actions: ['admin.*']\n    deny_actions: ['public.*', x]\n    force_sync_trace: true\n    \
@@ -69,7 +69,7 @@ fn every_field_of_a_checkpoint_is_read() {
     let gate = &loaded.atlas.checkpoints[0];
     assert_eq!((gate.id.as_str(), gate.name.as_str()), ("gate", "Gate"));
     assert_eq!(gate.trigger, Trigger::RiskThreshold(RiskTier::Medium));
-    assert_eq!(gate.mode, CheckpointMode::Observational);
+    assert_eq!(gate.mode, CheckpointMode::Advisory);
     assert!(gate.questions.is_empty());
     let guidance = gate.guidance.as_ref().unwrap();
     assert_eq!(

@@ -46,30 +46,27 @@ impl Answering {
         Some(())
     }
 
-    /// What there is, for the engine.
-    pub(in crate::cli::run) fn table(&self) -> Extensions {
-        let of = |role: &str| {
-            let names = self.0.keys().filter(|(it, _)| *it == role);
-            names.map(|(_, name)| name.clone()).collect()
+    /// The scripted extensions, added to those of this program.
+    pub(in crate::cli::run) fn added_to(&self, own: Extensions) -> Extensions {
+        let of = |role: &'static str| {
+            let names = self.0.keys().filter(move |(scripted, _)| *scripted == role);
+            names.map(|(_, name)| name.clone())
         };
-        Extensions {
-            triggers: of("trigger"),
-            handlers: of("handler"),
-            validators: of("validator"),
-            ..Extensions::default()
-        }
+        let mut all = own;
+        all.triggers.extend(of("trigger"));
+        all.handlers.extend(of("handler"));
+        all.validators.extend(of("validator"));
+        all
     }
 
-    /// What an extension answers.
-    pub(in crate::cli::run) fn outcome(&self, call: &Call) -> Result<Value, String> {
+    /// The scripted answer of an extension, if there is one.
+    pub(in crate::cli::run) fn outcome(&self, call: &Call) -> Option<Result<Value, String>> {
         let role = match call.question {
             CallQuestion::Trigger { .. } => "trigger",
             CallQuestion::Handler => "handler",
             CallQuestion::Validator { .. } => "validator",
         };
-        let scripted = self.0.get(&(role, call.name.clone()));
-        let none = || Err("the scenario has no answer of it".to_owned());
-        scripted.cloned().unwrap_or_else(none)
+        self.0.get(&(role, call.name.clone())).cloned()
     }
 }
 

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use super::Stage;
-use crate::atlas::Atlas;
+use crate::atlas::{Atlas, Configure};
 use crate::base::id::SessionId;
 use crate::cli::atlases::load_all;
 use crate::cli::run::scenario::Scenario;
 use crate::engine::session::{Entry, Session};
+use crate::runtime::extension::Registry;
 use crate::trace::chain::Chain;
 use crate::trace::replay::State;
 use crate::trace::replay::state::{Phase, Way};
@@ -86,7 +87,11 @@ fn is_at(phase: Phase, entry: &Entry) -> bool {
 /// sessions were compared, and what the events told of contexts after each step.
 fn played(path: &Path) -> (usize, Vec<BTreeSet<String>>) {
     let scenario = Scenario::read(path).unwrap();
-    let mut stage = Stage::new(load_all(&scenario.atlases).unwrap(), scenario.extensions);
+    let mut stage = Stage::new(
+        load_all(&scenario.atlases, &Configure::default()).unwrap(),
+        scenario.extensions,
+        Registry::default(),
+    );
     let mut record = Record::default();
     let (mut compared, mut told) = (0, Vec::new());
     for (index, step) in scenario.steps.iter().enumerate() {

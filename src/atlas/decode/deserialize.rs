@@ -1,0 +1,175 @@
+//! Serde's way into the format: the parts of a manifest are read by the same decoder as files.
+//!
+//! Contract: what serde reads is what a file may say, draft spellings included. A key that the format does not have is
+//! an error here, also where a file is only warned about it: code that builds manifests has no steward to warn.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Number;
+
+use super::super::condition::ConditionDef;
+use super::super::diagnostic::{Code, Diagnostic, Problems, Severity, Span};
+use super::super::document::{
+    ActionDef, AnswerValidation, AtlasManifest, CacheConfig, CapabilityDef, CheckpointConfig,
+    CheckpointQuestion, CheckpointTrigger, ContextBlockDef, PolicyDef, RiskConfig, Steward,
+    StewardCheckpointDef, TraceConfig,
+};
+use super::super::yaml::{Entry, Node, NodeValue};
+use super::fields::Value;
+use super::{action, capability, checkpoint, condition, config, context, policy, risk_config};
+use super::{decode, steward, trace, trigger};
+
+/// Reads a part from a tree that has no places.
+fn read<T>(
+    node: &Node,
+    part: impl FnOnce(&Value<'_>, &mut Problems<'_>) -> T,
+) -> Result<T, String> {
+    let mut problems = Problems::new("", "");
+    let read = part(&Value::root(node), &mut problems);
+    let found = problems.into_diagnostics();
+    let refused =
+        |found: &&Diagnostic| found.severity == Severity::Error || found.code == Code::IgnoredKey;
+    match found.iter().find(refused) {
+        None => Ok(read),
+        Some(Diagnostic {
+            path,
+            message,
+            help,
+            ..
+        }) => {
+            let place = if path.is_empty() { "" } else { ": " };
+            let help = help.as_ref().map(|help| format!(" ({help})"));
+            Err(format!(
+                "{path}{place}{message}{}",
+                help.unwrap_or_default()
+            ))
+        }
+    }
+}
+
+/// A trigger alone has no place for the priority of its checkpoint.
+fn lone_trigger(value: &Value<'_>, problems: &mut Problems<'_>) -> CheckpointTrigger {
+    let written = trigger::trigger(value, problems);
+    if written.as_ref().is_some_and(|it| it.priority.is_some()) {
+        let message = "a trigger has no `priority`: its checkpoint has";
+        problems.add(value.problem(Code::Contradiction, message));
+    }
+    // A trigger that cannot be read has been reported, and the stand-in goes no further.
+    written.map_or(CheckpointTrigger::SessionStart, |written| written.trigger)
+}
+
+macro_rules! read_by_the_decoder {
+    ($($part:ty => $read:expr;)+) => {$(
+        impl<'de> Deserialize<'de> for $part {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let node = Node::deserialize(deserializer)?;
+                read(&node, $read).map_err(D::Error::custom)
+            }
+        }
+    )+};
+}
+
+read_by_the_decoder! {
+    AtlasManifest => |value, problems| decode(value.node, problems);
+    Steward => steward::steward;
+    CapabilityDef => capability;
+    StewardCheckpointDef => checkpoint::checkpoint;
+    CheckpointTrigger => lone_trigger;
+    CheckpointQuestion => checkpoint::question;
+    AnswerValidation => checkpoint::validation;
+    ContextBlockDef => context;
+    PolicyDef => policy;
+    ActionDef => action;
+    ConditionDef => condition::condition;
+    RiskConfig => risk_config;
+    CheckpointConfig => config::checkpoints;
+    CacheConfig => config::cache;
+    TraceConfig => trace::trace;
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl NodeVisitor {
+    fn node(value: NodeValue) -> Node {
+        Node {
+            span: Span::default(),
+            value,
+        }
+    }
+}
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a part of an Atlas")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        Ok(Self::node(NodeValue::Null))
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Node, E> {
+        self.visit_unit()
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        Node::deserialize(deserializer)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
+        Ok(Self::node(NodeValue::Bool(value)))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
+        Ok(Self::node(NodeValue::Number(value.into())))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
+        Ok(Self::node(NodeValue::Number(value.into())))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
+        let number = Number::from_f64(value);
+        let number = number.ok_or_else(|| E::custom("a number has to be finite"))?;
+        Ok(Self::node(NodeValue::Number(number)))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Node, E> {
+        self.visit_string(value.to_owned())
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Node, E> {
+        Ok(Self::node(NodeValue::String(value)))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Node, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element()? {
+            items.push(item);
+        }
+        Ok(Self::node(NodeValue::Seq(items)))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Node, A::Error> {
+        let mut entries: Vec<Entry> = Vec::new();
+        while let Some((key, node)) = map.next_entry::<String, Node>()? {
+            if entries.iter().any(|entry| entry.key == key) {
+                return Err(A::Error::custom(format!("key `{key}` is there twice")));
+            }
+            entries.push(Entry {
+                key,
+                key_span: Span::default(),
+                node,
+            });
+        }
+        Ok(Self::node(NodeValue::Map(entries)))
+    }
+}

@@ -1,0 +1,376 @@
+//! The parts of the JSON Schema that types alone do not say: spellings of drafts, numbers that fit, no `null`.
+//!
+//! Contract: the schema accepts exactly the documents that the decoder of files reads without an error and without an
+//! unknown key. What a document means (references, patterns, rules that contradict each other) is the linter's alone.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Map, Value, json};
+
+use super::{CheckpointTrigger, CustomMoment, MatchMode, RiskTier};
+use crate::atlas::condition::ConditionDef;
+
+/// A JSON Schema inside a manifest.
+pub(super) fn json_schema(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": ["object", "boolean"] })
+}
+
+/// The only way of delivery so far.
+pub(super) fn delivery_mode(_: &mut SchemaGenerator) -> Schema {
+    json_schema!({ "type": "string", "enum": ["embedded"] })
+}
+
+/// `true` and `false` are words too.
+pub(super) fn expect(schema: &mut Schema) {
+    let description = schema.get("description").cloned();
+    *schema = json_schema!({ "enum": [true, false, "true", "false", "any"] });
+    if let Some(description) = description {
+        schema.insert("description".to_owned(), description);
+    }
+}
+
+/// The keys that call for a context may stand in a map of their own, but not in both places.
+pub(super) fn context(schema: &mut Schema) {
+    let keys = ["keywords", "actions", "priority"];
+    let Some(Value::Object(properties)) = schema.get("properties").cloned() else {
+        return;
+    };
+    let own = properties
+        .iter()
+        .filter(|(key, _)| keys.contains(&key.as_str()));
+    let own: Map<String, Value> = own
+        .map(|(key, value)| (key.clone(), value.clone()))
+        .collect();
+    let nested = json!({
+        "type": "object", "deprecated": true, "properties": own, "additionalProperties": false,
+    });
+    add_property(schema, "checkpoint_config", nested);
+    let beside: Vec<_> = keys
+        .iter()
+        .map(|key| json!({ "required": [key] }))
+        .collect();
+    forbid(
+        schema,
+        &json!({ "required": ["checkpoint_config"], "anyOf": beside }),
+    );
+}
+
+/// The priority of a checkpoint may stand in its trigger, but not in both places.
+pub(super) fn checkpoint(schema: &mut Schema) {
+    let inside = json!({ "required": ["priority"] });
+    forbid(
+        schema,
+        &json!({ "required": ["priority"], "properties": { "trigger": inside } }),
+    );
+}
+
+pub(super) fn keyword_config(schema: &mut Schema) {
+    alias(schema, "mappings", "keywords");
+}
+
+pub(super) fn action_config(schema: &mut Schema) {
+    alias(schema, "mappings", "actions");
+}
+
+pub(super) fn risk_config(schema: &mut Schema) {
+    alias(schema, "require_sync_trace", "require_sync");
+}
+
+/// Another name of a key: the same value, and never both.
+fn alias(schema: &mut Schema, name: &str, other: &str) {
+    let pointer = format!("/properties/{name}");
+    let Some(mut value) = schema.pointer(&pointer).cloned() else {
+        return;
+    };
+    if let Value::Object(fields) = &mut value {
+        fields.insert("deprecated".to_owned(), Value::Bool(true));
+    }
+    add_property(schema, other, value);
+    forbid(schema, &json!({ "required": [name, other] }));
+}
+
+fn add_property(schema: &mut Schema, key: &str, value: Value) {
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.insert(key.to_owned(), value);
+    }
+}
+
+/// Adds what a document must not be.
+fn forbid(schema: &mut Schema, wrong: &Value) {
+    let rule = json!({ "not": wrong });
+    match schema.get_mut("allOf") {
+        Some(Value::Array(rules)) => rules.push(rule),
+        Some(_) | None => drop(schema.insert("allOf".to_owned(), json!([rule]))),
+    }
+}
+
+/// A key of a trigger: its value, the other name that drafts gave it, and whether it must be there.
+struct Key {
+    name: &'static str,
+    other: Option<&'static str>,
+    value: Value,
+    required: bool,
+}
+
+impl Key {
+    fn needed(name: &'static str, value: Value) -> Self {
+        Self {
+            name,
+            other: None,
+            value,
+            required: true,
+        }
+    }
+
+    fn optional(name: &'static str, value: Value) -> Self {
+        Self {
+            required: false,
+            ..Self::needed(name, value)
+        }
+    }
+
+    fn also(self, other: &'static str) -> Self {
+        Self {
+            other: Some(other),
+            ..self
+        }
+    }
+}
+
+/// One way to write a trigger: the words for its type, and the keys that follow.
+struct Form {
+    canonical: &'static str,
+    words: &'static [&'static str],
+    keys: Vec<Key>,
+}
+
+fn texts() -> Value {
+    json!({ "type": "array", "items": { "type": "string" } })
+}
+
+fn whole(format: &str) -> Value {
+    json!({ "type": "integer", "format": format, "minimum": 0 })
+}
+
+fn case() -> Key {
+    Key::optional("case_sensitive", json!({ "type": "boolean" })).also("caseSensitive")
+}
+
+fn custom_keys(moment: &Value, condition: Value) -> Vec<Key> {
+    let moments = json!({ "type": "array", "minItems": 1, "items": moment });
+    vec![
+        Key::needed("trigger_id", json!({ "type": "string" })),
+        Key::optional("params", json!({ "type": "object" })),
+        Key::optional("on", moments),
+        Key::optional("when", condition),
+    ]
+}
+
+fn forms(generator: &mut SchemaGenerator) -> Vec<Form> {
+    let form = |canonical, words, keys| Form {
+        canonical,
+        words,
+        keys,
+    };
+    let tier = generator.subschema_for::<RiskTier>().to_value();
+    let mode = generator.subschema_for::<MatchMode>().to_value();
+    let moment = generator.subschema_for::<CustomMoment>().to_value();
+    let condition = generator.subschema_for::<ConditionDef>().to_value();
+    let patterns = || Key::needed("patterns", texts());
+    vec![
+        form("session_start", &["session_start"], vec![]),
+        form("session_end", &["session_end"], vec![]),
+        form("action_pre", &["action_pre"], vec![patterns()]),
+        form("action_pre", &["action"], vec![patterns().also("actions")]),
+        form("action_pre", &["always"], vec![]),
+        form("action_post", &["action_post"], vec![patterns()]),
+        form(
+            "keyword",
+            &["keyword", "keyword_match"],
+            vec![
+                patterns().also("keywords"),
+                case(),
+                Key::optional("match_mode", mode).also("matchMode"),
+                Key::optional("threshold", whole("uint")),
+            ],
+        ),
+        form(
+            "keyword",
+            &["regex"],
+            vec![Key::needed("pattern", json!({ "type": "string" })), case()],
+        ),
+        form(
+            "risk_threshold",
+            &["risk_threshold", "risk"],
+            vec![Key::optional("min_tier", tier).also("minTier")],
+        ),
+        form(
+            "capability_access",
+            &["capability_access", "capability_gate"],
+            vec![Key::needed("capability_ids", texts())],
+        ),
+        form(
+            "time_interval",
+            &["time_interval", "interval"],
+            vec![Key::optional("seconds", whole("uint64"))],
+        ),
+        form(
+            "count_interval",
+            &["count_interval", "count"],
+            vec![Key::optional("actions", whole("uint64"))],
+        ),
+        form("explicit_request", &["explicit_request"], vec![]),
+        form("error_occurred", &["error_occurred"], vec![]),
+        form("interactive", &["interactive"], vec![]),
+        form("custom", &["custom"], custom_keys(&moment, condition)),
+    ]
+}
+
+/// The schema of one way to write a trigger, with `more` keys.
+fn written(words: &[&str], keys: &[Key], more: &[(&str, Value)]) -> Value {
+    let mut properties = Map::new();
+    properties.insert(
+        "type".to_owned(),
+        json!({ "type": "string", "enum": words }),
+    );
+    let (mut required, mut rules) = (vec!["type"], Vec::new());
+    for key in keys {
+        properties.insert(key.name.to_owned(), key.value.clone());
+        if let Some(other) = key.other {
+            properties.insert(other.to_owned(), key.value.clone());
+            rules.push(json!({ "not": { "required": [key.name, other] } }));
+        }
+        match key.other {
+            Some(other) if key.required => rules.push(json!({
+                "anyOf": [{ "required": [key.name] }, { "required": [other] }],
+            })),
+            None if key.required => required.push(key.name),
+            Some(_) | None => {}
+        }
+    }
+    for (name, value) in more {
+        properties.insert((*name).to_owned(), value.clone());
+    }
+    let mut schema = json!({
+        "type": "object", "properties": properties, "required": required,
+        "additionalProperties": false,
+    });
+    if let (Value::Object(fields), false) = (&mut schema, rules.is_empty()) {
+        fields.insert("allOf".to_owned(), Value::Array(rules));
+    }
+    schema
+}
+
+/// Triggers whose type alone says enough: drafts wrote `always` as their condition.
+const ALWAYS: [&str; 10] = [
+    "session_start",
+    "session_end",
+    "action_pre",
+    "action_post",
+    "risk_threshold",
+    "time_interval",
+    "count_interval",
+    "explicit_request",
+    "error_occurred",
+    "interactive",
+];
+
+/// The detail of a trigger in a `condition` of its own, as drafts wrote it.
+fn nested(canonical: &str, forms: &[Form], priority: &Value) -> Value {
+    let own = || forms.iter().filter(|form| form.canonical == canonical);
+    let words: Vec<_> = own().flat_map(|form| form.words).copied().collect();
+    let mut details: Vec<_> = own()
+        .map(|form| written(form.words, &form.keys, &[]))
+        .collect();
+    if ALWAYS.contains(&canonical) && canonical != "action_pre" {
+        details.push(written(&["always"], &[], &[]));
+    }
+    if canonical == "action_post" {
+        let action = forms.iter().filter(|form| form.words == ["action"]);
+        details.extend(action.map(|form| written(form.words, &form.keys, &[])));
+    }
+    let mut whole = written(
+        &words,
+        &[],
+        &[
+            ("condition", json!({ "anyOf": details })),
+            ("priority", priority.clone()),
+        ],
+    );
+    if let Value::Object(fields) = &mut whole {
+        fields.insert("required".to_owned(), json!(["type", "condition"]));
+        fields.insert("deprecated".to_owned(), Value::Bool(true));
+    }
+    whole
+}
+
+impl JsonSchema for CheckpointTrigger {
+    fn schema_name() -> Cow<'static, str> {
+        "CheckpointTrigger".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let forms = forms(generator);
+        let priority = json!({ "type": "integer", "format": "int64", "deprecated": true });
+        let beside = [("priority", priority.clone())];
+        let flat = forms.iter();
+        let flat = flat.map(|form| written(form.words, &form.keys, &beside));
+        let drafts = Self::NAMES.iter();
+        let drafts = drafts.map(|canonical| nested(canonical, &forms, &priority));
+        let all: Vec<_> = flat.chain(drafts).collect();
+        json_schema!({
+            "description": "When a checkpoint fires: its `type`, and what that type needs beside it.",
+            "anyOf": all,
+        })
+    }
+}
+
+/// A derived schema made exact: a key is absent or has a value, and a whole number fits its type.
+pub(super) fn exact(mut schema: Value) -> Value {
+    tighten(&mut schema);
+    schema
+}
+
+fn tighten(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(tighten),
+        Value::Object(fields) => {
+            without_null(fields);
+            within_range(fields);
+            fields.values_mut().for_each(tighten);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+fn without_null(fields: &mut Map<String, Value>) {
+    if fields.get("default").is_some_and(Value::is_null) {
+        fields.remove("default");
+    }
+    if let Some(Value::Array(types)) = fields.get_mut("type") {
+        types.retain(|name| name != "null");
+        if let [only] = types.as_slice() {
+            let only = only.clone();
+            fields.insert("type".to_owned(), only);
+        }
+    }
+    if let Some(Value::Array(parts)) = fields.get_mut("anyOf") {
+        parts.retain(|part| part.get("type").is_none_or(|name| name != "null"));
+    }
+    if let Some(Value::Array(words)) = fields.get_mut("enum") {
+        words.retain(|word| !word.is_null());
+    }
+}
+
+fn within_range(fields: &mut Map<String, Value>) {
+    let (least, most) = match fields.get("format").and_then(Value::as_str) {
+        Some("uint32") => (json!(0), json!(u32::MAX)),
+        Some("uint64") => (json!(0), json!(u64::MAX)),
+        Some("uint") => (json!(0), json!(usize::MAX)),
+        Some("int64") => (json!(i64::MIN), json!(i64::MAX)),
+        Some(_) | None => return,
+    };
+    fields.insert("minimum".to_owned(), least);
+    fields.insert("maximum".to_owned(), most);
+}

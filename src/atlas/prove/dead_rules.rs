@@ -1,0 +1,220 @@
+//! Rules that can never apply: a steward who wrote one believes in it.
+//!
+//! Advice only. A pattern may still be meant for an action that another Atlas declares.
+
+use super::Prover;
+use super::config::overlap;
+use crate::atlas::diagnostic::{Code, Problem, quoted};
+use crate::atlas::document::{
+    AtlasManifest, CheckpointMode, CheckpointQuestion, CheckpointTrigger, PolicyKind, ResponseType,
+    StewardCheckpointDef, UnknownActions,
+};
+use crate::atlas::nearest::nearest;
+use crate::base::pattern::Pattern;
+
+/// Most names that a pattern which matches nothing is compared with: a suggestion is not worth more.
+const MAX_SUGGESTIONS: usize = 1000;
+
+/// The actions that agents can ask for under an Atlas.
+struct Declared<'m> {
+    ids: Vec<&'m str>,
+    /// Patterns of capabilities: what they list is known, too.
+    listed: Vec<&'m str>,
+}
+
+impl<'m> Declared<'m> {
+    /// Nothing where the Atlas declares no actions, or lets others run: then every name may come.
+    fn of(manifest: &'m AtlasManifest) -> Option<Self> {
+        if manifest.actions.is_empty() || manifest.unknown_actions != UnknownActions::Deny {
+            return None;
+        }
+        let ids = manifest.actions.iter();
+        let listed = manifest.capabilities.iter().flat_map(|it| &it.actions);
+        Some(Self {
+            ids: ids.map(|action| action.action_id.as_str()).collect(),
+            listed: listed.map(String::as_str).collect(),
+        })
+    }
+
+    fn has(&self, text: &str) -> bool {
+        let pattern = Pattern::new(text);
+        self.ids.iter().any(|id| pattern.matches(id))
+            || self.listed.iter().any(|listed| overlap(listed, text))
+    }
+
+    /// The name, or the pattern of names, that was probably meant.
+    fn suggestion(&self, text: &str) -> Option<String> {
+        let names = self.ids.iter().chain(&self.listed).take(MAX_SUGGESTIONS);
+        let mut candidates: Vec<String> = names.map(|name| (*name).to_owned()).collect();
+        if text.contains('*') {
+            let families: Vec<_> = candidates.iter().flat_map(|name| families(name)).collect();
+            candidates.extend(families);
+        }
+        let found = nearest(text, candidates.iter().map(String::as_str));
+        found.map(str::to_owned)
+    }
+}
+
+/// Patterns that a name belongs to: `ticket.*` and `*.delete` for `ticket.delete`.
+fn families(name: &str) -> Vec<String> {
+    let beginning = name.rsplit_once('.').map(|(first, _)| format!("{first}.*"));
+    let end = name.split_once('.').map(|(_, last)| format!("*.{last}"));
+    beginning.into_iter().chain(end).collect()
+}
+
+impl Prover<'_, '_> {
+    /// Advises about patterns of actions that match nothing an agent can ask for.
+    pub(super) fn advise_patterns(&mut self, manifest: &AtlasManifest) {
+        let Some(declared) = Declared::of(manifest) else {
+            return;
+        };
+        for (index, policy) in manifest.policies.iter().enumerate() {
+            let path = format!("policies[{index}].actions");
+            self.advise_matches(&path, &policy.actions, &declared);
+        }
+        for (index, checkpoint) in manifest.checkpoints.iter().enumerate() {
+            let path = format!("checkpoints[{index}]");
+            if let CheckpointTrigger::ActionPre { patterns }
+            | CheckpointTrigger::ActionPost { patterns } = &checkpoint.trigger
+            {
+                let keys = ["patterns", "actions"];
+                let path = self.detail(&format!("{path}.trigger"), &keys);
+                self.advise_matches(&path, patterns, &declared);
+            }
+            for (key, patterns) in [
+                ("allow_actions", &checkpoint.allow_actions),
+                ("deny_actions", &checkpoint.deny_actions),
+            ] {
+                self.advise_matches(&format!("{path}.{key}"), patterns, &declared);
+            }
+        }
+        for (index, context) in manifest.context_blocks.iter().enumerate() {
+            let path = format!("context_blocks[{index}]");
+            let nested = format!("{path}.checkpoint_config.actions");
+            let flat = format!("{path}.actions");
+            let path = if self.root.has(&nested) { nested } else { flat };
+            self.advise_matches(&path, &context.actions, &declared);
+        }
+        let config = manifest.checkpoint_config.as_ref();
+        let part = config.and_then(|config| config.action_pre.as_ref());
+        if let Some(part) = part.filter(|part| part.enabled) {
+            let path = self.written("checkpoint_config.action_pre", &["mappings", "actions"]);
+            let keys: Vec<_> = part.mappings.iter().map(|(key, _)| key.clone()).collect();
+            self.advise_matches(&path, &keys, &declared);
+        }
+    }
+
+    fn advise_matches(&mut self, path: &str, patterns: &[String], declared: &Declared<'_>) {
+        for (index, text) in patterns.iter().enumerate() {
+            if declared.has(text) {
+                continue;
+            }
+            let message = format!(
+                "{} matches no declared action, so it never applies",
+                quoted(text)
+            );
+            let help = declared.suggestion(text).map_or_else(
+                || "declare the action under `actions`, or take the pattern out".to_owned(),
+                |near| format!("did you mean {}?", quoted(&near)),
+            );
+            let problem = Problem::new(Code::DeadPattern, message).help(help);
+            self.report(&format!("{path}[{index}]"), problem);
+        }
+    }
+
+    /// Advises about parts of a checkpoint that its mode makes meaningless.
+    pub(super) fn advise_mode(&mut self, index: usize, checkpoint: &StewardCheckpointDef) {
+        let path = format!("checkpoints[{index}]");
+        let mode = checkpoint.mode;
+        if mode != CheckpointMode::Blocking && !checkpoint.questions.is_empty() {
+            let message = format!(
+                "the questions of this checkpoint are never asked: its mode is `{}`",
+                mode.as_str()
+            );
+            let help = "write `mode: blocking`, or take the questions out";
+            let problem = Problem::new(Code::NoEffect, message).help(help.to_owned());
+            self.report(&format!("{path}.questions"), problem);
+        }
+        if mode != CheckpointMode::Observational {
+            return;
+        }
+        for (key, is_there) in [
+            ("inject_contexts", !checkpoint.inject_contexts.is_empty()),
+            (
+                "unlock_capabilities",
+                !checkpoint.unlock_capabilities.is_empty(),
+            ),
+            (
+                "lock_capabilities",
+                !checkpoint.lock_capabilities.is_empty(),
+            ),
+            ("allow_actions", !checkpoint.allow_actions.is_empty()),
+            ("deny_actions", !checkpoint.deny_actions.is_empty()),
+            ("guidance", checkpoint.guidance.is_some()),
+        ] {
+            if !is_there {
+                continue;
+            }
+            let stays = if key == "unlock_capabilities" {
+                ", and the capabilities stay locked"
+            } else {
+                ""
+            };
+            let message =
+                format!("an observational checkpoint only records: `{key}` does nothing{stays}");
+            let help = format!("write `mode: advisory` or `mode: blocking`, or take `{key}` out");
+            self.report(
+                &format!("{path}.{key}"),
+                Problem::new(Code::NoEffect, message).help(help),
+            );
+        }
+    }
+
+    /// Advises about rules for text on questions that want something else.
+    pub(super) fn advise_text_rules(&mut self, path: &str, question: &CheckpointQuestion) {
+        let kind = question.response_type;
+        if kind == ResponseType::Text {
+            return;
+        }
+        let rules = &question.validation;
+        let help = match kind {
+            ResponseType::Number => "a number has `min` and `max`, beside `validation`",
+            ResponseType::Json => "a JSON answer has a `schema`, beside `validation`",
+            ResponseType::Choice => "a choice has `options`, beside `validation`",
+            ResponseType::Boolean => "a yes/no question has `expect`, beside `validation`",
+            ResponseType::Text | ResponseType::Acknowledgment => {
+                "write `response_type: text`, or take the rule out"
+            }
+        };
+        for (key, is_there) in [
+            ("pattern", rules.pattern.is_some()),
+            ("min_length", rules.min_length.is_some()),
+            ("max_length", rules.max_length.is_some()),
+            ("must_contain", !rules.must_contain.is_empty()),
+            ("must_not_contain", !rules.must_not_contain.is_empty()),
+        ] {
+            if is_there {
+                let kind = kind.as_str();
+                let message =
+                    format!("`{key}` is for text: an answer of type `{kind}` is not held to it");
+                let problem = Problem::new(Code::NoEffect, message).help(help.to_owned());
+                self.report(&format!("{path}.validation.{key}"), problem);
+            }
+        }
+    }
+
+    /// Advises about limits that do not say whose runs they count.
+    pub(super) fn advise_scopes(&mut self, manifest: &AtlasManifest) {
+        for (index, policy) in manifest.policies.iter().enumerate() {
+            let path = format!("policies[{index}]");
+            let is_limit = matches!(policy.kind, PolicyKind::RateLimit | PolicyKind::Budget);
+            if is_limit && !self.root.has(&format!("{path}.scope")) {
+                let message =
+                    "this limit counts each session apart: a new session begins with all of it";
+                let help = "write `scope: agent` or `scope: all`, or `scope: session` to say so";
+                let problem = Problem::new(Code::ImplicitScope, message).help(help.to_owned());
+                self.report(&format!("{path}.type"), problem);
+            }
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! Tells whether a single checkpoint fires: in an Atlas of its own, by the rules that the engine uses for every session.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::CheckpointConfig;
+use crate::atlas::Atlas;
+use crate::atlas::condition::{Condition, ConditionDef, Facts, Truth};
+use crate::atlas::document::{
+    AtlasManifest, CapabilityDef, CheckpointTrigger, ContextBlockDef, InjectMode, RiskConfig,
+    RiskTier, StewardCheckpointDef,
+};
+use crate::atlas::index::{Matches, Sightings};
+use crate::base::clock::Timestamp;
+use crate::engine::customs::Customs;
+use crate::engine::evaluate::{self, Case, Firing as Fires, NOTHING_OVERRIDDEN, Occasion};
+use crate::engine::explain::Imagined;
+use crate::engine::extension::Extensions;
+use crate::engine::held::{Asked, TierSource};
+use crate::engine::session::Session;
+use crate::engine::suspend::Answers;
+use crate::engine::usage::Usage;
+
+/// What an evaluation comes to.
+pub(super) struct Firing {
+    pub(super) fired: bool,
+    /// Reason why it could not be judged. It counts as fired then.
+    pub(super) unjudged: Option<String>,
+}
+
+impl Firing {
+    fn of(fired: bool) -> Self {
+        Self {
+            fired,
+            unjudged: None,
+        }
+    }
+
+    fn unjudged(why: String) -> Self {
+        Self {
+            fired: true,
+            unjudged: Some(why),
+        }
+    }
+
+    fn missing(key: &str) -> Self {
+        Self::unjudged(format!(
+            "it cannot be judged: the trigger data has no `{key}`"
+        ))
+    }
+}
+
+/// Evaluates a checkpoint on what happened.
+pub(super) fn firing(
+    config: CheckpointConfig,
+    definition: &StewardCheckpointDef,
+    data: &Value,
+) -> Firing {
+    let atlas = match Atlas::from_manifest(&manifest(config, definition)) {
+        Ok(loaded) => loaded.atlas,
+        Err(error) => return Firing::unjudged(format!("it is not a valid checkpoint: {error}")),
+    };
+    let happened = match Happened::read(data) {
+        Ok(happened) => happened,
+        Err(why) => return Firing::unjudged(why),
+    };
+    let fired = by_trigger(&atlas, &definition.trigger, &happened);
+    if !fired.fired || fired.unjudged.is_some() {
+        return fired;
+    }
+    let of_trigger = match &definition.trigger {
+        CheckpointTrigger::Custom { when, .. } => when.as_ref(),
+        _ => None,
+    };
+    let conditions = [of_trigger, definition.when.as_ref()].into_iter().flatten();
+    for condition in conditions {
+        match happened.truth(condition) {
+            Ok(Truth::True) => {}
+            Ok(Truth::False) => return Firing::of(false),
+            Ok(Truth::Unknown) => {
+                let paths = condition.paths().join("`, `");
+                return Firing::unjudged(format!("its condition on `{paths}` cannot be judged"));
+            }
+            Err(unjudged) => return unjudged,
+        }
+    }
+    fired
+}
+
+/// An Atlas with nothing in it but the checkpoint and what it names. Its conditions are judged apart: the engine has
+/// every fact, and trigger data may lack some.
+fn manifest(config: CheckpointConfig, definition: &StewardCheckpointDef) -> AtlasManifest {
+    let mut checkpoint = definition.clone();
+    checkpoint.when = None;
+    let mut capabilities: BTreeSet<&String> = definition.unlock_capabilities.iter().collect();
+    capabilities.extend(&definition.lock_capabilities);
+    match (&definition.trigger, &mut checkpoint.trigger) {
+        (CheckpointTrigger::CapabilityAccess { capability_ids }, _) => {
+            capabilities.extend(capability_ids);
+        }
+        (_, CheckpointTrigger::Custom { when, .. }) => *when = None,
+        _ => {}
+    }
+    if let Some(guidance) = &mut checkpoint.guidance {
+        // It may end after a checkpoint that is not here.
+        guidance.expires_after = None;
+    }
+    let contexts: BTreeSet<&String> = definition.inject_contexts.iter().collect();
+    AtlasManifest {
+        atlas_version: "1.0".to_owned(),
+        atlas_id: "single".to_owned(),
+        version: "1".to_owned(),
+        name: "Single checkpoint".to_owned(),
+        capabilities: capabilities.into_iter().map(|id| capability(id)).collect(),
+        context_blocks: contexts.into_iter().map(|id| context(id)).collect(),
+        checkpoints: vec![checkpoint],
+        risk_config: RiskConfig {
+            mode: config.risk_mode,
+        },
+        ..AtlasManifest::default()
+    }
+}
+
+/// A capability whose only action has its own name.
+fn capability(id: &str) -> CapabilityDef {
+    CapabilityDef {
+        capability_id: id.to_owned(),
+        name: String::new(),
+        description: String::new(),
+        actions: vec![id.to_owned()],
+    }
+}
+
+fn context(id: &str) -> ContextBlockDef {
+    ContextBlockDef {
+        context_id: id.to_owned(),
+        name: String::new(),
+        content: id.to_owned(),
+        inject_mode: InjectMode::OnDemand,
+        keywords: Vec::new(),
+        actions: Vec::new(),
+        priority: 0,
+    }
+}
+
+/// A part of the trigger data, if it is there.
+fn part<T: serde::de::DeserializeOwned>(data: &Value, key: &str) -> Result<Option<T>, String> {
+    let part = data.get(key).cloned().map(serde_json::from_value);
+    part.transpose()
+        .map_err(|error| format!("it cannot be judged: `{key}`: {error}"))
+}
+
+/// What the trigger data tells.
+struct Happened<'d> {
+    action: Option<&'d str>,
+    params: Option<&'d Value>,
+    tier: Option<RiskTier>,
+    capability: Option<&'d str>,
+    input: Option<&'d str>,
+    session: Option<Imagined>,
+    now: Option<Timestamp>,
+}
+
+impl<'d> Happened<'d> {
+    fn read(data: &'d Value) -> Result<Self, String> {
+        let text = |key: &str| match data.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str())),
+            Some(_) => Err(format!("it cannot be judged: `{key}` is not text")),
+        };
+        Ok(Self {
+            action: text("action_id")?,
+            params: data.get("params"),
+            tier: part(data, "risk_tier")?,
+            capability: text("capability_id")?,
+            input: text("input")?,
+            session: part(data, "session")?,
+            now: part(data, "now")?,
+        })
+    }
+
+    fn now(&self) -> Timestamp {
+        self.now.unwrap_or(Timestamp::from_micros(0))
+    }
+
+    fn session(&self, atlas: &Atlas) -> Session {
+        let imagined = self.session.clone().unwrap_or_default();
+        imagined.session(std::slice::from_ref(atlas), self.now())
+    }
+
+    /// Evaluates a condition, if the data tells what it looks at.
+    fn truth(&self, condition: &ConditionDef) -> Result<Truth, Firing> {
+        for path in condition.paths() {
+            let (key, known) = match path.split('.').next().unwrap_or_default() {
+                "action" => ("action_id", self.action.is_some()),
+                "params" => ("params", self.params.is_some()),
+                "input" => ("input", self.input.is_some()),
+                "time" => ("now", self.now.is_some()),
+                _ => ("session", self.session.is_some()),
+            };
+            if !known {
+                return Err(Firing::missing(key));
+            }
+        }
+        let compiled = Condition::compile(condition).map_err(|errors| {
+            let first = errors.first().map(ToString::to_string).unwrap_or_default();
+            Firing::unjudged(format!("its condition cannot be evaluated: {first}"))
+        })?;
+        let session = self
+            .session
+            .clone()
+            .unwrap_or_default()
+            .session(&[], self.now());
+        Ok(compiled.evaluate(&Facts {
+            action: self.action,
+            params: self.params,
+            input: self.input,
+            session: session.id.as_str(),
+            agent: &session.agent,
+            intent: session.intent.as_deref(),
+            actions: session.actions,
+            started_at: session.started_at,
+            now: self.now(),
+        }))
+    }
+}
+
+/// Tells whether the trigger fires. What it looks at and the data does not tell cannot be judged.
+fn by_trigger(atlas: &Atlas, trigger: &CheckpointTrigger, happened: &Happened<'_>) -> Firing {
+    match trigger {
+        CheckpointTrigger::ActionPre { .. } => match happened.action {
+            Some(action) => Firing::of(before(atlas, happened, action, RiskTier::Low)),
+            None => Firing::missing("action_id"),
+        },
+        CheckpointTrigger::RiskThreshold { .. } => {
+            let detected = happened.action.map(|action| {
+                let params = happened.params.unwrap_or(&Value::Null);
+                evaluate::tier(std::slice::from_ref(atlas), action, params).0
+            });
+            match happened.tier.or(detected) {
+                Some(tier) => {
+                    let action = happened.action.unwrap_or_default();
+                    Firing::of(before(atlas, happened, action, tier))
+                }
+                None => Firing::missing("risk_tier"),
+            }
+        }
+        CheckpointTrigger::CapabilityAccess { .. } => match happened.capability {
+            Some(capability) => Firing::of(before(atlas, happened, capability, RiskTier::Low)),
+            None => Firing::missing("capability_id"),
+        },
+        CheckpointTrigger::ActionPost { .. } => match happened.action {
+            Some(action) => Firing::of(on(atlas, happened, Occasion::Done(action))),
+            None => Firing::missing("action_id"),
+        },
+        CheckpointTrigger::Keyword { .. } => match happened.input {
+            Some(text) => {
+                let seen = Sightings::of(std::slice::from_ref(atlas), text);
+                let seen = &seen;
+                Firing::of(on(atlas, happened, Occasion::Input { text, seen }))
+            }
+            None => Firing::missing("input"),
+        },
+        // The caller evaluates these when their moment has come.
+        CheckpointTrigger::SessionStart
+        | CheckpointTrigger::SessionEnd
+        | CheckpointTrigger::TimeInterval { .. }
+        | CheckpointTrigger::CountInterval { .. }
+        | CheckpointTrigger::ExplicitRequest
+        | CheckpointTrigger::ErrorOccurred
+        | CheckpointTrigger::Interactive
+        | CheckpointTrigger::Custom { .. } => Firing::of(true),
+    }
+}
+
+/// Tells whether the checkpoint fires before an action.
+fn before(atlas: &Atlas, happened: &Happened<'_>, action: &str, tier: RiskTier) -> bool {
+    let atlases = std::slice::from_ref(atlas);
+    let (session, usage) = (happened.session(atlas), Usage::default());
+    let (extensions, answers) = (Extensions::default(), Answers::default());
+    let matches = Matches::of(atlases, action);
+    let case = Case {
+        atlases,
+        usage: &usage,
+        customs: Customs {
+            extensions: &extensions,
+            answers: &answers,
+        },
+        overridden: NOTHING_OVERRIDDEN,
+        session: &session,
+        call: Asked {
+            action,
+            params: happened.params.unwrap_or(&Value::Null),
+            tier,
+            tier_source: TierSource::Declared,
+        },
+        now: happened.now(),
+    };
+    let mut checkpoints = atlas.checkpoints.iter();
+    checkpoints.any(|checkpoint| {
+        let firing = evaluate::firing(case, &matches, atlas, checkpoint);
+        matches!(firing, Fires::Fires { .. })
+    })
+}
+
+/// Tells whether the checkpoint fires on what happens beside actions.
+fn on(atlas: &Atlas, happened: &Happened<'_>, occasion: Occasion<'_>) -> bool {
+    let (extensions, answers) = (Extensions::default(), Answers::default());
+    let customs = Customs {
+        extensions: &extensions,
+        answers: &answers,
+    };
+    let session = happened.session(atlas);
+    let atlases = std::slice::from_ref(atlas);
+    !evaluate::on(atlases, &session, occasion, customs, happened.now()).is_empty()
+}

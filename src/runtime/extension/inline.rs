@@ -1,0 +1,106 @@
+//! Extensions of this process, asked without a running console: `cra run` plays scenarios with them.
+//!
+//! Contract: the caller waits for each answer, within the extension's own time. Questions that an extension asks back
+//! are answered by the caller's engine. Hooks see each event before it is noted, and again as it would be on record.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde_json::Value;
+use tokio::sync::mpsc;
+
+use super::{Client, Registry, Role};
+use crate::base::id::SessionId;
+use crate::engine::command::{Command, Reply};
+use crate::engine::extension::{Call, Extensions};
+use crate::runtime::hooks::Hooks;
+use crate::runtime::message::{AskIds, Message};
+use crate::trace::chain::Chain;
+use crate::trace::event::Draft;
+
+/// Extensions of this process, with the chains of the sessions whose events their hooks are shown.
+pub(crate) struct InlineExtensions {
+    registry: Registry,
+    hooks: Hooks,
+    chains: BTreeMap<SessionId, Chain>,
+}
+
+impl InlineExtensions {
+    pub(crate) fn new(registry: Registry) -> Self {
+        let hooks = Hooks::waiting(registry.hooks().to_vec(), registry.events().clone());
+        Self {
+            registry,
+            hooks,
+            chains: BTreeMap::new(),
+        }
+    }
+
+    /// Names of the extensions, for the engine.
+    pub(crate) fn table(&self) -> Extensions {
+        self.registry.table()
+    }
+
+    /// Tells whether one of the extensions answers a question.
+    pub(crate) fn answers(&self, call: &Call) -> bool {
+        let key = (Role::of(&call.question), call.name.clone());
+        self.registry.entries.contains_key(&key)
+    }
+
+    /// Asks an extension and waits for its answer. `consult` answers what it asks back.
+    pub(crate) fn ask(
+        &self,
+        call: &Call,
+        mut consult: impl FnMut(Command) -> Option<Reply>,
+    ) -> Result<Value, String> {
+        let (sender, mut messages) = mpsc::channel(1);
+        let session = call.context.session.id.clone();
+        let client = Client::new(sender.downgrade(), AskIds::default(), session);
+        let (registry, call) = (self.registry.clone(), call.clone());
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(move || {
+                // The client holds a weak end: questions back are taken until the answer is there.
+                let _open = sender;
+                let threads = tokio::runtime::Builder::new_current_thread()
+                    .enable_all()
+                    .build();
+                let threads = threads.map_err(|error| error.to_string())?;
+                threads.block_on(registry.ask(call, client))
+            });
+            while let Some(message) = messages.blocking_recv() {
+                if let Message::Ask { command, reply, .. } = message
+                    && let Some(answer) = consult(command)
+                {
+                    // An extension that has given up waiting is not an error of the engine.
+                    let _ = reply.send(answer);
+                }
+            }
+            let answered = asked.join();
+            answered.unwrap_or_else(|_| Err("it broke down".to_owned()))
+        })
+    }
+
+    /// An event as the hooks leave it.
+    pub(crate) fn before_event(&self, draft: Draft) -> Draft {
+        self.hooks.before(draft)
+    }
+
+    /// Shows the hooks an event as it would be on record.
+    pub(crate) fn on_event(&mut self, draft: &Draft) {
+        if self.registry.hooks().is_empty() {
+            return;
+        }
+        let session = draft.session_id.clone();
+        let chains = self.chains.entry(session.clone());
+        let chain = chains.or_insert_with(|| Chain::new(session));
+        // INVARIANT: an event that was sealed here reads back.
+        let Ok(event) = chain.seal(draft).event() else {
+            return;
+        };
+        for (pattern, hook) in self.registry.hooks() {
+            if pattern.matches(&event.event_type) {
+                // A hook that breaks down changes nothing: it only hears.
+                let _ = catch_unwind(AssertUnwindSafe(|| hook.on_event(&event)));
+            }
+        }
+    }
+}
