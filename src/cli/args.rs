@@ -166,6 +166,8 @@ pub(super) enum Command {
     /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
     /// format
     Hook(Hook),
+    /// Answer a checkpoint for an agent, from its shell: a denial of `cra hook` has the whole command
+    Answer(AnswerArgs),
     /// Have an agent ask here before each step: put hooks into its settings. Shows the change first
     Connect(Connect),
     /// Take those hooks out again. Shows the change first
@@ -248,6 +250,8 @@ Further steps, each with its session:
   answer: { gate: ID, answers: { CHECKPOINT: { QUESTION: 'because' } } }   the agent answers itself
   resolve: { input: 'close it' }                        the agent asks what it may do
   turn: { message_id: m-1, message: 'hurry', proposed: { arc: 'dedupe' } }   as cra turn --help says
+  wrapper_constructed: { wrapper_version: '1', components: [gate], transport: direct, capabilities: {...} }
+  wrapper_verified: { verification_passed: true, tests_run: [entries] }
 
 An extension answers as a trigger, a handler or a validator: always `with` the same JSON, or it
 `fails: REASON`. Nothing outside is asked, and the operator's list does not count. A request with
@@ -263,7 +267,7 @@ earlier and may run now. Of a turn: `decision: must` (or should, skip), `frozen:
 and `summary: updated`, or as the record calls why it was kept (kept_at_peak). Of a denial:
 `reason_contains: TEXT` and `help_contains: TEXT`. Of the record: `records: [EVENT]`, in any order,
 `recorded: [EVENT, { EVENT: { FIELD: VALUE } }]`, in this order with others between them,
-`not_recorded: [EVENT]`, and `synced: [EVENT]`, on disk before the agent is answered.
+`not_recorded: [EVENT]`, `synced: [EVENT]`, on disk before the agent is answered, and `not_synced: [EVENT]`.
 `not_given: [ID]` are contexts that were asked for by name and not handed over. Lists are exact, but these and a `settled` that is not empty only have to be
 among what came. Time begins on 2026-01-01T00:00:00Z and moves only with `wait`.";
 

@@ -15,7 +15,7 @@ use super::error::{Failure, verdict};
 use super::exit;
 use crate::base::text::one_line;
 use crate::console::FailedStep;
-use crate::engine::command::Reply;
+use crate::engine::command::{Reply, Report};
 use crate::engine::resolve::Resolution;
 use crate::memento::Outcome;
 use expect::{Failed, code, decision, failures, resolution, taken_up};
@@ -306,6 +306,8 @@ fn kind(deed: &Deed) -> &'static str {
         Deed::Context(_) => "context",
         Deed::Error(_) => "error",
         Deed::Turn(_) => "turn",
+        Deed::Report(Report::WrapperCheck(_)) => "wrapper_verified",
+        Deed::Report(_) => "wrapper_constructed",
         Deed::Pass { .. } => "pass",
         Deed::Deny { .. } => "deny",
         Deed::Wait(_) => "wait",
@@ -353,6 +355,7 @@ fn describe(deed: &Deed) -> String {
             let (session, message) = (&take.session, &take.turn.message);
             format!("turn {session} {message:?}")
         }
+        Deed::Report(report) => format!("{} {}", kind(deed), report.session()),
         Deed::Pass { gate, answers } => match answers {
             Answers::Good => format!("pass {gate} with good answers"),
             Answers::Given(answers) => format!("pass {gate} {}", json!(answers)),

@@ -26,6 +26,7 @@ pub(crate) mod bypass;
 mod documented;
 mod hostile;
 pub(crate) mod numbers;
+mod reports;
 mod thread_limits;
 mod threads;
 

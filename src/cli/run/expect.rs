@@ -52,6 +52,7 @@ pub(super) fn failures(expected: &Expected, noted: &Noted, stage: &Stage) -> Vec
         recorded(expected, noted),
         not_recorded(expected, noted),
         synced(expected, noted),
+        not_synced(expected, noted),
         not_given(expected, noted),
     ];
     let mut failed: Vec<_> = checks.into_iter().flatten().collect();
@@ -115,10 +116,10 @@ pub(super) fn decision(noted: &Noted) -> String {
         Some(Reply::Denied(denied)) => {
             format!("denied ({}): {}", code(denied), denied.reason)
         }
-        Some(Reply::Completed) if !noted.held.is_empty() => {
+        Some(Reply::Completed(_)) if !noted.held.is_empty() => {
             format!("completed, held at {}", noted.held.join(", "))
         }
-        Some(Reply::Completed) => "completed".to_owned(),
+        Some(Reply::Completed(_)) => "completed".to_owned(),
         Some(Reply::Noted(_)) => "noted".to_owned(),
         Some(Reply::Approved(held)) => {
             let progress = held.progress().map_or("", |(words, _)| words);
@@ -164,7 +165,7 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Acted,
         ) => None,
@@ -335,7 +336,7 @@ pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
             | Reply::Denied(_)
             | Reply::Asked(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)
@@ -406,6 +407,15 @@ fn synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
     let missing = wanted.find(|name| !noted.synced.contains(name))?;
     Some(Failed::new(
         format!("{missing} on disk before the answer"),
+        format!("on disk [{}]", noted.synced.join(", ")),
+    ))
+}
+
+fn not_synced(expected: &Expected, noted: &Noted) -> Option<Failed> {
+    let mut unwanted = expected.not_synced.iter();
+    let unwanted = unwanted.find(|name| noted.synced.contains(name))?;
+    Some(Failed::new(
+        format!("{unwanted} not waited for"),
         format!("on disk [{}]", noted.synced.join(", ")),
     ))
 }

@@ -13,6 +13,7 @@ use crate::trace::event::Payload;
 mod deed;
 mod recorded;
 mod script;
+mod wrapper;
 
 pub(super) use deed::{AgentAnswers, Answers, Deed};
 use deed::{DEEDS, deed};
@@ -62,6 +63,8 @@ pub(super) struct Expected {
     pub(super) recorded: Vec<ExpectedRecord>,
     /// Event types that are on disk before the agent is answered.
     pub(super) synced: Vec<String>,
+    /// Types of events that the agent does not wait for.
+    pub(super) not_synced: Vec<String>,
     /// Contexts that the agent asked for and was not given, neither more nor less.
     pub(super) not_given: Option<Vec<String>>,
     /// Event types of which none may be recorded.
@@ -222,6 +225,7 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         "recorded",
         "not_recorded",
         "synced",
+        "not_synced",
         "not_given",
         "contexts",
         "guidance_contains",
@@ -262,6 +266,7 @@ fn expected(value: &Placed<'_>, kind: &str, faults: &mut Faults<'_>) -> Expected
         recorded: recorded::read(value, faults),
         not_recorded: event_types(value, "not_recorded", faults),
         synced: event_types(value, "synced", faults),
+        not_synced: event_types(value, "not_synced", faults),
         not_given: value.get("not_given").map(|it| it.texts(faults)),
         turn: ExpectedTurn {
             decision: word(

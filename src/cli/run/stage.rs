@@ -199,12 +199,9 @@ impl Stage {
                     Command::RequestContext(ask, request.clone())
                 });
             }
-            Deed::Error(report) => {
-                self.moment(&report.session, &mut noted, |ask| {
-                    Command::ReportError(ask, report.clone())
-                });
-            }
+            Deed::Error(report) => self.error(report, &mut noted),
             Deed::Turn(take) => self.turn(take, &mut noted),
+            Deed::Report(report) => self.report(report, &mut noted),
             Deed::Pass { gate, answers } => {
                 if let Some(held) = self.named(gate, &mut noted) {
                     noted.misfit = stray_answer(&held, answers);
@@ -379,9 +376,9 @@ impl Stage {
                 });
                 self.runs.extend(run);
             }
+            Reply::Completed(given) => noted.give(given),
+            Reply::Noted(told) => noted.give(&told.given),
             Reply::Ended
-            | Reply::Completed
-            | Reply::Noted(_)
             | Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)

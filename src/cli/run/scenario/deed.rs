@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{optional_text, text};
+use super::{optional_text, text, wrapper};
 use crate::atlas::diagnostic::Code;
 use crate::atlas::written::{Faults, Placed};
 use crate::base::id::SessionId;
 use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, Input};
-use crate::engine::command::{InputSource, Resolve, StartSession};
+use crate::engine::command::{InputSource, Report, Resolve, StartSession};
 use crate::runtime::TakeTurn;
 
 /// What happens.
@@ -46,6 +46,8 @@ pub(in crate::cli::run) enum Deed {
     Error(ErrorReport),
     /// A turn of a conversation.
     Turn(Box<TakeTurn>),
+    /// Something that an agent tells and that is only noted.
+    Report(Report),
     Pass {
         gate: String,
         answers: Answers,
@@ -74,9 +76,23 @@ pub(in crate::cli::run) enum Answers {
 }
 
 /// The keys that steps go by.
-pub(super) const DEEDS: [&str; 14] = [
-    "start", "request", "answer", "resolve", "complete", "leave", "input", "context", "error",
-    "turn", "pass", "deny", "wait", "end",
+pub(super) const DEEDS: [&str; 16] = [
+    "start",
+    "request",
+    "answer",
+    "resolve",
+    "complete",
+    "leave",
+    "input",
+    "context",
+    "error",
+    "turn",
+    "wrapper_constructed",
+    "wrapper_verified",
+    "pass",
+    "deny",
+    "wait",
+    "end",
 ];
 
 const STATUSES: [(&str, FinalStatus); 4] = [
@@ -105,6 +121,8 @@ pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> O
         "context" => context(value, faults),
         "error" => error(value, faults),
         "turn" => turn(value, faults),
+        "wrapper_constructed" => wrapper::constructed(value, faults),
+        "wrapper_verified" => wrapper::verified(value, faults),
         "pass" => pass(value, faults),
         "deny" => deny(value, faults),
         "wait" => value.count(faults).map(Deed::Wait),
@@ -216,6 +234,7 @@ fn input(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
         session: session?,
         text: written?,
         source: source.unwrap_or(InputSource::User),
+        reaches_asked_agent: false,
     }))
 }
 
@@ -321,7 +340,7 @@ fn named<T: Copy>(
     found.next().map(|(_, named)| *named)
 }
 
-fn session(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<SessionId> {
+pub(super) fn session(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<SessionId> {
     let place = value.need("session", faults)?;
     let session = place.text(faults)?.parse::<SessionId>();
     session
