@@ -11,6 +11,7 @@ use clap::Parser;
 use clap::error::ErrorKind;
 
 mod alarms;
+mod answer;
 mod answer_key;
 mod args;
 mod atlas;
@@ -128,6 +129,7 @@ fn run(args: Args, registry: Registry) -> Result<u8, Failure> {
             args::AtlasCommand::Schema => atlas::schema(),
         },
         Some(Command::Hook(given)) => Ok(hook::hook(&settings, &given)),
+        Some(Command::Answer(given)) => answer::answer(&settings, given),
         Some(Command::Connect(given)) => connect::connect(&settings, &given),
         Some(Command::Disconnect(given)) => connect::disconnect(&settings, &given),
         Some(Command::Doctor(given)) => doctor::doctor(&settings, &given),

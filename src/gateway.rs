@@ -15,6 +15,7 @@ pub mod mcp;
 mod peer;
 pub mod place;
 pub mod proof;
+mod questions;
 pub mod rejected;
 pub mod rpc;
 pub mod simulated;

@@ -63,7 +63,8 @@ mod watched;
 pub mod witness;
 
 pub use crate::store::RecordedSession;
-pub use agents::{Agents, Answered, Requested};
+pub(crate) use agents::Taken;
+pub use agents::{Agents, Answered, Requested, TurnTaken};
 pub use desk::Desk;
 pub use load::{Load, LoadRefused};
 pub use message::DraftOf;

@@ -65,6 +65,10 @@ pub const MAX_GATE_TIMEOUT: Duration = Duration::from_hours(7 * 24);
 /// How long a permit waits for the identical retry of an agent that had left.
 pub const PERMIT_LIFETIME: Duration = Duration::from_mins(5);
 
+/// Most of an input that is kept for the operator who decides about it. More than anybody reads at a gate, and little
+/// enough for a thousand held inputs.
+pub const MAX_HELD_TEXT_BYTES: usize = 256 * 1024;
+
 /// Largest parameters of one request, as canonical JSON.
 pub const MAX_PARAMS_BYTES: usize = 10 * 1024 * 1024;
 

@@ -18,6 +18,7 @@ use crate::base::text::one_line;
 use crate::console::Alarms;
 use crate::gateway::connect::registry::{Connection, Registry};
 use crate::gateway::hall::{Crowd, Hall};
+use crate::gateway::hook::Host;
 use crate::gateway::proof::{AnswerSigner, AnswerVerifier};
 use crate::gateway::rejected::{self, Rejected, Reports};
 use crate::gateway::socket::Bound;
@@ -191,9 +192,14 @@ fn silent(hall: &Hall, snapshot: &Snapshot) -> Vec<String> {
         .filter(|it| silent.contains(&it.session));
     held.map(|it| {
         let (session, gate) = (&it.session, &it.id);
-        format!(
-            "{gate}: {session} left while it was held, so its hook was stopped; look what it does"
-        )
+        // Only a hook that is gone may leave its agent to go on.
+        let is_hooked = Host::ALL.iter().any(|host| host.as_str() == it.agent);
+        let then = if is_hooked {
+            "so its hook was stopped; look what it does"
+        } else {
+            "without waiting for the answer; look what it does"
+        };
+        format!("{gate}: {session} left while it was held, {then}")
     })
     .collect()
 }

@@ -168,6 +168,8 @@ pub(super) enum Command {
     /// Answer a hook of an agent: its payload comes on standard input, and the answer goes out in its own
     /// format
     Hook(Hook),
+    /// Answer a checkpoint for an agent, from its shell: a denial of `cra hook` has the whole command
+    Answer(AnswerArgs),
     /// Have an agent ask here before each step: put hooks into its settings. Shows the change first
     Connect(Connect),
     /// Take those hooks out again. Shows the change first
@@ -255,6 +257,8 @@ Further steps, each with its session:
   resolve: { input: 'close it' }                        the agent asks what it may do
   turn: { message_id: m-1, message: 'hurry', proposed: { arc: 'dedupe' } }   as cra turn --help says
   edit: { thread: s-1, summary: { arc: 'wait' } }       an operator edits a summary (no session)
+  wrapper_constructed: { wrapper_version: '1', components: [gate], transport: direct, capabilities: {...} }
+  wrapper_verified: { verification_passed: true, tests_run: [entries] }
 
 An extension answers as a trigger, a handler or a validator: always `with` the same JSON, or it
 `fails: REASON`. Nothing outside is asked, and the operator's list does not count. A request with

@@ -373,6 +373,7 @@ fn restored(lines: &[Value]) -> bool {
         session: "s-1".parse().unwrap(),
         text: "hello".to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     };
     tell(&mut engine, Command::Input(AskId(5), input), &mut state);
     tell(

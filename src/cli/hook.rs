@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::args::Hook;
-use super::error::Failure;
+use super::error::{ConnectFailure, Failure};
 use super::settings::{Settings, Whose};
 use crate::base::limits::MAX_MESSAGE_BYTES;
 use crate::gateway::client::Leash;
-use crate::gateway::hook::{self, Host, Options, Printed, Told};
+use crate::gateway::hook::{self, AnswerCommand, Host, Options, Printed, Told, Transport};
 use crate::gateway::proof::ProofError;
 
 /// How long an agent may take to say what it wants.
@@ -124,6 +124,11 @@ fn options(settings: &Settings, hook: &Hook, begun: Instant) -> Result<Options, 
         secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
         api_key: hook.api_key.clone(),
         leash: Leash::default(),
+        answer_command: AnswerCommand {
+            program: std::env::current_exe().map_err(ConnectFailure::Program)?,
+            place: settings.place()?,
+        },
+        transport: Transport::Direct,
     })
 }
 

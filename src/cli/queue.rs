@@ -164,6 +164,15 @@ fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
         Subject::Action(call) => call.params.clone(),
         Subject::Moment(moment) => moment.data.clone(),
     };
+    if let Subject::Moment(moment) = &held.subject
+        && let Some(text) = &moment.text
+    {
+        line("text", &text.text)?;
+        if text.missing_bytes() > 0 {
+            let missing = format!("{} more bytes are not shown", text.missing_bytes());
+            line("", &missing)?;
+        }
+    }
     if !what.is_null() {
         let what = serde_json::to_string_pretty(&what).unwrap_or_default();
         line("request", &what)?;

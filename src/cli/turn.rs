@@ -22,10 +22,10 @@ use crate::base::id::RandomIds;
 use crate::base::limits::MAX_MEMENTO_BYTES;
 use crate::base::text::one_line;
 use crate::engine::combined_hash;
-use crate::engine::command::{Denied, StartSession};
+use crate::engine::command::{Denied, Given, StartSession};
 use crate::memento::{Name, Outcome};
 use crate::runtime::notices::{Off, Webhooks};
-use crate::runtime::{Parts, Runtime, TakeTurn};
+use crate::runtime::{Parts, Runtime, TakeTurn, TurnTaken};
 use crate::store::Store;
 use crate::store::sqlite::SqliteStore;
 
@@ -35,6 +35,7 @@ struct Taken {
     thread: String,
     message: Name,
     outcome: Outcome,
+    given: Given,
 }
 
 /// Takes the turns of a file.
@@ -143,12 +144,13 @@ async fn take_one(runtime: &Runtime, take: TakeTurn, agent: &str) -> Result<Take
     }
     let session = take.session.to_string();
     let message = take.turn.message_id.clone();
-    let outcome = agents.turn(take).await?;
+    let TurnTaken { outcome, given, .. } = agents.turn(take).await?;
     Ok(Taken {
         thread: outcome.memento.thread_id.to_string(),
         session,
         message,
         outcome,
+        given,
     })
 }
 
@@ -177,6 +179,9 @@ fn tell(out: &mut impl Write, taken: &Taken) -> io::Result<()> {
     closed.clone().try_for_each(|it| line(out, "closed", it))?;
     let notes = outcome.notes.iter();
     notes.clone().try_for_each(|it| line(out, "note", it))?;
+    for context in &taken.given.contexts {
+        line(out, "context", &context.context_id)?;
+    }
     writeln!(out)
 }
 
@@ -198,5 +203,6 @@ fn to_json(taken: &Taken) -> Value {
         "closed": outcome.closed,
         "notes": outcome.notes,
         "memento": outcome.memento,
+        "given": taken.given,
     })
 }

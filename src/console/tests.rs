@@ -12,6 +12,7 @@ mod drafts;
 pub(super) mod fixture;
 mod gate;
 mod gate_ends;
+mod held_input;
 mod hostile;
 mod inputs;
 mod ladder;

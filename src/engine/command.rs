@@ -211,6 +211,21 @@ pub struct Answer {
     pub gate: GateId,
     /// Answers by checkpoint, then by question.
     pub answers: BTreeMap<String, BTreeMap<String, Value>>,
+    /// Caller that may run the action once it passes.
+    #[serde(default)]
+    pub release: ReleaseTo,
+}
+
+/// Caller that may run an action once its agent's answers let it pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReleaseTo {
+    /// The caller that answers: the reply names the run.
+    #[default]
+    Answer,
+    /// The next caller that asks for exactly the same: a permit waits for it. Hooks need this, because the process
+    /// that answers is not the one that asks.
+    Repeat,
 }
 
 /// An agent asks what it may do.
@@ -262,6 +277,9 @@ pub struct Input {
     pub text: String,
     /// Where it came from.
     pub source: InputSource,
+    /// Tells whether the agent gets the text as soon as it is asked something about it: it cannot answer otherwise.
+    #[serde(default)]
+    pub reaches_asked_agent: bool,
 }
 
 /// An agent asks for context, or for a checkpoint by its name.
@@ -279,10 +297,6 @@ pub struct ContextRequest {
 
 /// Finding of the runtime about a session.
 #[derive(Clone, Debug, PartialEq)]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a finding is boxed as a whole where it is kept"
-)]
 pub enum Finding {
     /// Event for the session's chain.
     Event(Payload),
@@ -292,6 +306,13 @@ pub enum Finding {
         what: String,
         /// Answer for the agent.
         denied: Denied,
+    },
+    /// Turn of a conversation, with its message: contexts that the message calls for are handed over.
+    Turn {
+        /// Event for the session's chain.
+        event: Payload,
+        /// Text of the turn.
+        message: String,
     },
 }
 

@@ -76,6 +76,9 @@ impl Turn<'_> {
             RunResult::Failed
         };
         self.after_action(&place, &action, run);
-        self.reply(ask, Reply::Completed);
+        // What checkpoints after the action give goes with this answer: another one may never come.
+        let given = self.take_owed(&place.session);
+        self.touch(&place.session);
+        self.reply(ask, Reply::Completed(given));
     }
 }

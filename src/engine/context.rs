@@ -5,6 +5,7 @@ use std::cmp::Reverse;
 use crate::atlas::compiled::{Atlas, Injection};
 use crate::atlas::document::{InjectMode, RiskTier};
 use crate::atlas::index::{Matches, Sightings};
+use crate::base::id::SessionId;
 use crate::trace::event::InjectTrigger;
 
 use super::command::Given;
@@ -24,6 +25,24 @@ pub(super) enum Cause<'c> {
 }
 
 impl Turn<'_> {
+    /// Tells whether words that were found call for a context that the session does not have.
+    pub(super) fn calls_for_more(&self, session: &SessionId, seen: &Sightings) -> bool {
+        let mut called = called(&self.engine.atlases, Cause::Input(seen)).into_iter();
+        called.any(|called| {
+            let id = &called.injection.context_id;
+            let gift = Gift {
+                atlas: Some(called.atlas_id),
+                from: id,
+                kind: "keyword_match",
+                trigger: trigger(called.injection.mode),
+                contexts: std::slice::from_ref(id),
+                guidance: None,
+                size: Size::Budgeted,
+            };
+            self.context_for(session, &gift, id).is_some()
+        })
+    }
+
     /// Hands over the contexts that a cause calls for, highest priority first.
     pub(super) fn give_on(&mut self, place: &Place, cause: Cause<'_>) -> Given {
         let mut called = called(&self.engine.atlases, cause);

@@ -22,7 +22,7 @@ use crate::trace::event::{ContextRequested, InjectTrigger, RequestType};
 use super::command::{AskId, ContextRequest, DenyCode, Given, NotGiven, Reply};
 use super::evaluate::Occasion;
 use super::give::{Gift, Size, context_key};
-use super::held::Moment;
+use super::held::{HeldText, Moment};
 use super::lifecycle::{raise_approvals, raise_stop};
 use super::session::Session;
 use super::turn::{Place, Turn};
@@ -103,6 +103,8 @@ impl Turn<'_> {
             label: "context".to_owned(),
             data: json!({ "checkpoint": request.checkpoint }),
             event: None,
+            text: request.query.as_deref().map(HeldText::new),
+            reached_agent: false,
         };
         self.happen(Some(ask), &place, moment, &fired, None);
     }

@@ -263,9 +263,8 @@ impl Turn<'_> {
         }
         let patience = raised.iter().map(|raised| raised.timeout).min();
         let own = self.now.plus(patience.unwrap_or(DEFAULT_GATE_TIMEOUT));
-        let deadline = request.deadline.map_or(own, |asker| own.min(asker));
         let session = self.engine.state.sessions.get(&request.place.session);
-        let held = Held {
+        let mut held = Held {
             id: id.clone(),
             session: request.place.session.clone(),
             agent: session
@@ -277,7 +276,7 @@ impl Turn<'_> {
             atlas_hash: self.engine.atlas_hash,
             gates: raised.into_iter().map(|raised| raised.gate).collect(),
             opened_at: self.now,
-            deadline,
+            deadline: own,
             invalid_attempts: 0,
             agent_attempts: 0,
             joined: 0,
@@ -292,6 +291,10 @@ impl Turn<'_> {
         let asked = asked.or_else(|| self.asked_later(&held).map(Reply::Denied));
         let asked = ask.zip(asked);
         let askers = ask.filter(|_| asked.is_none());
+        // The asker's own deadline counts while it waits. One that has its reply may answer later than that.
+        let until = request.deadline.filter(|_| asked.is_none());
+        held.deadline = until.map_or(own, |until| own.min(until));
+        let deadline = held.deadline;
         let waiting = Waiting {
             held: Arc::new(held),
             given: Given::default(),

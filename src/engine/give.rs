@@ -52,7 +52,7 @@ pub(super) enum Size {
 }
 
 /// A context that is about to be handed over.
-struct Found {
+pub(super) struct Found {
     atlas_id: String,
     context: GivenContext,
     cached: bool,
@@ -129,7 +129,12 @@ impl Turn<'_> {
     }
 
     /// A context that exists and that the session does not have, or no longer.
-    fn context_for(&self, session: &SessionId, gift: &Gift<'_>, id: &str) -> Option<Found> {
+    pub(super) fn context_for(
+        &self,
+        session: &SessionId,
+        gift: &Gift<'_>,
+        id: &str,
+    ) -> Option<Found> {
         let mine = |atlas: &&Atlas| gift.atlas.is_none_or(|wanted| wanted == atlas.id);
         let atlas = self
             .engine
@@ -235,7 +240,7 @@ impl Turn<'_> {
 
 impl Given {
     /// Adds what another checkpoint gave.
-    pub(super) fn extend(&mut self, more: Self) {
+    pub(crate) fn extend(&mut self, more: Self) {
         self.contexts.extend(more.contexts);
         self.withdrawn.extend(more.withdrawn);
         self.not_given.extend(more.not_given);

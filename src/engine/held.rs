@@ -12,6 +12,7 @@ use crate::base::canon::{canonical, number_kinds};
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::id::{EventId, GateId, SessionId, SpanId, TraceId};
+use crate::base::limits::MAX_HELD_TEXT_BYTES;
 use crate::base::operator::same_name;
 use crate::base::pattern::Patterns;
 
@@ -160,7 +161,10 @@ impl Subject {
         match self {
             Self::SessionStart => 0,
             Self::Action(call) => call.params.to_string().len(),
-            Self::Moment(moment) => moment.data.to_string().len(),
+            Self::Moment(moment) => {
+                let text = moment.text.as_ref().map_or(0, |text| text.text.len());
+                moment.data.to_string().len() + text
+            }
         }
     }
 }
@@ -177,6 +181,45 @@ pub struct Moment {
     /// The event that recorded it, where somebody may want to name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event: Option<EventId>,
+    /// Text that an operator decides about. It is kept while the request is held, and never recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub text: Option<HeldText>,
+    /// Tells whether the agent has the input already, because it is asked about it: then its gate is owed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reached_agent: bool,
+}
+
+impl Moment {
+    /// The same without the text, for when it is no longer held.
+    pub(super) fn without_text(self) -> Self {
+        Self { text: None, ..self }
+    }
+}
+
+/// Text of a held input or error, as far as it is kept for the operator.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldText {
+    /// The text, or its beginning.
+    pub text: String,
+    /// Size of the whole text.
+    pub size_bytes: u64,
+}
+
+impl HeldText {
+    /// Keeps a text, up to [`MAX_HELD_TEXT_BYTES`].
+    pub(super) fn new(text: &str) -> Self {
+        let end = text.floor_char_boundary(MAX_HELD_TEXT_BYTES);
+        Self {
+            text: text.get(..end).unwrap_or_default().to_owned(),
+            size_bytes: text.len() as u64,
+        }
+    }
+
+    /// Bytes of the text that were not kept.
+    #[must_use]
+    pub fn missing_bytes(&self) -> u64 {
+        self.size_bytes.saturating_sub(self.text.len() as u64)
+    }
 }
 
 /// An action with its parameters.

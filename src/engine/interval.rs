@@ -79,6 +79,8 @@ impl Turn<'_> {
             label: INTERVAL.to_owned(),
             data: json!({}),
             event: None,
+            text: None,
+            reached_agent: false,
         };
         let call = request
             .map(|request| ActionCall::of(&self.engine.atlases, &request.action, &request.params));

@@ -104,7 +104,9 @@ impl Turn<'_> {
             .as_ref()
             .and_then(|gate| self.engine.state.held.get(gate));
         let asked = waiting.and_then(|waiting| self.asked(&waiting.held));
+        let known = self.live(session);
         Reply::Started(SessionStarted {
+            wrapper_reported: known.is_some_and(|known| known.wrapper_reported),
             asked: asked.into_iter().collect(),
             held: gate.into_iter().collect(),
             given,

@@ -19,7 +19,7 @@ use super::command::{Accepted, AskId, DenyCode, ErrorReport, Given, Input, Reply
 use super::context::Cause;
 use super::evaluate::{self, Occasion};
 use super::gate::{Beside, OwnedFired, Request};
-use super::held::{ActionCall, Moment, Subject, request_hash};
+use super::held::{ActionCall, HeldText, Moment, Subject, request_hash};
 use super::interval::{Due, in_priority_order};
 use super::lifecycle::{raise_approvals, raise_stop};
 use super::recorded::listed;
@@ -102,6 +102,8 @@ impl Turn<'_> {
             label: "input".to_owned(),
             data: json!({ "input_hash": hash.to_string() }),
             event: None,
+            text: Some(HeldText::new(&input.text)),
+            reached_agent: input.reaches_asked_agent,
         };
         self.happen(ask, &place, moment, &fired, handled.input);
         None
@@ -151,6 +153,8 @@ impl Turn<'_> {
             label: "error".to_owned(),
             data: json!({ "error_type": report.error_type }),
             event: Some(event),
+            text: Some(HeldText::new(&report.message)),
+            reached_agent: false,
         };
         self.occur(Some(ask), &place, moment, None, fired);
     }
@@ -171,6 +175,8 @@ impl Turn<'_> {
                 RunResult::Failed => json!({ "action_id": action, "success": false }),
             },
             event: None,
+            text: None,
+            reached_agent: false,
         };
         self.occur(None, place, moment, None, fired);
     }
@@ -182,6 +188,8 @@ impl Turn<'_> {
             label: "session_end".to_owned(),
             data: json!({}),
             event: None,
+            text: None,
+            reached_agent: false,
         });
         let mut fired = self.fired_on(session, Occasion::SessionEnd);
         self.handle_fired(place, None, &mut fired);
@@ -241,7 +249,7 @@ impl Turn<'_> {
                 // Too much is held: it is owed, so nothing is open. Owed once is owed enough.
                 None if session.owes(&checkpoints) => {}
                 None => session.unpassed.push(Unpassed {
-                    moment,
+                    moment: moment.without_text(),
                     checkpoints,
                 }),
             }
@@ -282,6 +290,7 @@ impl Turn<'_> {
             modified_input,
             error,
             held: held.unwrap_or_default(),
+            ..Accepted::default()
         };
         self.reply(ask, Reply::Accepted(accepted));
     }
@@ -306,7 +315,7 @@ impl Turn<'_> {
     }
 
     /// What keywords are found in an input: those that were found in the same one just now.
-    fn sightings(&mut self, input: Digest, text: &str) -> Arc<Sightings> {
+    pub(super) fn sightings(&mut self, input: Digest, text: &str) -> Arc<Sightings> {
         let now = self.now;
         if let Some(seen) = self.engine.state.caches.keywords(input, now) {
             return Arc::clone(seen);

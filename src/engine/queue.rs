@@ -218,6 +218,11 @@ impl Permits {
         gates.filter_map(move |gate| self.by_gate.get(gate))
     }
 
+    /// The permit that was given for a held request.
+    pub(super) fn of_gate(&self, gate: &GateId) -> Option<&Permit> {
+        self.by_gate.get(gate)
+    }
+
     pub(super) fn values(&self) -> impl Iterator<Item = &Permit> {
         self.by_gate.values()
     }

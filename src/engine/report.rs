@@ -5,13 +5,16 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_NAME_LEN, MAX_REPORTED_NAMES, MAX_TEXT_BYTES};
 use crate::trace::event::{
-    ContextFeedback, ErrorRecovered, OutputProduced, WrapperConstructed, WrapperVerified,
+    ContextFeedback, ErrorRecovered, OutputProduced, Payload, WrapperConstructed, WrapperVerified,
 };
 
 use super::command::{
     AskId, DenyCode, Feedback, Finding, Noted, Output, Recovery, Reply, Report, Wrapper,
+    WrapperCheck,
 };
+use super::context::Cause;
 use super::lifecycle::session_place;
+use super::session::Session;
 use super::tried::Trick;
 use super::turn::{Place, Turn};
 
@@ -30,6 +33,7 @@ impl Turn<'_> {
         }
         match report {
             Report::Wrapper(wrapper) => self.wrapper(ask, wrapper),
+            Report::WrapperCheck(check) => self.wrapper_check(ask, check),
             Report::Feedback(feedback) => self.feedback(ask, feedback),
             Report::Output(output) => self.output(ask, output),
             Report::Recovery(recovery) => self.recovery(ask, recovery),
@@ -53,6 +57,7 @@ impl Turn<'_> {
                     self.reply(ask, Reply::Noted(Noted::default()));
                 }
             }
+            Finding::Turn { event, message } => self.note_turn(ask, session, event, &message),
             Finding::ThreadRefused { what, denied } => {
                 let trick = if denied.code == DenyCode::Limit {
                     Trick::ThreadLimit
@@ -63,6 +68,45 @@ impl Turn<'_> {
                 self.reply(ask, Reply::Denied(denied));
             }
         }
+    }
+
+    /// Records a turn, and hands over the contexts that its message calls for, under the same rules as for input.
+    fn note_turn(&mut self, ask: AskId, session: &SessionId, event: Payload, message: &str) {
+        let Some(place) = self.new_place(session) else {
+            return;
+        };
+        self.record(&place, event);
+        let seen = self.sightings(Digest::of(message), message);
+        // A hook tells the same text as input just before: what that gave is not called for again.
+        if self.calls_for_more(session, &seen) {
+            self.record_calling(&place, &seen.calling());
+            let given = self.give_on(&place, Cause::Input(&seen));
+            self.owe(session, given);
+        }
+        let given = self.take_owed(session);
+        self.touch(session);
+        let held = self.live(session).map(Session::closed_by);
+        let noted = Noted {
+            given,
+            held: held.unwrap_or_default(),
+            ..Noted::default()
+        };
+        self.reply(ask, Reply::Noted(noted));
+    }
+
+    /// Records the result of a check of a wrapper. The agent is told when it is on disk.
+    fn wrapper_check(&mut self, ask: AskId, check: &WrapperCheck) {
+        let Some(root) = self.live(&check.session).map(session_place) else {
+            return;
+        };
+        let verified = WrapperVerified {
+            verification_passed: check.verification_passed,
+            tests_run: check.tests_run.clone(),
+            failures: Some(check.failures.clone()).filter(|failures| !failures.is_empty()),
+        };
+        let here = root.below(self.new_span());
+        self.record(&here, verified);
+        self.reply(ask, Reply::Noted(Noted::default()));
     }
 
     /// Records how an agent is wrapped, and whether that holds. The agent is told when both are on disk.
@@ -83,7 +127,15 @@ impl Turn<'_> {
             failures: Some(failures.clone()).filter(|failures| !failures.is_empty()),
         };
         self.record_below(&here, verified);
-        self.reply(ask, Reply::Noted(Noted { failures }));
+        if let Some(session) = self.state().sessions.get_mut(&wrapper.session) {
+            session.wrapper_reported = true;
+        }
+        self.touch(&wrapper.session);
+        let noted = Noted {
+            failures,
+            ..Noted::default()
+        };
+        self.reply(ask, Reply::Noted(noted));
     }
 
     fn feedback(&mut self, ask: AskId, feedback: &Feedback) {
@@ -178,6 +230,7 @@ fn fault(report: &Report) -> Option<String> {
     };
     match report {
         Report::Wrapper(wrapper) => wrapper_fault(wrapper),
+        Report::WrapperCheck(check) => check_fault(check),
         Report::Feedback(feedback) => too_long(feedback.reason.as_deref().unwrap_or_default())
             .or_else(|| too_long(&feedback.context_id)),
         // Only its hash is kept.
@@ -203,6 +256,25 @@ fn wrapper_fault(wrapper: &Wrapper) -> Option<String> {
     names
         .any(|name| name.len() > MAX_NAME_LEN)
         .then(|| format!("names of a wrapper have at most {MAX_NAME_LEN} bytes"))
+}
+
+fn check_fault(check: &WrapperCheck) -> Option<String> {
+    let lists = [&check.tests_run, &check.failures];
+    if lists.iter().any(|list| list.len() > MAX_REPORTED_NAMES) {
+        return Some(format!(
+            "a check has at most {MAX_REPORTED_NAMES} tests and as many failures"
+        ));
+    }
+    if check.verification_passed && !check.failures.is_empty() {
+        return Some("a check with `failures` did not pass".to_owned());
+    }
+    if check.verification_passed && check.tests_run.is_empty() {
+        return Some("a check without tests did not pass".to_owned());
+    }
+    let mut names = lists.into_iter().flatten();
+    names
+        .any(|name| name.len() > MAX_NAME_LEN)
+        .then(|| format!("tests and failures of a check have at most {MAX_NAME_LEN} bytes each"))
 }
 
 /// What a wrapper is tested for, with what is wrong where something is.

@@ -132,6 +132,7 @@ impl Turn<'_> {
                 session: resolve.session.clone(),
                 text: text.clone(),
                 source: InputSource::User,
+                reaches_asked_agent: false,
             };
             if let Some((code, reason)) = self.hear_input(None, &input) {
                 self.deny(ask, code, reason);

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use crate::atlas::document::Respondent;
 
-use super::command::{Answer, AskId, Asked, AskedGate, Denied, DenyCode, Given, Reply, StateKind};
+use super::command::{
+    Accepted, Answer, AskId, Asked, AskedGate, Denied, DenyCode, Given, ReleaseTo, Reply, StateKind,
+};
 use super::decide::{By, Side, Wrong};
 use super::gate::SESSION_START;
 use super::held::{Gate, Held, Subject};
@@ -57,7 +59,7 @@ impl Turn<'_> {
                 held.answered.insert(index, kept);
             }
         }
-        self.take_answers(ask, held, by);
+        self.take_answers(ask, held, by, answer.release);
     }
 
     /// The held request that an agent wants to answer, if it may.
@@ -116,10 +118,11 @@ impl Turn<'_> {
 
     /// Goes on with what an agent has answered: it passes when nothing else is open. Who has left
     /// some of it open is asked for that.
-    fn take_answers(&mut self, ask: AskId, held: Held, by: By<'_>) {
+    fn take_answers(&mut self, ask: AskId, held: Held, by: By<'_>, release: ReleaseTo) {
         let rest = self.asked(&held);
         let complete = held.answered.len() == held.gates.len();
-        let waits = matches!(held.subject, Subject::Action(_) | Subject::Moment(_));
+        let repeats = release == ReleaseTo::Repeat && matches!(held.subject, Subject::Action(_));
+        let waits = !repeats && matches!(held.subject, Subject::Action(_) | Subject::Moment(_));
         let held = Arc::new(held);
         let queue = &mut self.state().held;
         if waits && rest.is_none() {
@@ -133,11 +136,26 @@ impl Turn<'_> {
             self.reply(ask, Reply::Asked(rest));
             return;
         }
+        let refused = if complete && repeats {
+            self.lasting_denial(&held)
+        } else {
+            None
+        };
         if complete {
             let judged = judge_gates(self, &held, Unanswered::LeftOpen, |_, _| None);
             self.pass_or_refuse(&held, by, &judged);
         }
-        if !waits {
+        if let Some((code, reason)) = refused {
+            self.reply(ask, denied(&held, code, &reason));
+        } else if repeats {
+            let permit = self.engine.state.permits.of_gate(&held.id);
+            let accepted = Accepted {
+                permit_until: permit.map(|permit| permit.expires_at),
+                needs_operator: !complete,
+                ..Accepted::default()
+            };
+            self.reply(ask, Reply::Accepted(accepted));
+        } else if !waits {
             self.accept(Some(ask), &held.session, Given::default());
         }
     }
@@ -193,14 +211,21 @@ impl Turn<'_> {
 /// The gates that an agent may answer and has not.
 fn open_gates(held: &Held) -> impl Iterator<Item = (usize, &Gate)> {
     let gates = held.gates.iter().enumerate();
-    gates.filter(|(index, gate)| {
-        let agents = match gate.respondent {
-            Respondent::Operator => false,
-            Respondent::Agent | Respondent::Either => true,
-        };
-        // Where two operators are wanted, no agent takes the place of one.
-        agents && gate.approvers.is_one() && !held.answered.contains_key(index)
-    })
+    gates.filter(|(index, gate)| is_agents(gate) && !held.answered.contains_key(index))
+}
+
+/// Tells whether some of a held request is, or was, the agent's to answer.
+pub(super) fn is_for_agent(held: &Held) -> bool {
+    held.gates.iter().any(is_agents)
+}
+
+fn is_agents(gate: &Gate) -> bool {
+    let agents = match gate.respondent {
+        Respondent::Operator => false,
+        Respondent::Agent | Respondent::Either => true,
+    };
+    // Where two operators are wanted, no agent takes the place of one.
+    agents && gate.approvers.is_one()
 }
 
 /// An agent's answers to the gates that are its to answer: one that is called the same and is an

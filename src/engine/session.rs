@@ -99,6 +99,9 @@ pub struct Session {
     /// Errors that it reported and may recover from, in the order of time.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<EventId, Reported>,
+    /// Tells whether the record has how its agent is wrapped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrapper_reported: bool,
     /// Plugins that were in force for it, as the record names them.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub loaded: BTreeSet<String>,
@@ -213,6 +216,7 @@ impl Session {
             beats: Vec::new(),
             operation: None,
             errors: BTreeMap::new(),
+            wrapper_reported: false,
             loaded: BTreeSet::new(),
             running: BTreeMap::new(),
             actions: 0,

@@ -16,6 +16,7 @@ use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
 use super::notice::Release;
 use super::recorded::{Told, Why, quotes};
+use super::respond::is_for_agent;
 use super::session::{Entry, Unpassed};
 use super::turn::{Place, Turn};
 use super::{Permit, Waiting};
@@ -161,11 +162,13 @@ impl Turn<'_> {
             Subject::Moment(moment) => {
                 if let Some(session) = self.state().sessions.get_mut(&held.session) {
                     session.pending.remove(&held.id);
-                    // Input that was refused was not taken; everything else did happen.
-                    if moment.kind != "keyword_match" {
+                    // Input that was refused was not taken, unless the agent needed it to answer. Everything else did
+                    // happen.
+                    let taken = moment.reached_agent && is_for_agent(held);
+                    if moment.kind != "keyword_match" || taken {
                         let gates = held.gates.iter();
                         session.unpassed.push(Unpassed {
-                            moment: moment.clone(),
+                            moment: moment.clone().without_text(),
                             checkpoints: gates.map(|gate| gate.origin.id().to_owned()).collect(),
                         });
                     }

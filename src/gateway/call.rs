@@ -10,10 +10,12 @@ mod answer;
 mod carry;
 mod key;
 mod params;
+mod wrapper;
 
 pub use answer::Fault;
 pub use key::Key;
 pub use params::*;
+pub use wrapper::{WrapperConstructed, WrapperVerified};
 
 /// One call.
 #[derive(Clone, Debug)]
@@ -46,6 +48,10 @@ pub enum Call {
     Output(Produced),
     /// Asks what the agent may do now.
     Resolve(Resolve),
+    /// Tells what the agent's wrapper is made of.
+    WrapperConstructed(WrapperConstructed),
+    /// Tells the result of a check of the agent's wrapper.
+    WrapperVerified(WrapperVerified),
     /// Asks whether the console records. `cra doctor` does; it is about no session.
     Status,
 }
@@ -57,7 +63,7 @@ pub const STATUS: &str = "status";
 type Reader = (&'static str, fn(Value) -> Result<Call, Fault>);
 
 /// Every call.
-const CALLS: [Reader; 14] = [
+const CALLS: [Reader; 16] = [
     ("session.start", |params| read(params).map(Call::Start)),
     ("session.end", |params| read(params).map(Call::End)),
     ("input", |params| read(params).map(Call::Input)),
@@ -80,6 +86,12 @@ const CALLS: [Reader; 14] = [
     }),
     ("output", |params| read(params).map(Call::Output)),
     ("resolve", |params| read(params).map(Call::Resolve)),
+    ("wrapper.constructed", |params| {
+        read(params).map(Call::WrapperConstructed)
+    }),
+    ("wrapper.verified", |params| {
+        read(params).map(Call::WrapperVerified)
+    }),
 ];
 
 /// A call, with the secret of the session that it is about, where one is shown.
@@ -146,6 +158,8 @@ impl Call {
                 | Self::Error(_)
                 | Self::Recovered(_)
                 | Self::Output(_)
+                | Self::WrapperConstructed(_)
+                | Self::WrapperVerified(_)
         )
     }
 
@@ -167,6 +181,8 @@ impl Call {
             Self::Recovered(it) => Some(&it.session),
             Self::Output(it) => Some(&it.session),
             Self::Resolve(it) => Some(&it.session),
+            Self::WrapperConstructed(call) => Some(&call.session),
+            Self::WrapperVerified(call) => Some(&call.session),
             Self::Status => None,
         }
     }

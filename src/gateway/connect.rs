@@ -26,7 +26,9 @@ pub mod trust;
 mod words;
 
 pub use json::JsonError;
+pub(super) use table::intercepts;
 pub use table::{Folders, Scope, event_names, settings_file};
+pub(super) use words::quote;
 
 /// How an agent's hooks are to be run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -18,14 +18,19 @@ use super::words::{Remedy, denial};
 use crate::base::digest::Digest;
 
 mod answer;
+mod answering;
 mod ask;
 mod secret;
+mod send;
 mod told;
 mod tools;
+mod wrapper;
 
 pub use answer::Printed;
+pub use answering::{AnswerCommand, AnswerLine};
 pub use secret::secret;
 pub(super) use secret::secret_named;
+pub use send::{Answered, Answerer, send_answers};
 pub use told::{Moment, Told, Unreadable};
 pub use tools::{Action, actions};
 
@@ -130,6 +135,30 @@ pub struct Options {
     pub api_key: Option<String>,
     /// What whoever waits for the hook can cut it off by.
     pub leash: Leash,
+    /// Command by which the agent answers a checkpoint from its shell.
+    pub answer_command: AnswerCommand,
+    /// Way in which the agent reaches the hook.
+    pub transport: Transport,
+}
+
+/// Way in which an agent reaches its hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// It runs the program.
+    Direct,
+    /// It posts to the console over HTTP.
+    Rest,
+}
+
+impl Transport {
+    /// Its name in the record.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::Rest => "rest",
+        }
+    }
 }
 
 /// Runs a hook: what the agent said, answered.

@@ -4,7 +4,9 @@ use serde_json::Value;
 
 use super::call::Fault;
 use super::client::CallError;
-use crate::engine::command::Given;
+use super::questions;
+use crate::atlas::document::GuidanceFormat;
+use crate::engine::command::{Given, GivenGuidance};
 
 /// Step by which an asker gets the console's key.
 #[derive(Clone, Copy, Debug)]
@@ -29,7 +31,10 @@ impl Remedy {
 /// Why there is no yes, and what to do.
 pub(super) fn denial(error: &CallError, remedy: Remedy) -> String {
     match error {
-        CallError::Fault(fault) => refusal(fault),
+        CallError::Fault(fault) => {
+            let rules = questions::broken_rules(error).map(|rules| format!("\n{rules}"));
+            format!("{}{}", refusal(fault), rules.unwrap_or_default())
+        }
         CallError::Unreachable(_) => format!(
             "cra: {error}, so nothing is allowed. Start it with `cra` in a terminal of its own, and try again."
         ),
@@ -62,19 +67,33 @@ fn refusal(fault: &Fault) -> String {
     format!("cra: {}{gate}{help}", fault.message)
 }
 
-/// What an answer hands to the agent, as one text.
-pub(super) fn given(answer: &Value) -> Option<String> {
-    let given: Given = serde_json::from_value(answer.get("given")?.clone()).ok()?;
+/// What an answer hands to the agent.
+pub(super) fn given(answer: &Value) -> Given {
+    let given = answer.get("given").cloned().unwrap_or_default();
+    serde_json::from_value(given).unwrap_or_default()
+}
+
+/// Texts handed to an agent as one: instructions at system level first, then contexts, then other guidance.
+pub(super) fn words_of(given: &Given) -> Option<String> {
+    let is_system = |it: &&GivenGuidance| it.block.format == GuidanceFormat::SystemInstruction;
+    let system = given.guidance.iter().filter(is_system).map(|it| {
+        let content = it.block.content.trim();
+        format!("System instruction, ahead of everything below: {content}")
+    });
     let contexts = given.contexts.iter().map(|it| it.content.trim().to_owned());
-    let guidance = given
-        .guidance
-        .iter()
-        .map(|it| it.block.content.trim().to_owned());
+    let guidance = given.guidance.iter().filter(|it| !is_system(it));
+    let guidance = guidance.map(|it| it.block.content.trim().to_owned());
     let withdrawn = given
         .withdrawn
         .iter()
         .map(|it| format!("What {it} said no longer holds."));
-    joined(contexts.chain(guidance).chain(withdrawn).collect())
+    joined(
+        system
+            .chain(contexts)
+            .chain(guidance)
+            .chain(withdrawn)
+            .collect(),
+    )
 }
 
 /// Several texts as one; nothing, if there is nothing in them.

@@ -7,11 +7,12 @@ use super::actor::stalled;
 use super::message::{AskIds, HandOverAsked, Message, TurnAsked};
 use super::threads::{HandOver, TakeTurn};
 use crate::base::digest::Digest;
-use crate::base::id::SessionId;
+use crate::base::id::{GateId, SessionId};
 use crate::engine::command::{
     Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Caller, Command,
-    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Input, InvalidAnswers,
-    Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession, Wrapper,
+    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Given, Input,
+    InvalidAnswers, Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession,
+    Wrapper, WrapperCheck,
 };
 use crate::engine::consult::{Consult, Consulted};
 use crate::engine::resolve::Resolution;
@@ -138,16 +139,16 @@ impl Agents {
         }
     }
 
-    /// Reports what came of an action that was allowed.
+    /// Reports what came of an action that was allowed. Answers with what checkpoints after the action hand over.
     ///
     /// # Errors
     /// When no such run was allowed.
-    pub async fn complete_action(&self, completed: ActionCompleted) -> Result<(), Denied> {
+    pub async fn complete_action(&self, completed: ActionCompleted) -> Result<Given, Denied> {
         match self
             .ask(|ask| Command::CompleteAction(ask, completed))
             .await
         {
-            Reply::Completed => Ok(()),
+            Reply::Completed(given) => Ok(given),
             other => Err(denied_by(other)),
         }
     }
@@ -157,6 +158,11 @@ impl Agents {
     /// # Errors
     /// When it is denied.
     pub async fn input(&self, input: Input) -> Result<Accepted, Denied> {
+        accepted(self.take_input(input).await?)
+    }
+
+    /// The same, with what the agent is asked itself as an answer of its own.
+    pub(crate) async fn take_input(&self, input: Input) -> Result<Taken, Denied> {
         self.moment(|ask| Command::Input(ask, input)).await
     }
 
@@ -167,6 +173,14 @@ impl Agents {
     /// When there is no such session, or the report cannot be taken.
     pub async fn report_wrapper(&self, wrapper: Wrapper) -> Result<Noted, Denied> {
         self.report(Report::Wrapper(wrapper)).await
+    }
+
+    /// Reports the result of a check of the agent's wrapper. Answers when that is on disk.
+    ///
+    /// # Errors
+    /// When there is no such session, or the report cannot be taken.
+    pub async fn report_wrapper_check(&self, check: WrapperCheck) -> Result<(), Denied> {
+        self.report(Report::WrapperCheck(check)).await.map(drop)
     }
 
     /// Says whether a context helped.
@@ -198,7 +212,7 @@ impl Agents {
     ///
     /// # Errors
     /// When there is no such session, the thread belongs to another one, or the memento has changed since it was read.
-    pub async fn turn(&self, take: TakeTurn) -> Result<Outcome, Denied> {
+    pub async fn turn(&self, take: TakeTurn) -> Result<TurnTaken, Denied> {
         if let Some(denied) = self.stalled() {
             return Err(denied);
         }
@@ -215,7 +229,14 @@ impl Agents {
             return Err(denied_by(stopped()));
         }
         match answer.await.unwrap_or_else(|_| stopped()) {
-            Reply::Noted(_) => told.await.map_err(|_| denied_by(stopped())),
+            Reply::Noted(noted) => {
+                let outcome = told.await.map_err(|_| denied_by(stopped()))?;
+                Ok(TurnTaken {
+                    outcome,
+                    given: noted.given,
+                    held: noted.held,
+                })
+            }
             other => Err(denied_by(other)),
         }
     }
@@ -254,6 +275,11 @@ impl Agents {
     /// # Errors
     /// When it is denied.
     pub async fn report_error(&self, report: ErrorReport) -> Result<Accepted, Denied> {
+        accepted(self.take_error(report).await?)
+    }
+
+    /// The same, with what the agent is asked itself as an answer of its own.
+    pub(crate) async fn take_error(&self, report: ErrorReport) -> Result<Taken, Denied> {
         self.moment(|ask| Command::ReportError(ask, report)).await
     }
 
@@ -262,14 +288,22 @@ impl Agents {
     /// # Errors
     /// When it is denied.
     pub async fn request_context(&self, request: ContextRequest) -> Result<Accepted, Denied> {
+        accepted(self.take_context_request(request).await?)
+    }
+
+    /// The same, with what the agent is asked itself as an answer of its own.
+    pub(crate) async fn take_context_request(
+        &self,
+        request: ContextRequest,
+    ) -> Result<Taken, Denied> {
         self.moment(|ask| Command::RequestContext(ask, request))
             .await
     }
 
-    async fn moment(&self, command: impl FnOnce(AskId) -> Command) -> Result<Accepted, Denied> {
+    async fn moment(&self, command: impl FnOnce(AskId) -> Command) -> Result<Taken, Denied> {
         match self.ask(command).await {
-            Reply::Accepted(accepted) => Ok(accepted),
-            Reply::Asked(asked) => Err(denied_until_answered(asked)),
+            Reply::Accepted(accepted) => Ok(Taken::Accepted(accepted)),
+            Reply::Asked(asked) => Ok(Taken::Asked(asked)),
             other => Err(denied_by(other)),
         }
     }
@@ -289,6 +323,33 @@ impl Agents {
             return stopped();
         }
         answer.await.unwrap_or_else(|_| stopped())
+    }
+}
+
+/// A turn that was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnTaken {
+    /// Decision about the turn, and the memento behind it.
+    pub outcome: Outcome,
+    /// Contexts that its message called for, and what else the session was owed.
+    pub given: Given,
+    /// Gates that stand before the session: until they are passed it is handed nothing.
+    pub held: Vec<GateId>,
+}
+
+/// Input, an error or a request for context that was not denied.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Taken {
+    /// It was taken in.
+    Accepted(Accepted),
+    /// It is held, and some of what is asked is the agent's to answer.
+    Asked(Asked),
+}
+
+fn accepted(taken: Taken) -> Result<Accepted, Denied> {
+    match taken {
+        Taken::Accepted(accepted) => Ok(accepted),
+        Taken::Asked(asked) => Err(denied_until_answered(asked)),
     }
 }
 
@@ -353,7 +414,7 @@ fn denied_by(reply: Reply) -> Denied {
         | Reply::Asked(_)
         | Reply::Resolved(_)
         | Reply::Consulted(_)
-        | Reply::Completed
+        | Reply::Completed(_)
         | Reply::Noted(_)
         | Reply::Decided(_)
         | Reply::Approved(_)

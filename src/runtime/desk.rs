@@ -308,7 +308,7 @@ fn acted(reply: Reply) -> Result<(), Refused> {
         | Reply::Asked(_)
         | Reply::Resolved(_)
         | Reply::Consulted(_)
-        | Reply::Completed
+        | Reply::Completed(_)
         | Reply::Noted(_)
         | Reply::Decided(_)
         | Reply::Approved(_)

@@ -140,7 +140,7 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)

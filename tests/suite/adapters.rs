@@ -9,6 +9,7 @@ use tokio::process::Command;
 
 use super::socket::House;
 
+mod answering;
 mod dialects;
 mod gates;
 mod hostile;

@@ -18,6 +18,7 @@ fn input(text: &str) -> Input {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     }
 }
 

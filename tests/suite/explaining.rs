@@ -216,6 +216,7 @@ async fn the_stream_shows_what_fired_and_what_did_not_while_somebody_watches() {
         session: "s-1".parse().unwrap(),
         text: "a refund please".to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     };
     let others = agents.clone();
     tokio::spawn(async move { others.input(input).await });

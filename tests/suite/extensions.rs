@@ -57,6 +57,7 @@ fn input(text: &str) -> Input {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     }
 }
 
@@ -435,6 +436,7 @@ async fn an_agent_that_is_asked_itself_is_told_what_and_goes_on_by_answering() {
         session: "s-1".parse().unwrap(),
         gate: gate.clone(),
         answers: serde_json::from_value(answers).unwrap(),
+        release: cra_core::engine::command::ReleaseTo::default(),
     };
     let bad = agents.answer(answer(json!({"own": {"ticket": "7"}}))).await;
     assert!(matches!(bad, Ok(Answered::Invalid(_))), "{bad:?}");

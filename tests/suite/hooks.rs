@@ -98,6 +98,7 @@ async fn what_reaches_nobody_is_counted() {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     };
     agents.input(input("y")).await.unwrap();
     assert_eq!(bench.snapshot().dropped, Dropped::default());

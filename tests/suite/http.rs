@@ -13,6 +13,7 @@ use tokio::time::timeout;
 
 use super::socket::House;
 
+mod answering;
 mod doors;
 mod numbers;
 mod told;
@@ -407,6 +408,17 @@ fn examples() -> Vec<(&'static str, Value)> {
             "resolve",
             json!({"session": session, "input": "i", "actions": [{"action": "a", "params": {}}]}),
         ),
+        (
+            "wrapper.constructed",
+            json!({"session": session, "wrapper_version": "1", "components": ["c"], "plugins": [],
+            "transport": "rest", "cache_backend": "none", "construction_hash": "00", "capabilities":
+            {"intercept_input": true, "intercept_output": true, "intercept_actions": true}}),
+        ),
+        (
+            "wrapper.verified",
+            json!({"session": session, "verification_passed": false, "tests_run": ["t"],
+            "failures": ["f"]}),
+        ),
     ]
 }
 
@@ -497,5 +509,5 @@ fn every_word_that_the_document_offers_is_taken() {
             }
         }
     }
-    assert_eq!(offered, 13);
+    assert_eq!(offered, 15);
 }

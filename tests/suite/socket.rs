@@ -29,6 +29,7 @@ mod every_event;
 mod features;
 mod hostile;
 pub(crate) mod numbers;
+mod reports;
 mod thread_limits;
 mod threads;
 

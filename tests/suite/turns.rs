@@ -30,7 +30,8 @@ fn take(session: &str, number: u32, fields: &Value) -> TakeTurn {
 
 async fn taken(bench: &Bench, number: u32, fields: &Value) -> Outcome {
     let agents = bench.runtime.agents();
-    agents.turn(take("s-1", number, fields)).await.unwrap()
+    let taken = agents.turn(take("s-1", number, fields)).await.unwrap();
+    taken.outcome
 }
 
 fn heated(intensity: f64) -> Value {
@@ -138,7 +139,7 @@ async fn a_thread_can_be_named_and_goes_on_in_the_session_that_an_operator_hands
     assert_eq!(why, "there is no session `s-9` to hand the thread over to");
     hand_over("s-2").await.unwrap();
     let second = agents.turn(named("s-2", 2)).await.unwrap();
-    assert_eq!(second.source.as_str(), "stored_latest");
+    assert_eq!(second.outcome.source.as_str(), "stored_latest");
     let back = agents.turn(named("s-1", 3)).await.unwrap_err();
     assert_eq!(back.code, DenyCode::Thread);
     let taken_up = |thread: &Thread| thread.turns.len() == 2;

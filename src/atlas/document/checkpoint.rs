@@ -474,10 +474,10 @@ pub struct GuidanceBlock {
     #[serde(default)]
     pub priority: i64,
     /// Whether it joins earlier guidance or replaces it; by format when absent.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub append: Option<bool>,
     /// A checkpoint or trigger type after which it no longer holds.
-    #[serde(default)]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expires_after: Option<String>,
     /// Words to find it by.
     #[serde(default)]

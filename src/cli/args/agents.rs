@@ -4,7 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, ValueEnum};
+use serde_json::{Map, Value};
 
+use crate::base::id::{GateId, SessionId};
+use crate::base::json;
 use crate::gateway::connect::Scope;
 use crate::gateway::hook::{Host, Offline};
 use crate::gateway::proof::AnswerVerifier;
@@ -95,6 +98,41 @@ pub(in crate::cli) struct Hook {
     /// What is shown to be let in, where an Atlas wants to see a key
     #[arg(long, env = "CRA_API_KEY", hide_env_values = true, value_name = "KEY")]
     pub(in crate::cli) api_key: Option<String>,
+}
+
+/// Help for what the command is for.
+const ANSWER: &str = "\
+An agent runs this when a tool call was denied because a checkpoint with `respondent: agent` has questions for it. The
+denial has the command with everything but the answers. The token is good for one session at one held request. After
+valid answers the agent repeats the same tool call, and it is let through once.
+
+A shell tool that runs exactly this command, as the denial has it, is not held itself: no checkpoint is asked about it.
+With anything else on the command line it is judged like every other command.
+
+Exit codes: 0 the answers were taken; 1 they were not, or more has to be answered: standard output says what to do.";
+
+#[derive(Clone, Debug, ClapArgs)]
+#[command(after_long_help = ANSWER)]
+pub(in crate::cli) struct AnswerArgs {
+    /// The session, as the denial names it
+    #[arg(value_name = "SESSION")]
+    pub(in crate::cli) session: SessionId,
+
+    /// The held request, such as c-12
+    #[arg(value_name = "GATE")]
+    pub(in crate::cli) gate: GateId,
+
+    /// The token that the denial has
+    #[arg(value_name = "TOKEN")]
+    pub(in crate::cli) token: String,
+
+    /// JSON: answers by checkpoint, then by question
+    #[arg(value_name = "ANSWERS", value_parser = answers)]
+    pub(in crate::cli) answers: Map<String, Value>,
+}
+
+fn answers(typed: &str) -> Result<Map<String, Value>, String> {
+    json::read(typed.as_bytes()).map_err(|error| error.to_string())
 }
 
 /// Which settings file, and how it is changed.

@@ -124,10 +124,10 @@ pub(super) fn decision(noted: &Noted) -> String {
         Some(Reply::Denied(denied)) => {
             format!("denied ({}): {}", code(denied), denied.reason)
         }
-        Some(Reply::Completed) if !noted.held.is_empty() => {
+        Some(Reply::Completed(_)) if !noted.held.is_empty() => {
             format!("completed, held at {}", noted.held.join(", "))
         }
-        Some(Reply::Completed) => "completed".to_owned(),
+        Some(Reply::Completed(_)) => "completed".to_owned(),
         Some(Reply::Noted(_)) => "noted".to_owned(),
         Some(Reply::Approved(held)) => {
             let progress = held.progress().map_or("", |(words, _)| words);
@@ -176,7 +176,7 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Acted,
         ) => None,
@@ -347,7 +347,7 @@ pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
             | Reply::Denied(_)
             | Reply::Asked(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)

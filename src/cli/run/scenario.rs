@@ -15,6 +15,7 @@ use crate::trace::event::Payload;
 mod deed;
 mod recorded;
 mod script;
+mod wrapper;
 
 pub(super) use deed::{AgentAnswers, Answers, Deed, Deny, Pass, PolicyQuestion, Recovered};
 use deed::{DEEDS, deed};

@@ -207,9 +207,7 @@ impl Stage {
                 });
             }
             Deed::Error(report) => self.report_error(report, &mut noted),
-            Deed::Report(report) => {
-                self.ask(|ask| Command::Report(ask, report.clone()), &mut noted);
-            }
+            Deed::Report(report) => self.report(report, &mut noted),
             Deed::Recovered(recovered) => self.recover(recovered, &mut noted),
             Deed::Policy(asked) => self.ask_policy(asked, &mut noted),
             Deed::Turn(take) => self.turn(take, &mut noted),
@@ -380,9 +378,9 @@ impl Stage {
                 });
                 self.runs.extend(run);
             }
+            Reply::Completed(given) => noted.give(given),
+            Reply::Noted(told) => noted.give(&told.given),
             Reply::Ended
-            | Reply::Completed
-            | Reply::Noted(_)
             | Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)

@@ -397,7 +397,7 @@ impl Talk {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Acted
             | Reply::Noted(_) => format!("{gate}: nobody can tell what became of it. Type list."),
         };

@@ -108,6 +108,7 @@ pub(super) fn studied(base: Snapshot) -> Snapshot {
         session: "s-12".parse().unwrap(),
         text: "a refund please".to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     };
     let held = Came::Held(vec!["c-121".parse().unwrap()]);
     let denied = Came::Denied("no Atlas knows the action `disk.wipe`".to_owned());

@@ -30,8 +30,8 @@ pub enum Reply {
     Resolved(Box<Resolution>),
     /// The answer to a question that changes nothing.
     Consulted(Consulted),
-    /// The result was noted.
-    Completed,
+    /// The result was noted. What the agent is given along with that.
+    Completed(Given),
     /// What the agent told was noted.
     Noted(Noted),
     /// The operator's decision was taken.
@@ -56,6 +56,9 @@ pub struct SessionStarted {
     pub asked: Vec<Asked>,
     /// Texts handed to the agent.
     pub given: Given,
+    /// Tells whether the record has how this session's agent is wrapped.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wrapper_reported: bool,
 }
 
 /// What an agent is asked itself.
@@ -83,7 +86,7 @@ pub struct AskedGate {
 }
 
 /// Something beside an action was taken in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
     /// Texts handed to the agent.
     pub given: Given,
@@ -96,6 +99,12 @@ pub struct Accepted {
     /// Gates that stand before the session: until they are passed it is handed nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub held: Vec<GateId>,
+    /// Time until which the identical request may be asked for again and then runs, once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permit_until: Option<Timestamp>,
+    /// Tells whether an operator has to answer at the same gate before the request can run.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub needs_operator: bool,
 }
 
 /// What an agent told was noted.
@@ -103,6 +112,12 @@ pub struct Accepted {
 pub struct Noted {
     /// What is wrong with it: of a wrapper, every test that failed.
     pub failures: Vec<String>,
+    /// Texts handed to the agent: those that the message of a turn called for.
+    #[serde(default, skip_serializing_if = "Given::is_empty")]
+    pub given: Given,
+    /// Gates that stand before the session: until they are passed it is handed nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub held: Vec<GateId>,
 }
 
 /// What an agent is given along with an answer.

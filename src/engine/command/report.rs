@@ -32,6 +32,8 @@ pub struct ErrorReport {
 pub enum Report {
     /// How it is wrapped.
     Wrapper(Wrapper),
+    /// Result of a check of its wrapper.
+    WrapperCheck(WrapperCheck),
     /// Whether a context helped.
     Feedback(Feedback),
     /// What it produced.
@@ -46,6 +48,7 @@ impl Report {
     pub fn session(&self) -> &SessionId {
         match self {
             Self::Wrapper(it) => &it.session,
+            Self::WrapperCheck(check) => &check.session,
             Self::Feedback(it) => &it.session,
             Self::Output(it) => &it.session,
             Self::Recovery(it) => &it.session,
@@ -84,6 +87,20 @@ impl Wrapper {
         fields.remove("construction_hash");
         Digest::of(canonical(&fields))
     }
+}
+
+/// Result of a check that an agent, or its wrapper, made of the wrapper.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WrapperCheck {
+    /// The session.
+    pub session: SessionId,
+    /// Tells whether every test passed.
+    pub verification_passed: bool,
+    /// Names of the tests.
+    pub tests_run: Vec<String>,
+    /// Descriptions of what failed.
+    #[serde(default)]
+    pub failures: Vec<String>,
 }
 
 impl From<Wrapper> for WrapperConstructed {

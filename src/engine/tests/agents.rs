@@ -34,6 +34,7 @@ impl Bench {
             session: session.parse().unwrap(),
             gate: gate.parse().unwrap(),
             answers: serde_json::from_value(answers).unwrap(),
+            release: ReleaseTo::default(),
         };
         self.ask(|ask| Command::Answer(ask, answer))
     }

@@ -223,6 +223,7 @@ fn what_an_agent_answers_after_an_approval_voids_it() {
         session: "s-1".parse().unwrap(),
         gate: "c-1".parse().unwrap(),
         answers: BTreeMap::from([("own".to_owned(), own)]),
+        release: ReleaseTo::default(),
     };
     bench.ask(|ask| Command::Answer(ask, answer));
     assert_eq!(bench.held("c-1").first_approval(), None);

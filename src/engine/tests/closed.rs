@@ -32,6 +32,7 @@ fn input(bench: &mut Bench, text: &str) -> AskId {
         session: "s-1".parse().unwrap(),
         text: text.to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     };
     bench.ask(|ask| Command::Input(ask, input))
 }

@@ -43,6 +43,7 @@ fn input(bench: &mut Bench, text: &str) -> AskId {
         session: session(),
         text: text.to_owned(),
         source: InputSource::User,
+        reaches_asked_agent: false,
     };
     bench.ask(|ask| Command::Input(ask, input))
 }
@@ -83,6 +84,7 @@ fn respond(bench: &mut Bench, gate: &str, checkpoint: &str) -> AskId {
         session: session(),
         gate: gate.parse().unwrap(),
         answers: serde_json::from_value(json!({ checkpoint: { "q": true } })).unwrap(),
+        release: ReleaseTo::default(),
     };
     bench.ask(|ask| Command::Answer(ask, answer))
 }

@@ -37,6 +37,7 @@ impl Bench {
             session: "s-1".parse().unwrap(),
             text: text.to_owned(),
             source: InputSource::User,
+            reaches_asked_agent: false,
         };
         let ask = self.ask(|ask| Command::Input(ask, input));
         self.given(ask)

@@ -297,6 +297,7 @@ fn an_answer_whose_asker_left_before_it_was_judged_is_not_taken() {
         session: "s-1".parse().unwrap(),
         gate: "c-1".parse().unwrap(),
         answers: serde_json::from_value(json!({"g": {"q": "yes"}})).unwrap(),
+        release: ReleaseTo::default(),
     };
     let left = bench.ask(|ask| Command::Answer(ask, answer.clone()));
     bench.tell(Command::AskerLeft(left));

@@ -43,7 +43,10 @@ fn runs_that_are_never_completed_do_not_pile_up() {
             result: Ok(String::new()),
         };
         let done = bench.ask(|ask| Command::CompleteAction(ask, completed));
-        assert_eq!(bench.reply(done) == &Reply::Completed, known);
+        assert_eq!(
+            bench.reply(done) == &Reply::Completed(Given::default()),
+            known
+        );
     }
 }
 

@@ -19,6 +19,7 @@ impl Bench {
             session: "s-1".parse().unwrap(),
             text: text.to_owned(),
             source: InputSource::User,
+            reaches_asked_agent: false,
         };
         self.ask(|ask| Command::Input(ask, input))
     }
@@ -110,7 +111,7 @@ fn a_gate_after_an_action_fires_after_it_and_not_before() {
     bench.allowed(pay);
     assert!(bench.held_ids().is_empty());
     let done = bench.run("pay");
-    assert_eq!(bench.reply(done), &Reply::Completed);
+    assert_eq!(bench.reply(done), &Reply::Completed(Given::default()));
     assert_eq!(bench.held_ids(), ["c-1"]);
     let next = bench.request("s-1", "a", json!({}));
     assert!(bench.waits(next));

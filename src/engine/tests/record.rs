@@ -32,6 +32,7 @@ impl Bench {
             session: session(),
             text: text.to_owned(),
             source: InputSource::User,
+            reaches_asked_agent: false,
         };
         self.ask(|ask| Command::Input(ask, input))
     }

@@ -394,7 +394,7 @@ fn only_a_run_that_was_allowed_can_be_completed_and_only_once() {
     };
     bench.advance(2);
     let first = bench.ask(|ask| Command::CompleteAction(ask, completed(&execution)));
-    assert_eq!(bench.reply(first), &Reply::Completed);
+    assert_eq!(bench.reply(first), &Reply::Completed(Given::default()));
     assert_eq!(
         bench.payloads("action_completed"),
         [json!({

@@ -91,15 +91,23 @@ impl Fault {
     /// The agent is asked something, and nothing goes on before it has answered.
     pub(super) fn answer_first(asked: &Asked) -> Self {
         Self {
-            data: Some(json!({"asked": asked})),
+            data: Some(json!({"asked": asked, "answer_with": answer_with()})),
             ..Self::new(
                 Self::ANSWER_FIRST,
                 format!(
-                    "held at {}: answer with checkpoint.answer, then ask again",
+                    "held at {}, and its questions are the agent's: answer with checkpoint.answer. An answer with an \
+                     `execution` lets this request run; after any other, ask again",
                     asked.gate
                 ),
             )
         }
+    }
+
+    /// What the agent is asked, if that is why there is no result.
+    #[must_use]
+    pub fn asked(&self) -> Option<Asked> {
+        let asked = self.data.as_ref()?.get("asked")?;
+        serde_json::from_value(asked.clone()).ok()
     }
 
     /// Answers that break rules.
@@ -136,6 +144,11 @@ impl Fault {
     pub fn help(&self) -> Option<&str> {
         self.data.as_ref()?.get("help")?.as_str()
     }
+}
+
+/// The call that takes an agent's answers, and its path over HTTP.
+pub(super) fn answer_with() -> Value {
+    json!({"call": "checkpoint.answer", "path": "/v1/checkpoint/answer"})
 }
 
 impl From<Denied> for Fault {

@@ -4,16 +4,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::answer::answer_with;
 use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
-    ActionCompleted, Caller, Denied, DenyCode, Owner, SessionStarted, StartSession,
+    ActionCompleted, Caller, Denied, DenyCode, Given, Owner, SessionStarted, StartSession,
 };
 use crate::engine::held::request_hash;
 use crate::gateway::hall::{Hall, Joined, Named, NamedRun};
-use crate::memento::{Name, Outcome};
-use crate::runtime::{Agents, Answered, Requested, TakeTurn};
+use crate::memento::Name;
+use crate::runtime::{Agents, Answered, Requested, TakeTurn, Taken, TurnTaken};
 
 /// A session that a call has begun, or taken up again.
 #[derive(Clone, Debug)]
@@ -29,6 +30,9 @@ impl Begun {
         if let Some(fields) = result.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
             fields.insert("key".to_owned(), self.key.reveal().into());
+            if !self.started.asked.is_empty() {
+                fields.insert("answer_with".to_owned(), answer_with());
+            }
         }
         Ok(result)
     }
@@ -88,19 +92,24 @@ impl Call {
             }
             Self::Input(it) => {
                 let session = it.session.clone();
-                told(&hall.waiting(session, agents.input(it.into())).await?)
+                taken(hall.waiting(session, agents.take_input(it.into())).await?)
             }
             Self::Request(it) => it.carry_out(hall).await,
             Self::Completed(it) => it.carry_out(hall).await,
-            Self::Context(it) => told(&agents.request_context(it.into()).await?),
+            Self::Context(it) => taken(agents.take_context_request(it.into()).await?),
             Self::Feedback(it) => done(agents.context_feedback(it.into()).await),
             Self::Turn(it) => Ok(turned(&agents.turn(TakeTurn::from(*it)).await?)),
             Self::HandOver(call) => done(agents.hand_over(call.into()).await),
             Self::Answer(it) => it.carry_out(agents).await,
-            Self::Error(it) => told(&agents.report_error(it.into()).await?),
+            Self::Error(it) => taken(agents.take_error(it.into()).await?),
             Self::Recovered(it) => done(agents.error_recovered(it.into()).await),
             Self::Output(it) => done(agents.output(it.into()).await),
             Self::Resolve(it) => told(&agents.resolve(it.into()).await?),
+            Self::WrapperConstructed(call) => {
+                let noted = agents.report_wrapper(call.into()).await?;
+                Ok(json!({ "failures": noted.failures }))
+            }
+            Self::WrapperVerified(call) => done(agents.report_wrapper_check(call.into()).await),
             Self::Status => {
                 let problem = agents.store_problem();
                 let recording = problem.is_none();
@@ -169,18 +178,25 @@ impl Completed {
             },
         };
         // One that cannot be completed does not keep the others from it.
-        let mut outcome = Ok(json!({}));
+        let mut given = Given::default();
+        let mut outcome: Result<(), Fault> = Ok(());
         for execution in runs {
             let completed = ActionCompleted {
                 session: self.session.clone(),
                 execution,
                 result: self.result.clone(),
             };
-            if let Err(denied) = hall.agents.complete_action(completed).await {
-                outcome = outcome.and(Err(denied.into()));
+            match hall.agents.complete_action(completed).await {
+                Ok(more) => given.extend(more),
+                Err(denied) => outcome = outcome.and(Err(Fault::from(denied))),
             }
         }
-        outcome
+        outcome?;
+        Ok(if given.is_empty() {
+            json!({})
+        } else {
+            json!({ "given": given })
+        })
     }
 }
 
@@ -212,6 +228,13 @@ fn done(result: Result<(), Denied>) -> Result<Value, Fault> {
     result.map(|()| json!({})).map_err(Fault::from)
 }
 
+fn taken(taken: Taken) -> Result<Value, Fault> {
+    match taken {
+        Taken::Accepted(accepted) => told(&accepted),
+        Taken::Asked(asked) => Err(Fault::answer_first(&asked)),
+    }
+}
+
 fn told(result: &impl Serialize) -> Result<Value, Fault> {
     serde_json::to_value(result).map_err(|error| {
         Fault::from(Denied {
@@ -223,8 +246,9 @@ fn told(result: &impl Serialize) -> Result<Value, Fault> {
     })
 }
 
-fn turned(outcome: &Outcome) -> Value {
-    json!({
+fn turned(taken: &TurnTaken) -> Value {
+    let outcome = &taken.outcome;
+    let mut turned = json!({
         "decision": outcome.decided.decision,
         "rule": outcome.decided.rule.number(),
         "frozen": outcome.freeze.holds(),
@@ -235,5 +259,10 @@ fn turned(outcome: &Outcome) -> Value {
         "closed": outcome.closed,
         "notes": outcome.notes,
         "memento": outcome.memento,
-    })
+        "given": taken.given,
+    });
+    if let (Some(fields), false) = (turned.as_object_mut(), taken.held.is_empty()) {
+        fields.insert("held".to_owned(), json!(taken.held));
+    }
+    turned
 }

@@ -71,6 +71,9 @@ pub struct Heard {
     /// Where it came from.
     #[serde(default = "from_user")]
     pub source: InputSource,
+    /// Tells whether the agent gets the text as soon as it is asked something about it.
+    #[serde(default)]
+    pub reaches_asked_agent: bool,
 }
 
 fn from_user() -> InputSource {
@@ -83,6 +86,7 @@ impl From<Heard> for engine::Input {
             session: it.session,
             text: it.text,
             source: it.source,
+            reaches_asked_agent: it.reaches_asked_agent,
         }
     }
 }
@@ -304,6 +308,9 @@ pub struct Answers {
     pub gate: GateId,
     /// Answers by checkpoint, then by question.
     pub answers: BTreeMap<String, BTreeMap<String, Value>>,
+    /// Caller that may run the action once it passes: `answer` or `repeat`.
+    #[serde(default)]
+    pub release: engine::ReleaseTo,
 }
 
 impl From<Answers> for engine::Answer {
@@ -312,6 +319,7 @@ impl From<Answers> for engine::Answer {
             session: it.session,
             gate: it.gate,
             answers: it.answers,
+            release: it.release,
         }
     }
 }

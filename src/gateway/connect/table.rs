@@ -162,6 +162,16 @@ pub fn event_names(host: Host) -> impl Iterator<Item = &'static str> {
     events(host).iter().map(|(name, _)| *name)
 }
 
+/// Events at which agents tell their output.
+const SAID: [&str; 3] = ["Stop", "AfterAgent", "afterAgentResponse"];
+
+/// Kinds of events that the hooks of an agent intercept: input, output, actions.
+pub(in crate::gateway) fn intercepts(host: Host) -> (bool, bool, bool) {
+    let has = |wanted: When| events(host).iter().any(|(_, when)| *when == wanted);
+    let output = event_names(host).any(|name| SAID.contains(&name));
+    (has(When::Prompt), output, has(When::Before))
+}
+
 /// The event before a tool is used.
 pub(super) fn gate(host: Host) -> &'static str {
     let found = events(host).iter().find(|(_, it)| *it == When::Before);

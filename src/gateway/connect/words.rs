@@ -27,7 +27,7 @@ pub(super) fn split(line: &str) -> Vec<String> {
 }
 
 /// A word as it has to be written for the shell.
-pub(super) fn quote(word: &str) -> String {
+pub(in crate::gateway) fn quote(word: &str) -> String {
     let plain = |it: char| it.is_ascii_alphanumeric() || "/._-+:=@%,".contains(it);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

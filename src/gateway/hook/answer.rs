@@ -82,9 +82,9 @@ fn before(told: &Told, verdict: &Verdict) -> Printed {
         (Host::Copilot, Verdict::Ask { reason }) => flat(told, "ask", reason),
         (Host::ClaudeCode, Verdict::Pass { context, approved }) => {
             let mut said = Vec::new();
-            if let Some(by) = approved {
+            if let Some(why) = approved {
                 said.push(("permissionDecision", "allow".to_owned()));
-                said.push(("permissionDecisionReason", format!("cra: {by} let it pass")));
+                said.push(("permissionDecisionReason", why.clone()));
             }
             said.extend(context.clone().map(|it| ("additionalContext", it)));
             let said: Vec<_> = said.iter().map(|(name, it)| (*name, it.as_str())).collect();
@@ -101,9 +101,10 @@ fn before(told: &Told, verdict: &Verdict) -> Printed {
         (
             Host::Copilot,
             Verdict::Pass {
-                approved: Some(by), ..
+                approved: Some(why),
+                ..
             },
-        ) => flat(told, "allow", &format!("cra: {by} let it pass")),
+        ) => flat(told, "allow", why),
         (Host::Copilot, Verdict::Pass { approved: None, .. }) => quiet(told.host),
     }
 }

@@ -5,17 +5,19 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::answering::{self, Speaker};
 use super::told::{Moment, Told};
 use super::tools::Action;
-use super::{Host, Offline, Options};
+use super::{Host, Offline, Options, wrapper};
 use crate::base::clock::{Clock, SystemClock};
 use crate::base::digest::Digest;
 use crate::base::id::{SessionId, is_restricted};
 use crate::base::text::one_line;
-use crate::engine::command::DenyCode;
+use crate::engine::command::{Asked, DenyCode, Given};
 use crate::gateway::client::{CallError, Client};
+use crate::gateway::questions;
 use crate::gateway::rejected::Rejected;
-use crate::gateway::words::{Remedy, denial, given, joined};
+use crate::gateway::words::{Remedy, denial, given, joined, words_of};
 
 /// What a hook answers, whatever the agent's format is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub(super) enum Verdict {
     Pass {
         /// What the agent should know.
         context: Option<String>,
-        /// The operator who let it pass, where one had to.
+        /// Why it is allowed outright, where it is.
         approved: Option<String>,
     },
     /// It does not.
@@ -40,7 +42,7 @@ pub(super) enum Verdict {
 }
 
 impl Verdict {
-    fn pass(context: Option<String>) -> Self {
+    pub(super) fn pass(context: Option<String>) -> Self {
         Self::Pass {
             context,
             approved: None,
@@ -74,6 +76,9 @@ pub(super) fn ask(told: &Told, options: &Options) -> Verdict {
         let reason = "cra: the hook names no session, so nothing goes on".to_owned();
         return Verdict::Deny { reason };
     };
+    if let Some(verdict) = answering::verdict(told, options, &session) {
+        return verdict;
+    }
     let asked = converse(told, options, session.clone());
     asked.unwrap_or_else(|error| {
         if let CallError::Unproven { reason, .. } = &error {
@@ -95,6 +100,8 @@ fn converse(told: &Told, options: &Options, session: SessionId) -> Result<Verdic
         told,
         options,
         until,
+        given: Given::default(),
+        questions: Vec::new(),
     };
     asking.ask()
 }
@@ -162,6 +169,10 @@ struct Asking<'a> {
     told: &'a Told,
     options: &'a Options,
     until: Instant,
+    /// Texts handed to the agent so far.
+    given: Given,
+    /// Questions that are the agent's to answer, each with the command that answers them.
+    questions: Vec<String>,
 }
 
 impl Asking<'_> {
@@ -170,11 +181,15 @@ impl Asking<'_> {
             return self.end();
         }
         let started = self.begin()?;
-        let first = given(&started);
+        self.given.extend(given(&started));
+        self.report_wrapper(&started)?;
+        for asked in asked_at_start(&started) {
+            self.note_questions(&asked);
+        }
         match &self.told.moment {
-            Moment::Start => Ok(Verdict::pass(first)),
+            Moment::Start => Ok(Verdict::pass(self.context(None))),
             Moment::Prompt { id, text } => match text {
-                Some(text) => self.hear(id.as_deref(), text, first),
+                Some(text) => self.hear(id.as_deref(), text),
                 None => Ok(Verdict::Deny {
                     reason: "cra: nobody can tell what was said: the prompt is no text".to_owned(),
                 }),
@@ -184,7 +199,8 @@ impl Asking<'_> {
                 call,
                 actions,
             } => match actions {
-                Ok(actions) => self.request((reference, call.as_deref()), actions, first),
+                Ok(_) if !self.questions.is_empty() => Ok(self.deny_until_answered()),
+                Ok(actions) => self.request((reference, call.as_deref()), actions),
                 Err(why) => Ok(Verdict::Deny {
                     reason: format!("cra: nobody can tell what this would do: {why}"),
                 }),
@@ -194,9 +210,10 @@ impl Asking<'_> {
                 tool,
                 used,
                 result,
-            } => self
-                .report(reference, (tool, used.as_deref()), result)
-                .map(|()| Verdict::pass(first)),
+            } => {
+                self.report(reference, (tool, used.as_deref()), result)?;
+                Ok(Verdict::pass(self.context(None)))
+            }
             Moment::Said(text) => self
                 .say("output", json!({"text": text}))
                 .map(|_| Verdict::pass(None)),
@@ -238,7 +255,10 @@ impl Asking<'_> {
                 "error": {"code": "failed", "message": message}}),
         };
         match self.say("action.completed", said) {
-            Ok(_) => Ok(()),
+            Ok(completed) => {
+                self.given.extend(given(&completed));
+                Ok(())
+            }
             Err(CallError::Fault(_)) => {
                 let used = used.map_or_else(String::new, |used| format!(": `{used}`"));
                 let message = format!(
@@ -278,9 +298,8 @@ impl Asking<'_> {
     }
 
     fn say(&mut self, method: &str, mut params: Value) -> Result<Value, CallError> {
-        let secret = self.options.secret.to_string();
         // All sessions of a conversation show one secret: the thread of the first is theirs too.
-        let key = Digest::of(format!("{secret}\n{}", self.conversation));
+        let key = self.speaker().key();
         if let Some(fields) = params.as_object_mut() {
             fields.insert("session".to_owned(), self.session.to_string().into());
             fields.insert("key".to_owned(), key.to_string().into());
@@ -288,25 +307,88 @@ impl Asking<'_> {
         self.client.call(method, &params)
     }
 
-    /// What a person said: input, and a turn of the session's conversation.
-    fn hear(
-        &mut self,
-        id: Option<&str>,
-        text: &str,
-        first: Option<String>,
-    ) -> Result<Verdict, CallError> {
-        let accepted = self.say("input", json!({"text": text}))?;
-        let mut context: Vec<_> = first.into_iter().chain(given(&accepted)).collect();
+    fn speaker(&self) -> Speaker<'_> {
+        Speaker {
+            secret: self.options.secret,
+            conversation: &self.conversation,
+        }
+    }
+
+    /// Reports what this hook is, at the first one of a session.
+    fn report_wrapper(&mut self, started: &Value) -> Result<(), CallError> {
+        if started.get("wrapper_reported") == Some(&json!(true)) {
+            return Ok(());
+        }
+        let constructed = wrapper::constructed(self.options, &self.session);
+        let verified = wrapper::verified(self.options).map(|check| ("wrapper.verified", check));
+        let reports = std::iter::once(("wrapper.constructed", constructed)).chain(verified);
+        for (method, report) in reports {
+            match self.say(method, report) {
+                // A report decides about no step: one that is refused changes nothing.
+                Ok(_) | Err(CallError::Fault(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes questions that are the agent's to answer, with the command that does it.
+    fn note_questions(&mut self, asked: &Asked) {
+        let token = self.speaker().token(&self.session, asked.gate.as_str());
+        let command = self
+            .options
+            .answer_command
+            .line(&self.session, &token, asked);
+        self.questions.push(format!(
+            "cra: held at {}, and its questions are yours to answer.\n{}\nAnswer by running exactly this command in \
+             your shell, with your answers filled in (write a single quote as \\u0027), and nothing else with \
+             it:\n{command}",
+            asked.gate,
+            questions::describe(asked)
+        ));
+    }
+
+    fn deny_until_answered(&self) -> Verdict {
+        let questions = self.questions.join("\n\n");
+        Verdict::Deny {
+            reason: format!(
+                "{questions}\nThen repeat this tool call unchanged: once its questions are answered it is judged \
+                 again and, if nothing else stands in its way, let through once."
+            ),
+        }
+    }
+
+    /// Everything that the agent is told beside the verdict: texts handed to it, `more`, and open questions.
+    fn context(&mut self, more: Option<String>) -> Option<String> {
+        let handed = words_of(&std::mem::take(&mut self.given));
+        let texts = handed.into_iter().chain(more);
+        joined(texts.chain(std::mem::take(&mut self.questions)).collect())
+    }
+
+    /// What a person said: input, and a turn of the session's conversation. Where the agent itself is asked about it, it
+    /// has to read it: the prompt goes on, and no step does before the questions are answered.
+    fn hear(&mut self, id: Option<&str>, text: &str) -> Result<Verdict, CallError> {
+        let input = json!({"text": text, "reaches_asked_agent": true});
+        match self.say("input", input) {
+            Ok(accepted) => self.given.extend(given(&accepted)),
+            Err(error) => match questions::asked(&error) {
+                Some(asked) => self.note_questions(&asked),
+                None => return Err(error),
+            },
+        }
         let id = id.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
         let id: String = id.chars().take(100).collect();
         let turn = json!({"message_id": id, "message": text, "author": "user"});
-        match self.take_turn(&turn) {
-            Ok(turned) => context.extend(turn_words(&turned)),
+        let summary = match self.take_turn(&turn) {
+            Ok(turned) => {
+                self.given.extend(given(&turned));
+                turn_words(&turned)
+            }
             // What a conversation has come to decides about no action.
-            Err(CallError::Fault(_)) => {}
+            Err(CallError::Fault(_)) => None,
             Err(error) => return Err(error),
-        }
-        Ok(Verdict::pass(joined(context)))
+        };
+        Ok(Verdict::pass(self.context(summary)))
     }
 
     /// Takes a turn in the thread of the conversation, or in the session's own where that one is not its to write.
@@ -330,10 +412,8 @@ impl Asking<'_> {
         &mut self,
         (reference, call): (&str, Option<&str>),
         actions: &[Action],
-        first: Option<String>,
     ) -> Result<Verdict, CallError> {
         let call = call.map_or_else(|| Uuid::now_v7().to_string(), str::to_owned);
-        let mut context: Vec<_> = first.into_iter().collect();
         let mut approved = Vec::new();
         for action in actions {
             let left = self.until.saturating_duration_since(Instant::now());
@@ -345,21 +425,37 @@ impl Asking<'_> {
                 "reference": reference,
                 "call": call,
             });
-            let allowed = self.say("action.request", request)?;
+            let allowed = match self.say("action.request", request) {
+                Ok(allowed) => allowed,
+                Err(error) => match questions::asked(&error) {
+                    // All questions about one use are told at once: each answer is good for one use.
+                    Some(asked) => {
+                        self.note_questions(&asked);
+                        continue;
+                    }
+                    None => return Err(error),
+                },
+            };
             // Nothing but a run with a name is a yes.
             if !allowed.get("execution").is_some_and(Value::is_string) {
                 let why = "an answer that allows nothing".to_owned();
                 return Err(CallError::Unreadable(why));
             }
-            context.extend(given(&allowed));
+            self.given.extend(given(&allowed));
             let by = allowed.get("approved_by").and_then(Value::as_str);
             approved.extend(by.map(one_line));
+        }
+        if !self.questions.is_empty() {
+            return Ok(self.deny_until_answered());
         }
         // Where one of several went by without anybody's word, the agent's own rules stay in force.
         let all = approved.len() == actions.len();
         Ok(Verdict::Pass {
-            context: joined(context),
-            approved: approved.pop().filter(|_| all),
+            context: self.context(None),
+            approved: approved
+                .pop()
+                .filter(|_| all)
+                .map(|by| format!("cra: {by} let it pass")),
         })
     }
 }
@@ -371,6 +467,12 @@ fn without(told: &Told, options: &Options, error: &CallError) -> Verdict {
         (CallError::Unreachable(_), Offline::Ask) if told.is_gate() => Verdict::Ask { reason },
         _ => Verdict::Deny { reason },
     }
+}
+
+/// Questions at the start of a session that are the agent's to answer.
+fn asked_at_start(started: &Value) -> Vec<Asked> {
+    let asked = started.get("asked").cloned().unwrap_or_default();
+    serde_json::from_value(asked).unwrap_or_default()
 }
 
 /// What a turn has to say to the agent: what is closed, and that its summary was held back.
@@ -385,116 +487,4 @@ fn turn_words(turned: &Value) -> Option<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::gateway::proof::AnswerSigner;
-    use crate::trace::note::Signer;
-
-    fn ms(ms: u64) -> Duration {
-        Duration::from_millis(ms)
-    }
-
-    fn told(host: Host) -> Told {
-        let payload = json!({
-            "session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": "Bash",
-            "tool_input": {"command": "ls"}, "tool_use_id": "t-1",
-        });
-        Told::read(host, payload.to_string().as_bytes()).unwrap()
-    }
-
-    fn options(timer: Option<Duration>, socket: &std::path::Path) -> Options {
-        let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
-        Options {
-            host: Host::ClaudeCode,
-            begun: Instant::now(),
-            timer,
-            offline: Offline::Deny,
-            socket: socket.to_owned(),
-            key: Ok(AnswerSigner::derive(&log).verifier()),
-            folder: std::path::PathBuf::new(),
-            secret: Digest::ZERO,
-            api_key: None,
-            leash: crate::gateway::client::Leash::default(),
-        }
-    }
-
-    /// Timer of the agent, time for the hook, last moment of an answer: all in milliseconds.
-    const MARGINS: [(u64, u64, u64); 10] = [
-        (0, 0, 0),
-        (10, 9, 9),
-        (900, 810, 855),
-        (1000, 900, 950),
-        (30_000, 27_000, 28_500),
-        (49_990, 44_991, 47_490),
-        (50_000, 45_000, 47_500),
-        (50_010, 45_010, 47_510),
-        (60_000, 55_000, 57_500),
-        (600_000, 595_000, 597_500),
-    ];
-
-    #[test]
-    fn a_tenth_of_the_timer_is_kept_back_and_never_more_than_five_seconds() {
-        for (timer, hook, last) in MARGINS {
-            assert_eq!(budget(ms(timer)), ms(hook), "{timer}");
-            let options = options(Some(ms(timer)), "/nonexistent".as_ref());
-            let moment = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
-            assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
-        }
-    }
-
-    #[test]
-    fn console_hook_and_agent_give_up_in_this_order() {
-        let mut timers: Vec<_> = MARGINS.iter().map(|(timer, ..)| ms(*timer)).collect();
-        timers.extend([Duration::from_nanos(1), Duration::from_micros(1), ms(1)]);
-        for timer in timers {
-            let hook = budget(timer);
-            let options = options(Some(timer), "/nonexistent".as_ref());
-            let last = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
-            assert!(console_time(hook) <= hook, "{timer:?}");
-            assert!(hook <= last && last <= timer, "{timer:?}");
-            if timer >= Duration::from_micros(1) {
-                assert!(console_time(hook) < hook, "{timer:?}");
-                assert!(hook < last && last < timer, "{timer:?}");
-            }
-        }
-        // The console's own margin ends at one second.
-        assert_eq!(console_time(ms(19_980)), ms(18_981));
-        assert_eq!(console_time(ms(20_000)), ms(19_000));
-        assert_eq!(console_time(ms(20_001)), ms(19_001));
-        assert_eq!(console_time(Duration::ZERO), Duration::ZERO);
-    }
-
-    #[test]
-    fn every_agent_has_a_timer_that_leaves_a_margin() {
-        for (host, seconds) in [
-            (Host::ClaudeCode, 600),
-            (Host::Codex, 600),
-            (Host::Gemini, 60),
-            (Host::Cursor, 60),
-            (Host::Copilot, 30),
-        ] {
-            let timer = host.usual_timer();
-            assert_eq!(timer, Duration::from_secs(seconds));
-            assert!(budget(timer) + Duration::from_secs(3) <= timer);
-        }
-        let options = options(None, "/nonexistent".as_ref());
-        let usual = timer(&told(Host::ClaudeCode), &options);
-        assert_eq!(usual, Duration::from_mins(10));
-    }
-
-    #[test]
-    fn a_timer_that_is_over_denies_without_waiting() {
-        let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("s");
-        // It takes the connection, and never answers.
-        let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
-        let verdict = ask(
-            &told(Host::ClaudeCode),
-            &options(Some(Duration::ZERO), &socket),
-        );
-        let Verdict::Deny { reason } = verdict else {
-            panic!("{verdict:?}");
-        };
-        assert!(reason.contains("did not answer in time"), "{reason}");
-    }
-}
+mod tests;

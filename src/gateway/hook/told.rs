@@ -71,6 +71,8 @@ pub enum Moment {
         used: Option<String>,
         /// What came of it.
         result: Result<String, String>,
+        /// What it did, as far as its input tells.
+        actions: Vec<Action>,
     },
     /// The agent said something.
     Said(String),
@@ -269,6 +271,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
                     Some(error) => Err(cut(error)),
                     None => Ok(response.map(cut).unwrap_or_default()),
                 },
+                actions: done(host, fields),
             }
         }
         Kind::AfterFailure => {
@@ -279,6 +282,7 @@ fn moment(host: Host, kind: Kind, fields: &Map<String, Value>) -> Moment {
                 tool: tool(fields),
                 used: used(fields),
                 result: Err(error.map(cut).unwrap_or_default()),
+                actions: done(host, fields),
             }
         }
         Kind::Said => {
@@ -352,6 +356,24 @@ fn before(host: Host, fields: &Map<String, Value>) -> Moment {
             call: call_id(fields),
             actions: Err("it names no tool".to_owned()),
         },
+    }
+}
+
+/// Actions of a use of a tool that is over; none, where its input does not tell.
+fn done(host: Host, fields: &Map<String, Value>) -> Vec<Action> {
+    match before(host, fields) {
+        Moment::Before {
+            actions: Ok(actions),
+            ..
+        } => actions,
+        Moment::Before { .. }
+        | Moment::Start
+        | Moment::End
+        | Moment::Prompt { .. }
+        | Moment::After { .. }
+        | Moment::Said(_)
+        | Moment::Failed { .. }
+        | Moment::Other => Vec::new(),
     }
 }
 

@@ -14,7 +14,7 @@ use super::guard::{TOO_MANY, admit, is_too_many};
 use super::serve;
 use crate::base::json::read_with_inexact_as_text;
 use crate::gateway::client::Leash;
-use crate::gateway::hook::{self, Host, Offline, Options};
+use crate::gateway::hook::{self, AnswerCommand, Host, Offline, Options, Transport};
 
 /// `POST /v1/hook/claude-code`
 pub(super) async fn serve(
@@ -70,6 +70,8 @@ async fn answer(
         secret: secret.map_err(|error| format!("cra: there is no secret: {error}"))?,
         api_key,
         leash: leash.clone(),
+        answer_command: shared.answer_command()?,
+        transport: Transport::Rest,
     };
     let answered = tokio::task::spawn_blocking(move || {
         let _room = room;
@@ -82,6 +84,23 @@ async fn answer(
         Ok(said) if printed.code == 0 && said.is_object() => Ok(said),
         // What a hook's exit code would say has to be said in words here.
         Ok(_) | Err(_) => Err(printed.err.trim().to_owned()),
+    }
+}
+
+impl Shared {
+    /// Command by which an agent on this machine answers a checkpoint from its shell.
+    fn answer_command(&self) -> Result<AnswerCommand, String> {
+        let unknown = |error| format!("cra: the program's own place is not known: {error}");
+        let named = [
+            ("--data-dir", &self.behind.folder),
+            ("--socket", &self.behind.socket),
+        ];
+        let place =
+            named.map(|(name, path)| [name.to_owned(), path.to_string_lossy().into_owned()]);
+        Ok(AnswerCommand {
+            program: std::env::current_exe().map_err(unknown)?,
+            place: place.into_iter().flatten().collect(),
+        })
     }
 }
 

@@ -62,7 +62,14 @@ fn fault() -> Value {
         "properties": {
             "code": {"type": "integer", "description": "For programs, as in JSON-RPC."},
             "message": {"type": "string", "description": "For people."},
-            "data": {"description": "The rest: the denial's code, the way out, the gate."},
+            "data": {
+                "description": "The rest: the denial's code, the way out, the gate; of a 409 the questions and the call that \
+                                answers them.",
+                "properties": {
+                    "asked": {"$ref": "#/components/schemas/Asked"},
+                    "answer_with": {"$ref": "#/components/schemas/AnswerWith"},
+                },
+            },
         },
     })
 }
@@ -81,7 +88,7 @@ fn path(name: &str) -> Value {
             "400": told("It cannot be read."),
             "401": told("No token, or a wrong one."),
             "403": told("Denied."),
-            "409": told("The agent has to answer first."),
+            "409": told("The agent has to answer first: `data.asked` has the questions, `data.answer_with` the path."),
             "410": told("The session has ended."),
             "422": told("The answers break rules."),
             "429": told("A limit is used up."),

@@ -7,12 +7,12 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::base::id::SessionId;
-use crate::engine::command::DenyCode;
+use crate::engine::command::{DenyCode, Given};
 use crate::gateway::call::Key;
 use crate::gateway::client::{CallError, Speaker};
 use crate::gateway::proof::AnswerVerifier;
 use crate::gateway::rejected::Rejected;
-use crate::gateway::words::{given, joined};
+use crate::gateway::words::{given, words_of};
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -48,7 +48,7 @@ enum Begun {
     /// The console does not know it.
     No,
     /// It does. What it had to say to the agent stays until there is a result that it can go with.
-    Yes(Option<String>),
+    Yes(Given),
 }
 
 /// A run that may go on.
@@ -87,18 +87,19 @@ impl Gate {
         let execution = execution
             .ok_or_else(|| CallError::Unreadable("an answer that allows nothing".to_owned()))?
             .to_owned();
-        let first = match &mut *self.begun.lock().await {
-            Begun::No => None,
-            Begun::Yes(first) => first.take(),
+        let mut handed = match &mut *self.begun.lock().await {
+            Begun::No => Given::default(),
+            Begun::Yes(first) => std::mem::take(first),
         };
-        let words = first.into_iter().chain(given(&allowed));
+        handed.extend(given(&allowed));
         Ok(Run {
             execution,
-            words: joined(words.collect()),
+            words: words_of(&handed),
         })
     }
 
-    /// Says what came of a run: a result, or the code and the words of an error.
+    /// Says what came of a run: a result, or the code and the words of an error. Gives what checkpoints after it hand to
+    /// the agent.
     ///
     /// # Errors
     /// When the console is not told.
@@ -106,7 +107,7 @@ impl Gate {
         &self,
         run: &Run,
         result: Result<String, (String, String)>,
-    ) -> Result<(), CallError> {
+    ) -> Result<Option<String>, CallError> {
         let mut said = json!({"execution": run.execution});
         if let Some(fields) = said.as_object_mut() {
             match result {
@@ -117,7 +118,8 @@ impl Gate {
                 ),
             };
         }
-        self.say("action.completed", said).await.map(|_| ())
+        let completed = self.say("action.completed", said).await?;
+        Ok(words_of(&given(&completed)))
     }
 
     /// Ends the session, if there is one.

@@ -55,6 +55,8 @@ pub(super) struct ToolCall {
 pub(super) enum FromAgent {
     /// It wants to use a tool.
     Call(Box<ToolCall>),
+    /// It asks which tools there are.
+    List(Id, Line),
     /// It asks something else.
     Request(Id, Line),
     /// It no longer wants what it asked for.
@@ -129,6 +131,7 @@ impl FromAgent {
                 None => call(id, &message, line),
             },
             (Some("tools/call"), None) => wrong(None, "a tool is used with an id"),
+            (Some("tools/list"), Some(id)) => Self::List(id, line),
             (Some(_), Some(id)) => Self::Request(id, line),
             (Some("notifications/cancelled"), None) => match cancelled(fields) {
                 Some(id) => Self::Cancelled(id, line),
@@ -285,6 +288,22 @@ pub(super) fn denied(id: &Id, why: &str) -> Value {
     }})
 }
 
+/// The result of a tool of the proxy's own.
+pub(super) fn own_result(id: &Id, words: &str, outcome: OwnOutcome) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "result": {
+        "content": [{"type": "text", "text": words}],
+        "isError": outcome == OwnOutcome::Failed,
+        "resultType": "complete",
+    }})
+}
+
+/// Outcome of a tool of the proxy's own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OwnOutcome {
+    Done,
+    Failed,
+}
+
 /// An answer that says what is wrong.
 pub(super) fn fault(id: Option<&Id>, fault: &Fault) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "error": fault})
@@ -321,7 +340,17 @@ pub(super) fn outcome(message: &Value) -> Result<String, (String, String)> {
 impl Line {
     /// Puts words behind the content of a tool's result. Everything else stays as it is written.
     pub(super) fn add_words(&mut self, words: &str) {
-        let Some(place) = json::locate(&self.0, &["result", "content"]) else {
+        self.add_item("content", &json!({"type": "text", "text": words}));
+    }
+
+    /// Puts a tool behind those of a list. Everything else stays as it is written.
+    pub(super) fn add_tool(&mut self, tool: &Value) {
+        self.add_item("tools", tool);
+    }
+
+    /// Puts an item behind those of a list in a result.
+    fn add_item(&mut self, list: &str, item: &Value) {
+        let Some(place) = json::locate(&self.0, &["result", list]) else {
             return;
         };
         let content = self.0.get(place.clone()).unwrap_or_default();
@@ -330,7 +359,7 @@ impl Line {
         };
         let is_first = items.trim_ascii() == b"]";
         let comma = if is_first { "" } else { "," };
-        let added = format!("{comma}{}", json!({"type": "text", "text": words}));
+        let added = format!("{comma}{item}");
         let end = place.end.saturating_sub(1);
         self.0.splice(end..end, added.into_bytes());
     }

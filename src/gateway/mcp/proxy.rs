@@ -8,6 +8,10 @@
 //! - Every request of the agent is answered, also when the server is gone; one that it cancelled is not.
 //! - Each direction waits for nobody but its own reader: neither side can hold up the other.
 //!
+//! - A tool of the proxy's own stands last in the list of tools: by it the agent answers checkpoints. An answered call is
+//!   repeated by the agent and reaches the server then, so that the server gets the bytes of a call whose answer the
+//!   agent waits for.
+//!
 //! It does not change what else is said, and does not know what the methods mean: they are the two sides' own.
 
 use std::ffi::OsString;
@@ -29,10 +33,12 @@ use crate::base::text::one_line;
 use crate::gateway::socket::lines::{Lines, Over};
 
 mod calls;
+mod own_tool;
 mod pending;
 
 use calls::Calls;
-use pending::Pending;
+use own_tool::OwnTool;
+use pending::{Pending, Stage};
 
 /// Messages on their way to one side. Further ones wait until it reads.
 const ON_THE_WAY: usize = 64;
@@ -114,6 +120,7 @@ pub async fn run(
         gate,
         server: options.server,
         pending,
+        own_tool: OwnTool::default(),
         to_server,
         to_agent,
     });
@@ -200,7 +207,8 @@ async fn upward(agent: impl AsyncRead + Unpin, calls: &Arc<Calls>) -> Result<(),
         }
         match FromAgent::read(&line) {
             FromAgent::Call(call) => calls.call(call).await,
-            FromAgent::Request(id, line) => calls.request(id, line).await,
+            FromAgent::List(id, line) => calls.request(id, line, Stage::Listing).await,
+            FromAgent::Request(id, line) => calls.request(id, line, Stage::Asked).await,
             FromAgent::Cancelled(id, line) => calls.cancel(&id, line).await,
             FromAgent::Other(line) => calls.pass(line).await,
             FromAgent::Wrong(id, fault) => calls.wrong(id.as_ref(), &fault).await,

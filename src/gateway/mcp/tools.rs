@@ -15,13 +15,15 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler, ServiceExt};
 use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
 use super::gate::{Gate, Guest};
 use super::proxy::ENDING;
 use super::transport::StrictTransport;
+use crate::gateway::client::CallError;
+use crate::gateway::questions;
 use crate::gateway::words::{Remedy, denial};
 
 /// Asks for context that the stewards of this place have written for you: rules, procedures, facts.
@@ -63,7 +65,8 @@ struct Considered {
     params: Map<String, Value>,
 }
 
-/// Answers questions of a checkpoint that are yours to answer. An operator's approval is never yours to give.
+/// Answers questions of a checkpoint that are yours to answer, and returns the decision about the request that it holds:
+/// with an `execution` you may run the action, once. An operator's approval is never yours to give.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AnswerCheckpoint {
@@ -88,7 +91,7 @@ struct GiveFeedback {
 
 /// Asks to run one action, and waits until that is decided: that may take an operator some time. Run it only
 /// if the result names an `execution`, only as you asked for it, and once. Then say what came of it with
-/// `report_result`.
+/// `report_result`. Where the result has questions instead, answer them with `answer_checkpoint`.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct AskPermission {
@@ -144,6 +147,54 @@ struct ToldTurn {
     author: String,
 }
 
+/// Tells what your wrapper is made of: the program between you and your tools, if there is one. The result names what is
+/// wrong with it.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReportWrapper {
+    /// Its version.
+    wrapper_version: String,
+    /// Its parts.
+    components: Vec<String>,
+    /// Plugins in it.
+    #[serde(default)]
+    plugins: Vec<String>,
+    /// `mcp`, `rest` or `direct`.
+    transport: String,
+    /// Place of its cache, such as `memory`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_backend: Option<String>,
+    /// Kinds of events that it intercepts.
+    capabilities: Intercepts,
+    /// SHA-256, in lower-case hexadecimal, of the canonical JSON (RFC 8785) of all other fields.
+    construction_hash: String,
+}
+
+/// Kinds of events that a wrapper intercepts.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Intercepts {
+    /// Input to the agent.
+    intercept_input: bool,
+    /// Output of the agent.
+    intercept_output: bool,
+    /// Actions of the agent.
+    intercept_actions: bool,
+}
+
+/// Tells the result of a check of your wrapper.
+#[derive(Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct ReportWrapperCheck {
+    /// Whether every test passed.
+    verification_passed: bool,
+    /// Names of the tests.
+    tests_run: Vec<String>,
+    /// What failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    failures: Vec<String>,
+}
+
 /// A tool: its name, the call it makes, its schema, and whether arguments are its own.
 struct Offer {
     name: &'static str,
@@ -169,7 +220,7 @@ macro_rules! offer {
     };
 }
 
-const OFFERS: [Offer; 7] = [
+const OFFERS: [Offer; 9] = [
     offer!("request_context", "context.request", RequestContextTool),
     offer!("check_action", "resolve", CheckAction),
     offer!("answer_checkpoint", "checkpoint.answer", AnswerCheckpoint),
@@ -177,6 +228,12 @@ const OFFERS: [Offer; 7] = [
     offer!("ask_permission", "action.request", AskPermission),
     offer!("report_result", "action.completed", ReportResult),
     offer!("tell_turn", "turn", TellTurn),
+    offer!("report_wrapper", "wrapper.constructed", ReportWrapper),
+    offer!(
+        "report_wrapper_check",
+        "wrapper.verified",
+        ReportWrapperCheck
+    ),
 ];
 
 impl Offer {
@@ -233,12 +290,31 @@ impl ServerHandler for Tools {
         tokio::select! {
             said = self.gate.say(offer.call, params) => Ok(match said {
                 Ok(result) => CallToolResult::success(vec![ContentBlock::text(result.to_string())]).into(),
-                Err(error) => refused(&denial(&error, Remedy::Key)),
+                Err(error) => not_done(&error),
             }),
             // Who no longer wants to know leaves the gate.
             () = context.ct.cancelled() => Ok(refused("cra: cancelled")),
         }
     }
+}
+
+/// A call without a result. Questions for the agent come in words and as data.
+fn not_done(error: &CallError) -> CallToolResponse {
+    let Some(asked) = questions::asked(error) else {
+        return refused(&denial(error, Remedy::Key));
+    };
+    let gate = &asked.gate;
+    let described = questions::describe(&asked);
+    let arguments = json!({"gate": gate, "answers": questions::template(&asked)});
+    let words = format!(
+        "cra: held at {gate}, and its questions are yours to answer.\n{described}\nAnswer with the tool \
+         `answer_checkpoint` and these arguments, with your answers filled in:\n{arguments}\nIts result is the decision \
+         about this request: with an `execution` you may run the action, once, and do not ask for it again. After any \
+         other result, ask again."
+    );
+    let mut result = CallToolResult::error(vec![ContentBlock::text(words)]);
+    result.structured_content = Some(json!({"asked": asked}));
+    result.into()
 }
 
 fn refused(why: &str) -> CallToolResponse {

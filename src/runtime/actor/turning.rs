@@ -12,7 +12,7 @@ use crate::engine::command::{
 use crate::memento::Name;
 use crate::store::Batch;
 use crate::trace::chain::Chain;
-use crate::trace::event::{Durability, Payload};
+use crate::trace::event::Durability;
 
 impl Actor {
     /// Takes a turn. It is answered when its record and the thread behind it are durable.
@@ -42,6 +42,7 @@ impl Actor {
             Err(refused) => Err(refused),
         };
         let thread = asked.take.thread();
+        let message = asked.take.turn.message.clone();
         let (ask, session) = (asked.ask, asked.take.session);
         self.waiting.insert(ask, asked.reply);
         let taken = match taken {
@@ -52,7 +53,11 @@ impl Actor {
                 return;
             }
         };
-        let Some(mut effects) = self.note(ask, &session, taken.payload.clone()) else {
+        let finding = Finding::Turn {
+            event: taken.payload.clone(),
+            message,
+        };
+        let Some(mut effects) = self.note(ask, &session, finding) else {
             return;
         };
         // The first record of the turn is the next of its chain.
@@ -99,7 +104,8 @@ impl Actor {
                 return;
             }
         };
-        let Some(effects) = self.note(ask, &hand_over.session, payload) else {
+        let finding = Finding::Event(payload);
+        let Some(effects) = self.note(ask, &hand_over.session, finding) else {
             return;
         };
         let row = self.threads.keep_changed(thread);
@@ -107,9 +113,8 @@ impl Actor {
     }
 
     /// Has the engine record an event of a session: the effects, unless the session may not record it.
-    fn note(&mut self, ask: AskId, session: &SessionId, payload: Payload) -> Option<Vec<Effect>> {
-        let finding = Box::new(Finding::Event(payload));
-        let note = Command::Note(ask, session.clone(), finding);
+    fn note(&mut self, ask: AskId, session: &SessionId, finding: Finding) -> Option<Vec<Effect>> {
+        let note = Command::Note(ask, session.clone(), Box::new(finding));
         let effects = self.engine.handle(note, self.clock.now());
         let noted = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Noted(_)));
         if effects.iter().any(noted) {

@@ -166,7 +166,7 @@ impl Actor {
                 | Reply::Asked(_)
                 | Reply::Resolved(_)
                 | Reply::Consulted(_)
-                | Reply::Completed
+                | Reply::Completed(_)
                 | Reply::Noted(_) => Reply::Denied(denied(&what)),
             };
             self.tell(vec![(ask, refusal)]);

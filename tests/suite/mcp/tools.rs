@@ -3,7 +3,7 @@
 use super::*;
 use crate::socket::bypass::{ASKED, check_found};
 
-struct Asking {
+pub(super) struct Asking {
     house: House,
     agent: RunningService<RoleClient, ()>,
 }
@@ -13,7 +13,7 @@ impl Asking {
         Self::under(ATLAS).await
     }
 
-    async fn under(atlas: &str) -> Self {
+    pub(super) async fn under(atlas: &str) -> Self {
         let house = House::under(atlas).await;
         let mut command = Command::new(env!("CARGO_BIN_EXE_cra"));
         command
@@ -29,7 +29,7 @@ impl Asking {
         Self { house, agent }
     }
 
-    async fn call(&self, tool: &'static str, arguments: Value) -> CallToolResult {
+    pub(super) async fn call(&self, tool: &'static str, arguments: Value) -> CallToolResult {
         let arguments = arguments.as_object().unwrap().clone();
         let call = CallToolRequestParams::new(tool).with_arguments(arguments);
         timeout(WAIT, self.agent.call_tool(call))
@@ -38,7 +38,7 @@ impl Asking {
             .unwrap()
     }
 
-    async fn said(&self, tool: &'static str, arguments: Value) -> Value {
+    pub(super) async fn said(&self, tool: &'static str, arguments: Value) -> Value {
         let result = self.call(tool, arguments).await;
         assert_ne!(result.is_error, Some(true), "{result:?}");
         serde_json::from_str(&words(&result)).unwrap()
@@ -59,7 +59,9 @@ async fn every_tool_says_what_it_is_for_and_what_it_takes() {
             "give_feedback",
             "ask_permission",
             "report_result",
-            "tell_turn"
+            "tell_turn",
+            "report_wrapper",
+            "report_wrapper_check"
         ]
     );
     for tool in tools {

@@ -125,6 +125,7 @@ impl Life {
             session: session.parse().unwrap(),
             text: text.to_owned(),
             source: InputSource::User,
+            reaches_asked_agent: false,
         };
         self.bench.runtime.agents().input(input).await.unwrap();
     }

@@ -130,6 +130,7 @@ impl World {
             session: held.session.clone(),
             gate: held.id.clone(),
             answers: answers.collect(),
+            release: cra_core::engine::command::ReleaseTo::default(),
         };
         let agents = self.bench.runtime.agents();
         let task = tokio::spawn(async move { agents.answer(answer).await });
@@ -151,6 +152,7 @@ impl World {
             session: session.parse().unwrap(),
             text: text.clone(),
             source: InputSource::User,
+            reaches_asked_agent: false,
         };
         let agents = self.bench.runtime.agents();
         let task = tokio::spawn(async move { agents.input(input).await });

@@ -125,7 +125,8 @@ impl World {
         // It fails where the session ended or the disk broke meanwhile. Some agents never say it.
         if self.dice.roll(4) > 0 {
             let agents = self.bench.runtime.agents();
-            let task = tokio::spawn(async move { agents.complete_action(completed).await });
+            let task =
+                tokio::spawn(async move { agents.complete_action(completed).await.map(drop) });
             self.completing.push((session, task));
         }
     }

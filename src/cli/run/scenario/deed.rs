@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{optional_text, text};
+use super::{optional_text, text, wrapper};
 use crate::atlas::diagnostic::Code;
 use crate::atlas::written::{Faults, Placed};
 use crate::base::id::SessionId;
@@ -110,7 +110,7 @@ pub(in crate::cli::run) enum Answers {
 }
 
 /// The keys that steps go by.
-pub(super) const DEEDS: [&str; 19] = [
+pub(super) const DEEDS: [&str; 21] = [
     "start",
     "request",
     "answer",
@@ -126,6 +126,8 @@ pub(super) const DEEDS: [&str; 19] = [
     "policy",
     "turn",
     "edit",
+    "wrapper_constructed",
+    "wrapper_verified",
     "pass",
     "deny",
     "wait",
@@ -163,6 +165,8 @@ pub(super) fn deed(kind: &str, value: &Placed<'_>, faults: &mut Faults<'_>) -> O
         "policy" => policy(value, faults),
         "turn" => turn(value, faults),
         "edit" => edit(value, faults),
+        "wrapper_constructed" => wrapper::constructed(value, faults),
+        "wrapper_verified" => wrapper::verified(value, faults),
         "pass" => pass(value, faults),
         "deny" => deny(value, faults),
         "wait" => value.count(faults).map(Deed::Wait),
@@ -275,6 +279,7 @@ fn input(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
         session: session?,
         text: written?,
         source: source.unwrap_or(InputSource::User),
+        reaches_asked_agent: false,
     }))
 }
 
@@ -406,7 +411,7 @@ fn named<T: Copy>(
     found.next().map(|(_, named)| *named)
 }
 
-fn session(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<SessionId> {
+pub(super) fn session(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<SessionId> {
     let place = value.need("session", faults)?;
     let session = place.text(faults)?.parse::<SessionId>();
     session

@@ -4,7 +4,7 @@
 use super::{Misfit, Noted, Stage, Wish};
 use crate::base::id::SessionId;
 use crate::cli::run::scenario::AgentAnswers;
-use crate::engine::command::{Answer, AskId, Command, Resolve};
+use crate::engine::command::{Answer, AskId, Command, ReleaseTo, Resolve};
 use crate::engine::held::{Held, Subject};
 
 /// What a request says that relies on the last resolution of its session.
@@ -35,6 +35,7 @@ impl Stage {
             session: session.clone(),
             gate: held.id.clone(),
             answers: answers.clone(),
+            release: ReleaseTo::default(),
         };
         self.ask(|ask| Command::Answer(ask, answer), noted);
         if noted.reply.is_none() {

@@ -2,7 +2,7 @@
 
 use super::{Misfit, Noted, Stage, Wish};
 use crate::base::id::SessionId;
-use crate::engine::command::{ActionCompleted, ActionError, AskId, Command};
+use crate::engine::command::{ActionCompleted, ActionError, AskId, Command, ErrorReport, Report};
 
 impl Stage {
     /// Something that a session tells or asks for beside actions.
@@ -18,6 +18,18 @@ impl Stage {
         };
         self.wishes.insert(AskId(self.asks + 1), wish);
         self.ask(command, noted);
+    }
+
+    /// An agent reports an error.
+    pub(super) fn error(&mut self, report: &ErrorReport, noted: &mut Noted) {
+        self.moment(&report.session, noted, |ask| {
+            Command::ReportError(ask, report.clone())
+        });
+    }
+
+    /// An agent tells something that is only noted.
+    pub(super) fn report(&mut self, report: &Report, noted: &mut Noted) {
+        self.ask(|ask| Command::Report(ask, report.clone()), noted);
     }
 
     /// What came of the oldest run of an action.

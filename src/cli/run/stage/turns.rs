@@ -36,7 +36,10 @@ impl Stage {
             }
             Ok((thread, outcome)) => {
                 let payload = recorded_turn(&thread, take, &outcome).into();
-                let finding = Box::new(Finding::Event(payload));
+                let finding = Box::new(Finding::Turn {
+                    event: payload,
+                    message: take.turn.message.clone(),
+                });
                 let session = take.session.clone();
                 self.ask(|ask| Command::Note(ask, session, finding), noted);
                 if let Some(Reply::Noted(_)) = noted.reply {

@@ -149,7 +149,7 @@ impl GateDialog {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Acted
             | Reply::Noted(_) => Some("the answer was not one to a decision".to_owned()),
         };

@@ -42,7 +42,7 @@ impl GateDialog {
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Acted
             | Reply::Noted(_) => {
                 self.step = Step::Editing;

@@ -118,13 +118,24 @@ fn what(held: &Held) -> String {
     match &held.subject {
         Subject::SessionStart => "session_start: to begin working".to_owned(),
         Subject::Moment(moment) => {
-            format!("to go on: {}", one_line(&moment.label))
+            let label = one_line(&moment.label);
+            match &moment.text {
+                Some(text) => format!("to go on: {label}: {}", beginning_of(&text.text)),
+                None => format!("to go on: {label}"),
+            }
         }
         Subject::Action(call) => {
             let params = beginning(&call.params);
             format!("{} {}", one_line(&call.action), one_line(&params))
         }
     }
+}
+
+/// The first bytes of a text, safe for a line of the screen.
+fn beginning_of(text: &str) -> String {
+    let end = text.floor_char_boundary(PARAMS_BYTES);
+    let cut = if end < text.len() { "..." } else { "" };
+    format!("{}{cut}", one_line(text.get(..end).unwrap_or_default()))
 }
 
 /// The first bytes of a value as JSON. Parameters may be megabytes long, and this is painted often.

@@ -144,9 +144,14 @@ fn before_a_tool_each_agent_hears_yes_in_its_own_words() {
             Host::Copilot => allowed,
             Host::Codex | Host::Gemini | Host::Cursor => plain,
         };
-        wrong.check(host, event, &pass(None, Some("op-1")), &approved);
+        wrong.check(
+            host,
+            event,
+            &pass(None, Some("cra: op-1 let it pass")),
+            &approved,
+        );
     }
-    let both = pass(Some("be kind"), Some("op-1"));
+    let both = pass(Some("be kind"), Some("cra: op-1 let it pass"));
     let wanted = json!({"permissionDecision": "allow",
         "permissionDecisionReason": "cra: op-1 let it pass", "additionalContext": "be kind"});
     let wanted = specific("PreToolUse", &wanted);
@@ -251,8 +256,8 @@ fn whatever_is_answered_to_codex_it_can_read() {
         ask(),
         pass(None, None),
         pass(Some("be kind"), None),
-        pass(None, Some("op-1")),
-        pass(Some("be kind"), Some("op-1")),
+        pass(None, Some("cra: op-1 let it pass")),
+        pass(Some("be kind"), Some("cra: op-1 let it pass")),
     ];
     for event in events(Host::Codex)
         .into_iter()

@@ -3,16 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::time::{Instant, interval_at, timeout};
 
 use super::super::gate::{Gate, Run};
-use super::super::message::{self, Line, ToolCall};
+use super::super::message::{self, Line, OwnOutcome, ToolCall};
 use super::ENDING;
+use super::own_tool::{self, OwnTool};
 use super::pending::{Pending, Stage};
 use crate::gateway::call::Fault;
 use crate::gateway::client::CallError;
+use crate::gateway::questions;
 use crate::gateway::rpc::Id;
 use crate::gateway::words::{Remedy, denial};
 
@@ -28,6 +30,7 @@ pub(super) struct Calls {
     /// What actions call the server.
     pub(super) server: String,
     pub(super) pending: Arc<Mutex<Pending>>,
+    pub(super) own_tool: OwnTool,
     pub(super) to_server: mpsc::Sender<Line>,
     pub(super) to_agent: mpsc::Sender<Line>,
 }
@@ -45,7 +48,50 @@ impl Calls {
             return self.twice(&call.id).await;
         }
         let calls = Arc::clone(self);
-        tokio::spawn(async move { calls.gated(*call, called_back).await });
+        if self.own_tool.is_named(&call.tool) {
+            tokio::spawn(async move { calls.answer(*call, called_back).await });
+        } else {
+            tokio::spawn(async move { calls.gated(*call, called_back).await });
+        }
+    }
+
+    /// Takes an agent's answers at a checkpoint. The call that is held there is let through when it is repeated.
+    async fn answer(&self, call: ToolCall, called_back: oneshot::Receiver<()>) {
+        let answered = async {
+            let params = own_tool::read(&call.arguments)?;
+            let gate = params.get("gate").and_then(Value::as_str);
+            let gate = gate.unwrap_or_default().to_owned();
+            let said = self.gate.say("checkpoint.answer", params).await;
+            let said = said.map_err(|error| self.not_run(&error))?;
+            Ok::<_, String>(questions::taken(&gate, &said))
+        };
+        let answered = tokio::select! {
+            answered = answered => answered,
+            _ = called_back => return,
+        };
+        if self.pending.lock().await.take(&call.id).is_none() {
+            return;
+        }
+        let told = match answered {
+            Ok(words) => message::own_result(&call.id, &words, OwnOutcome::Done),
+            Err(words) => message::own_result(&call.id, &words, OwnOutcome::Failed),
+        };
+        self.tell(told).await;
+    }
+
+    /// Words for a call that does not reach the server: the agent's questions, or why it is denied.
+    fn not_run(&self, error: &CallError) -> String {
+        let Some(asked) = questions::asked(error) else {
+            return denial(error, Remedy::Key);
+        };
+        let (gate, tool) = (&asked.gate, self.own_tool.name());
+        let described = questions::describe(&asked);
+        let arguments = json!({"gate": gate, "answers": questions::template(&asked)});
+        format!(
+            "cra: held at {gate}, and its questions are yours to answer.\n{described}\nAnswer with the tool `{tool}` and \
+             these arguments, with your answers filled in:\n{arguments}\nThen repeat this call with the same arguments: \
+             it is let through once."
+        )
     }
 
     async fn gated(&self, call: ToolCall, called_back: oneshot::Receiver<()>) {
@@ -58,7 +104,7 @@ impl Calls {
             Err(error) => {
                 // Whoever cancelled it meanwhile wants no answer.
                 if self.pending.lock().await.take(&call.id).is_some() {
-                    let words = denial(&error, Remedy::Key);
+                    let words = self.not_run(&error);
                     self.tell(message::denied(&call.id, &words)).await;
                 }
             }
@@ -94,7 +140,8 @@ impl Calls {
         let Ok(room) = room else {
             // The server is gone: the agent is told with all the others.
             drop(pending);
-            return self.report(&run, Err(not_run("the server was gone"))).await;
+            self.report(&run, Err(not_run("the server was gone"))).await;
+            return;
         };
         match pending.release(&call.id, run) {
             // While nobody else can look: a cancellation comes after the call, or instead of it.
@@ -108,8 +155,8 @@ impl Calls {
     }
 
     /// The agent asks something else.
-    pub(super) async fn request(&self, id: Id, line: Line) {
-        let noted = self.pending.lock().await.note(id.clone(), Stage::Asked);
+    pub(super) async fn request(&self, id: Id, line: Line, stage: Stage) {
+        let noted = self.pending.lock().await.note(id.clone(), stage);
         if noted {
             self.pass(line).await;
         } else {
@@ -132,7 +179,7 @@ impl Calls {
                     self.report(&run, Err(("cancelled".to_owned(), why))).await;
                 }
             }
-            Some(Stage::Asked) => {
+            Some(Stage::Asked | Stage::Listing) => {
                 pending.take(id);
                 drop(pending);
                 self.pass(line).await;
@@ -149,13 +196,23 @@ impl Calls {
         }
         let stage = pending.take(id);
         drop(pending);
-        if let Some(Stage::Running(run)) = stage {
-            let outcome = message::outcome(message);
-            if let Some(words) = &run.words {
-                line.add_words(words);
+        match stage {
+            Some(Stage::Running(run)) => {
+                let outcome = message::outcome(message);
+                if let Some(words) = &run.words {
+                    line.add_words(words);
+                }
+                // On record before the agent asks for the next thing.
+                if let Some(words) = self.report(&run, outcome).await {
+                    line.add_words(&words);
+                }
             }
-            // On record before the agent asks for the next thing.
-            self.report(&run, outcome).await;
+            Some(Stage::Listing) => {
+                if let Some(tool) = self.own_tool.listed(message) {
+                    line.add_tool(&tool);
+                }
+            }
+            Some(Stage::Held(_) | Stage::Asked) | None => {}
         }
         self.tell(line).await;
     }
@@ -180,7 +237,7 @@ impl Calls {
                 self.report(&run, outcome).await;
                 self.tell(told).await;
             }
-            Some(Stage::Held(_) | Stage::Asked) | None => {
+            Some(Stage::Held(_) | Stage::Listing | Stage::Asked) | None => {
                 let fault = Fault::new(INTERNAL, words);
                 self.tell(message::fault(Some(id), &fault)).await;
             }
@@ -203,7 +260,9 @@ impl Calls {
                     self.report(&run, Err(("lost".to_owned(), words))).await;
                     told
                 }
-                Stage::Asked => message::fault(Some(&id), &Fault::new(INTERNAL, words)),
+                Stage::Listing | Stage::Asked => {
+                    message::fault(Some(&id), &Fault::new(INTERNAL, words))
+                }
             };
             if why.is_some() {
                 self.tell(told).await;
@@ -234,8 +293,10 @@ impl Calls {
     }
 
     /// Tells the console what came of a run. A console that is gone, or slow, holds up no result.
-    async fn report(&self, run: &Run, outcome: Result<String, (String, String)>) {
-        let _ = timeout(ENDING, self.gate.completed(run, outcome)).await;
+    /// Gives what checkpoints after the run hand to the agent.
+    async fn report(&self, run: &Run, outcome: Result<String, (String, String)>) -> Option<String> {
+        let completed = timeout(ENDING, self.gate.completed(run, outcome)).await;
+        completed.ok()?.ok()?
     }
 }
 

@@ -14,6 +14,8 @@ pub(super) enum Stage {
     Held(#[expect(dead_code, reason = "it is there to be dropped")] oneshot::Sender<()>),
     /// A use of a tool, at the server, and nobody said yet what came of it.
     Running(Run),
+    /// A list of the tools, at the server.
+    Listing,
     /// Anything else, at the server.
     Asked,
 }
@@ -41,7 +43,7 @@ impl Pending {
                 *stage = Stage::Running(run);
                 Ok(())
             }
-            Some(Stage::Running(_) | Stage::Asked) | None => Err(run),
+            Some(Stage::Running(_) | Stage::Listing | Stage::Asked) | None => Err(run),
         }
     }
 

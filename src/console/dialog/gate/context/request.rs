@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::base::text::{Lines, is_deceptive, one_line, visible};
 use crate::console::cells::counted;
-use crate::engine::held::{Held, Subject};
+use crate::engine::held::{Held, HeldText, Subject};
 
 /// Longest text in which every value has a row of its own. Deep nesting makes that many times longer
 /// than the request itself.
@@ -22,9 +22,30 @@ pub(crate) fn hidden_words(count: usize) -> String {
 pub(crate) fn request_text(held: &Held) -> (String, usize) {
     match &held.subject {
         Subject::SessionStart => ("session_start".to_owned(), 0),
-        Subject::Moment(moment) => shown(&moment.label, &moment.data),
+        Subject::Moment(moment) => {
+            let (request, hidden) = shown(&moment.label, &moment.data);
+            match &moment.text {
+                Some(text) => with_text(&request, hidden, text),
+                None => (request, hidden),
+            }
+        }
         Subject::Action(call) => shown(&call.action, &call.params),
     }
+}
+
+/// A request with the text that it is about, in front: that is what the operator decides about.
+fn with_text(request: &str, hidden: usize, text: &HeldText) -> (String, usize) {
+    let (name, data) = request.split_once('\n').unwrap_or((request, ""));
+    // Each line is marked: no line of the text can look like one of the console.
+    let words = visible(&text.text, Lines::Keep).text;
+    let words: Vec<_> = words.split('\n').map(|line| format!("| {line}")).collect();
+    let words = words.join("\n");
+    let missing = match text.missing_bytes() {
+        0 => String::new(),
+        bytes => format!("\n! {bytes} more bytes are not shown"),
+    };
+    let request = format!("{name}\n{words}{missing}\n{data}");
+    (request, hidden + hidden_in(&text.text))
 }
 
 fn shown(name: &str, value: &Value) -> (String, usize) {

@@ -153,12 +153,13 @@ fn write_each(all: &[Arc<Held>]) -> Text {
 
 /// Whether a request is longer than so many bytes as text, about. It looks no further than that.
 pub(crate) fn is_longer(held: &Held, most: usize) -> bool {
-    let value = match &held.subject {
+    let (value, text) = match &held.subject {
         Subject::SessionStart => return false,
-        Subject::Moment(moment) => &moment.data,
-        Subject::Action(call) => &call.params,
+        Subject::Moment(moment) => (&moment.data, moment.text.as_ref()),
+        Subject::Action(call) => (&call.params, None),
     };
-    let mut left = Some(most);
+    let text = text.map_or(0, |text| text.text.len());
+    let mut left = most.checked_sub(text);
     spend(value, 1, &mut left);
     left.is_none()
 }

@@ -1,0 +1,36 @@
+//! `cra answer`: an agent's answers at a checkpoint, from its shell.
+
+use std::io::{self, Write};
+
+use super::args::AnswerArgs;
+use super::error::Failure;
+use super::settings::{Settings, Whose};
+use super::{answer_key, exit};
+use crate::gateway::hook::{self, AnswerLine, Answered, Answerer};
+
+/// Sends the answers. Standard output says what the agent does next.
+pub(super) fn answer(settings: &Settings, given: AnswerArgs) -> Result<u8, Failure> {
+    let folder = settings.data_dir()?;
+    let secret = hook::secret(&folder);
+    let answerer = Answerer {
+        socket: settings.socket(Whose::Console)?,
+        key: answer_key::read(settings)?,
+        secret: secret.map_err(|error| Failure::Read(folder.join("hook.key"), error))?,
+        command: hook::AnswerCommand {
+            program: std::env::current_exe().map_err(super::error::ConnectFailure::Program)?,
+            place: settings.place()?,
+        },
+    };
+    let line = AnswerLine {
+        session: given.session,
+        gate: given.gate,
+        token: given.token,
+        answers: given.answers,
+    };
+    let (words, code) = match hook::send_answers(&answerer, &line) {
+        Answered::Taken(words) => (words, exit::OK),
+        Answered::Refused(words) => (words, exit::FAILURE),
+    };
+    writeln!(io::stdout().lock(), "{words}")?;
+    Ok(code)
+}

@@ -1,0 +1,54 @@
+//! Held input: the operator reads the text that is decided about.
+
+use serde_json::json;
+
+use super::fixture::{onboarding, snapshot};
+use super::linear::Listener;
+use super::stage::Stage;
+use crate::engine::held::{Held, HeldText, Moment, Subject};
+
+/// An input that waits at a gate, with this text.
+fn input(text: &str) -> Held {
+    let mut held = onboarding();
+    held.subject = Subject::Moment(Moment {
+        kind: "keyword_match".to_owned(),
+        label: "input".to_owned(),
+        data: json!({"input_hash": "70810b"}),
+        event: None,
+        text: Some(HeldText {
+            text: text.to_owned(),
+            size_bytes: text.len() as u64 + 7,
+        }),
+        reached_agent: false,
+    });
+    held
+}
+
+const TEXT: &str = "refund order 7\nat \u{202e}once\u{1b}[2J\nEnd of the request.";
+
+#[test]
+fn the_dialog_shows_the_text_of_held_input_and_obeys_none_of_it() {
+    let held = input(TEXT);
+    let mut stage = Stage::new(snapshot([held.clone()]), (120, 36));
+    stage.shows("to go on: input: refund order 7");
+    stage.open_gate(held.id.as_str());
+    stage.shows("refund order 7");
+    stage.shows("at \\u{202e}once");
+    stage.shows("! 7 more bytes are not shown");
+    assert!(!stage.text().contains(['\u{202e}', '\u{1b}']));
+}
+
+#[test]
+fn the_linear_console_tells_the_text_of_held_input_and_obeys_none_of_it() {
+    let held = input(TEXT);
+    let mut listener = Listener::new(snapshot([held.clone()]));
+    let shown = format!("show {}", held.id);
+    let (told, _) = listener.types(&[&shown]);
+    assert!(told.contains("| refund order 7\n"), "{told}");
+    // A line of the text does not pass for one of the console.
+    assert!(told.contains("\n| End of the request.\n"), "{told}");
+    assert_eq!(told.matches("\nEnd of the request.").count(), 1, "{told}");
+    assert!(told.contains("! 7 more bytes are not shown"), "{told}");
+    assert!(told.contains("hidden characters written out"), "{told}");
+    assert!(!told.contains(['\u{202e}', '\u{1b}']), "{told}");
+}

@@ -1,0 +1,212 @@
+//! The command by which an agent answers a checkpoint from its shell.
+//!
+//! A denial names it, with a token that only the hook can make. Contract: a shell command passes without the console
+//! only if it is exactly this command, with this session's token and one JSON object in single quotes. Anything else
+//! about it, such as a second command, an operator, a variable or another tool parameter, is judged like every other
+//! use of the shell.
+
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
+
+use super::Options;
+use super::ask::Verdict;
+use super::told::{Moment, Told};
+use super::tools::Action;
+use crate::base::digest::Digest;
+use crate::base::id::{GateId, SessionId};
+use crate::base::json;
+use crate::engine::command::Asked;
+use crate::gateway::connect::quote;
+use crate::gateway::questions;
+
+/// Characters of a token: enough that nobody guesses one.
+const TOKEN_LEN: usize = 32;
+
+/// Parameters of a shell tool that change nothing about which program runs.
+const HARMLESS: [&str; 14] = [
+    "command",
+    "description",
+    "timeout",
+    "timeout_ms",
+    "cwd",
+    "asked_cwd",
+    "workdir",
+    "tool",
+    "subagent",
+    "run_in_background",
+    "is_background",
+    "explanation",
+    "goal",
+    "mode",
+];
+
+/// Shell tools in whose language other characters than `'` end a quoted text.
+const OTHER_QUOTES: [&str; 2] = ["PowerShell", "powershell"];
+
+/// The command, as far as it is the same for all sessions.
+#[derive(Clone, Debug)]
+pub struct AnswerCommand {
+    /// The program: an absolute path.
+    pub program: PathBuf,
+    /// Options that say where the console is.
+    pub place: Vec<String>,
+}
+
+/// Names of a session that hooks speak for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Speaker<'s> {
+    /// What the keys of sessions are made from.
+    pub(super) secret: Digest,
+    /// The first session of the conversation.
+    pub(super) conversation: &'s SessionId,
+}
+
+impl Speaker<'_> {
+    /// Secret that all sessions of the conversation show.
+    pub(super) fn key(self) -> Digest {
+        let (secret, conversation) = (self.secret, self.conversation);
+        Digest::of(format!("{secret}\n{conversation}"))
+    }
+
+    /// Token for the answers of one session at one gate.
+    pub(super) fn token(self, session: &SessionId, gate: &str) -> String {
+        let parts = [
+            b"cra answer token 1".as_slice(),
+            self.secret.to_string().as_bytes(),
+            self.conversation.as_str().as_bytes(),
+            session.as_str().as_bytes(),
+            gate.as_bytes(),
+        ]
+        .map(<[u8]>::to_vec);
+        let digest = Digest::of_parts(parts.iter().map(Vec::as_slice)).to_string();
+        digest.chars().take(TOKEN_LEN).collect()
+    }
+}
+
+/// Words of the command that say what is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AnswerLine {
+    /// The session.
+    pub session: SessionId,
+    /// The held request.
+    pub gate: GateId,
+    /// Token that the hook made for these two.
+    pub token: String,
+    /// Answers by checkpoint, then by question.
+    pub answers: Map<String, Value>,
+}
+
+impl AnswerLine {
+    /// Secret by which the console knows the session, if the token is the hook's own for it.
+    #[must_use]
+    pub fn key(&self, secret: Digest) -> Option<String> {
+        let mut conversation = self.session.clone();
+        loop {
+            let speaker = Speaker {
+                secret,
+                conversation: &conversation,
+            };
+            if speaker.token(&self.session, self.gate.as_str()) == self.token {
+                return Some(speaker.key().to_string());
+            }
+            // A session that was taken up again has the name of the first, and a number.
+            let (first, number) = conversation.as_str().rsplit_once('.')?;
+            number.parse::<u32>().ok()?;
+            conversation = first.parse().ok()?;
+        }
+    }
+}
+
+impl AnswerCommand {
+    /// The command with answers to fill in.
+    pub(super) fn line(&self, session: &SessionId, token: &str, asked: &Asked) -> String {
+        let answers = questions::template(asked).to_string();
+        // A quote would end the text; JSON can write it in another way.
+        let answers = answers.replace('\'', "\\u0027");
+        format!(
+            "{}{session} {} {token} '{answers}'",
+            self.beginning(),
+            asked.gate
+        )
+    }
+
+    fn beginning(&self) -> String {
+        let program = quote(&self.program.to_string_lossy());
+        let place: Vec<_> = self.place.iter().map(|word| quote(word)).collect();
+        format!("{program} answer {} ", place.join(" "))
+    }
+
+    /// Reads a shell command that is exactly this one.
+    fn read(&self, command: &str) -> Option<AnswerLine> {
+        let rest = command.trim_matches(' ').strip_prefix(&self.beginning())?;
+        let (words, answers) = rest.split_once(" '")?;
+        let answers = answers.strip_suffix('\'')?;
+        if answers.contains('\'') {
+            return None;
+        }
+        let words: Vec<_> = words.split(' ').collect();
+        let [session, gate, token] = words.as_slice() else {
+            return None;
+        };
+        Some(AnswerLine {
+            session: session.parse().ok()?,
+            gate: gate.parse().ok()?,
+            token: (*token).to_owned(),
+            answers: json::read(answers.as_bytes()).ok()?,
+        })
+    }
+
+    /// Tells whether a use of a tool does nothing but answer a checkpoint of this conversation.
+    pub(super) fn is_use(&self, actions: &[Action], speaker: Speaker<'_>) -> bool {
+        let [action] = actions else { return false };
+        let harmless = |(name, value): (&String, &Value)| {
+            let plain = value.is_string() || value.is_number() || value.is_boolean();
+            plain && HARMLESS.contains(&name.as_str())
+        };
+        let tool = action.params.get("tool").and_then(Value::as_str);
+        if action.name != "shell.run"
+            || !action.params.iter().all(harmless)
+            || tool.is_none_or(|tool| OTHER_QUOTES.contains(&tool))
+        {
+            return false;
+        }
+        let command = action.params.get("command").and_then(Value::as_str);
+        let Some(line) = command.and_then(|command| self.read(command)) else {
+            return false;
+        };
+        let own = speaker.key().to_string();
+        line.key(speaker.secret) == Some(own)
+    }
+}
+
+/// The verdict about a use of the shell that does nothing but answer a checkpoint. It is not a step of the agent, so the
+/// console is not asked; the answer itself is recorded there.
+pub(super) fn verdict(told: &Told, options: &Options, conversation: &SessionId) -> Option<Verdict> {
+    let speaker = Speaker {
+        secret: options.secret,
+        conversation,
+    };
+    let is_use = |actions: &[Action]| options.answer_command.is_use(actions, speaker);
+    match &told.moment {
+        Moment::Before {
+            actions: Ok(actions),
+            ..
+        } if is_use(actions) => Some(Verdict::Pass {
+            context: None,
+            approved: Some("cra: this command only answers a checkpoint".to_owned()),
+        }),
+        Moment::After { actions, .. } if is_use(actions) => Some(Verdict::pass(None)),
+        Moment::Before { .. }
+        | Moment::After { .. }
+        | Moment::Start
+        | Moment::End
+        | Moment::Prompt { .. }
+        | Moment::Said(_)
+        | Moment::Failed { .. }
+        | Moment::Other => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Timers of hooks.
+
+use super::*;
+use crate::gateway::proof::AnswerSigner;
+use crate::trace::note::Signer;
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_millis(ms)
+}
+
+fn told(host: Host) -> Told {
+    let payload = json!({
+        "session_id": "s-1", "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "ls"}, "tool_use_id": "t-1",
+    });
+    Told::read(host, payload.to_string().as_bytes()).unwrap()
+}
+
+fn options(timer: Option<Duration>, socket: &std::path::Path) -> Options {
+    let log = Signer::new("cra/log-1", &[7; 32]).unwrap();
+    Options {
+        host: Host::ClaudeCode,
+        begun: Instant::now(),
+        timer,
+        offline: Offline::Deny,
+        socket: socket.to_owned(),
+        key: Ok(AnswerSigner::derive(&log).verifier()),
+        folder: std::path::PathBuf::new(),
+        secret: Digest::ZERO,
+        api_key: None,
+        leash: crate::gateway::client::Leash::default(),
+        answer_command: crate::gateway::hook::AnswerCommand {
+            program: "/usr/bin/cra".into(),
+            place: Vec::new(),
+        },
+        transport: crate::gateway::hook::Transport::Direct,
+    }
+}
+
+/// Timer of the agent, time for the hook, last moment of an answer: all in milliseconds.
+const MARGINS: [(u64, u64, u64); 10] = [
+    (0, 0, 0),
+    (10, 9, 9),
+    (900, 810, 855),
+    (1000, 900, 950),
+    (30_000, 27_000, 28_500),
+    (49_990, 44_991, 47_490),
+    (50_000, 45_000, 47_500),
+    (50_010, 45_010, 47_510),
+    (60_000, 55_000, 57_500),
+    (600_000, 595_000, 597_500),
+];
+
+#[test]
+fn a_tenth_of_the_timer_is_kept_back_and_never_more_than_five_seconds() {
+    for (timer, hook, last) in MARGINS {
+        assert_eq!(budget(ms(timer)), ms(hook), "{timer}");
+        let options = options(Some(ms(timer)), "/nonexistent".as_ref());
+        let moment = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
+        assert_eq!(moment.as_millis(), u128::from(last), "{timer}");
+    }
+}
+
+#[test]
+fn console_hook_and_agent_give_up_in_this_order() {
+    let mut timers: Vec<_> = MARGINS.iter().map(|(timer, ..)| ms(*timer)).collect();
+    timers.extend([Duration::from_nanos(1), Duration::from_micros(1), ms(1)]);
+    for timer in timers {
+        let hook = budget(timer);
+        let options = options(Some(timer), "/nonexistent".as_ref());
+        let last = last_moment(&told(Host::ClaudeCode), &options) - options.begun;
+        assert!(console_time(hook) <= hook, "{timer:?}");
+        assert!(hook <= last && last <= timer, "{timer:?}");
+        if timer >= Duration::from_micros(1) {
+            assert!(console_time(hook) < hook, "{timer:?}");
+            assert!(hook < last && last < timer, "{timer:?}");
+        }
+    }
+    // The console's own margin ends at one second.
+    assert_eq!(console_time(ms(19_980)), ms(18_981));
+    assert_eq!(console_time(ms(20_000)), ms(19_000));
+    assert_eq!(console_time(ms(20_001)), ms(19_001));
+    assert_eq!(console_time(Duration::ZERO), Duration::ZERO);
+}
+
+#[test]
+fn every_agent_has_a_timer_that_leaves_a_margin() {
+    for (host, seconds) in [
+        (Host::ClaudeCode, 600),
+        (Host::Codex, 600),
+        (Host::Gemini, 60),
+        (Host::Cursor, 60),
+        (Host::Copilot, 30),
+    ] {
+        let timer = host.usual_timer();
+        assert_eq!(timer, Duration::from_secs(seconds));
+        assert!(budget(timer) + Duration::from_secs(3) <= timer);
+    }
+    let options = options(None, "/nonexistent".as_ref());
+    let usual = timer(&told(Host::ClaudeCode), &options);
+    assert_eq!(usual, Duration::from_mins(10));
+}
+
+#[test]
+fn a_timer_that_is_over_denies_without_waiting() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("s");
+    // It takes the connection, and never answers.
+    let _silent = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    let verdict = ask(
+        &told(Host::ClaudeCode),
+        &options(Some(Duration::ZERO), &socket),
+    );
+    let Verdict::Deny { reason } = verdict else {
+        panic!("{verdict:?}");
+    };
+    assert!(reason.contains("did not answer in time"), "{reason}");
+}

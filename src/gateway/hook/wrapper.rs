@@ -1,0 +1,85 @@
+//! Report of what a hook is, for the record: once for every session.
+
+use serde_json::{Value, json};
+
+use super::{Options, Transport};
+use crate::base::id::SessionId;
+use crate::engine::command::Wrapper;
+use crate::gateway::connect::registry::{Connection, Registry};
+use crate::gateway::connect::{event_names, intercepts};
+use crate::trace::event::WrapperCapabilities;
+
+/// Longest description of a failure: the record takes no longer names.
+const MOST: usize = 200;
+
+/// Parameters of `wrapper.constructed`: the program, the events of the agent that it intercepts, and the proof.
+pub(super) fn constructed(options: &Options, session: &SessionId) -> Value {
+    let host = options.host;
+    let program = format!("cra hook {}", host.as_str());
+    let events = event_names(host).map(|event| format!("event {event}"));
+    let (intercept_input, intercept_output, intercept_actions) = intercepts(host);
+    let mut wrapper = Wrapper {
+        session: session.clone(),
+        wrapper_version: env!("CARGO_PKG_VERSION").to_owned(),
+        components: std::iter::once(program).chain(events).collect(),
+        plugins: Vec::new(),
+        transport: options.transport.as_str().to_owned(),
+        cache_backend: "none".to_owned(),
+        capabilities: WrapperCapabilities {
+            intercept_input,
+            intercept_output,
+            intercept_actions,
+        },
+        construction_hash: String::new(),
+    };
+    wrapper.construction_hash = wrapper.proof().to_string();
+    json!({
+        "wrapper_version": wrapper.wrapper_version,
+        "components": wrapper.components,
+        "plugins": wrapper.plugins,
+        "transport": wrapper.transport,
+        "cache_backend": wrapper.cache_backend,
+        "capabilities": wrapper.capabilities,
+        "construction_hash": wrapper.construction_hash,
+    })
+}
+
+/// Parameters of `wrapper.verified`: whether the hook's entries are as `cra connect` wrote them. A hook over HTTP was
+/// not written by it, so there is nothing to compare.
+pub(super) fn verified(options: &Options) -> Option<Value> {
+    match options.transport {
+        Transport::Rest => return None,
+        Transport::Direct => {}
+    }
+    let agent = options.host.as_str();
+    let failures = match Registry::load(&options.folder) {
+        Err(error) => vec![format!("the list of connections cannot be read: {error}")],
+        Ok(registry) => {
+            let own = registry.connections.iter();
+            let own: Vec<_> = own.filter(|it| it.agent == options.host).collect();
+            if own.is_empty() {
+                vec![format!("`{agent}` was not connected with `cra connect`")]
+            } else {
+                own.into_iter()
+                    .filter_map(|it| trouble(it, options))
+                    .collect()
+            }
+        }
+    };
+    let failures: Vec<_> = failures.iter().map(|text| cut(text)).collect();
+    Some(json!({
+        "verification_passed": failures.is_empty(),
+        "tests_run": ["hook_entries"],
+        "failures": failures,
+    }))
+}
+
+fn trouble(connection: &Connection, options: &Options) -> Option<String> {
+    let trouble = connection.trouble(options.key.as_ref().ok())?;
+    Some(format!("{}: {trouble}", connection.file.display()))
+}
+
+fn cut(text: &str) -> String {
+    let end = text.floor_char_boundary(MOST);
+    text.get(..end).unwrap_or_default().to_owned()
+}

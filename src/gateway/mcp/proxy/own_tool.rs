@@ -1,0 +1,123 @@
+//! The proxy's own tool, by which an agent answers checkpoints.
+//!
+//! Contract: its name is never that of a tool of the server, as far as the server has listed them. So it is added to the
+//! last page of a list, when all names are known.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use serde_json::{Map, Value, json};
+
+/// The name, where the server has no tool that is called the same.
+const NAME: &str = "cra_answer_checkpoint";
+
+/// The proxy's own tool.
+#[derive(Debug, Default)]
+pub(super) struct OwnTool(Mutex<Names>);
+
+#[derive(Debug, Default)]
+struct Names {
+    /// Number behind the name, where the server has a tool of the plain one.
+    number: Option<u32>,
+    /// Tools of the server on earlier pages of its list.
+    listed: BTreeSet<String>,
+}
+
+impl Names {
+    fn own(&self) -> String {
+        match self.number {
+            None => NAME.to_owned(),
+            Some(number) => format!("{NAME}_{number}"),
+        }
+    }
+}
+
+impl OwnTool {
+    fn lock(&self) -> MutexGuard<'_, Names> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Its name.
+    pub(super) fn name(&self) -> String {
+        self.lock().own()
+    }
+
+    /// Tells whether a call names it.
+    pub(super) fn is_named(&self, tool: &str) -> bool {
+        self.name() == tool
+    }
+
+    /// Notes a page of the server's list; the tool itself, where the page is the last one.
+    pub(super) fn listed(&self, answer: &Value) -> Option<Value> {
+        let tools = answer.pointer("/result/tools")?.as_array()?;
+        let listed = tools.iter().filter_map(|tool| tool.get("name")?.as_str());
+        let mut names = self.lock();
+        names.listed.extend(listed.map(str::to_owned));
+        let more = answer.pointer("/result/nextCursor");
+        if more.is_some_and(|cursor| !cursor.is_null()) {
+            return None;
+        }
+        names.number = None;
+        while names.listed.contains(&names.own()) {
+            names.number = Some(names.number.unwrap_or(1).saturating_add(1));
+        }
+        names.listed.clear();
+        Some(tool(&names.own()))
+    }
+}
+
+fn tool(name: &str) -> Value {
+    json!({
+        "name": name,
+        "description": "Answers the questions of a checkpoint that holds one of your tool calls, where they are yours to \
+                        answer. Then repeat the call. An operator's approval is never yours to give.",
+        "inputSchema": {
+            "type": "object",
+            "required": ["gate", "answers"],
+            "additionalProperties": false,
+            "properties": {
+                "gate": {"type": "string", "description": "The held call, such as `c-12`."},
+                "answers": {
+                    "type": "object",
+                    "description": "Answers by checkpoint, then by question.",
+                },
+            },
+        },
+    })
+}
+
+/// Arguments of the tool as the console takes them.
+///
+/// # Errors
+/// Words for the agent, when they are not the tool's own.
+pub(super) fn read(arguments: &Map<String, Value>) -> Result<Value, String> {
+    let (gate, answers) = (arguments.get("gate"), arguments.get("answers"));
+    match (gate, answers, arguments.len()) {
+        (Some(Value::String(gate)), Some(Value::Object(answers)), 2) => {
+            Ok(json!({"gate": gate, "answers": answers, "release": "repeat"}))
+        }
+        _ => Err(
+            "cra: wrong arguments: `gate` is a text, `answers` is an object by checkpoint and question"
+                .to_owned(),
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_name_is_none_of_the_servers_on_any_page() {
+        let own = OwnTool::default();
+        let first = json!({"result": {"tools": [{"name": NAME}], "nextCursor": "2"}});
+        assert_eq!(own.listed(&first), None);
+        let last = json!({"result": {"tools": [{"name": format!("{NAME}_2")}]}});
+        let listed = own.listed(&last).unwrap();
+        assert_eq!(listed["name"], format!("{NAME}_3"));
+        assert!(own.is_named(&format!("{NAME}_3")) && !own.is_named(NAME));
+        let other = json!({"result": {"tools": [{"name": "echo"}]}});
+        assert_eq!(own.listed(&other).unwrap()["name"], NAME);
+        assert_eq!(own.listed(&json!({"error": {}})), None);
+    }
+}
