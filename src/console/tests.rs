@@ -14,6 +14,7 @@ mod gate;
 mod gate_ends;
 mod hostile;
 mod inputs;
+mod invalid;
 mod ladder;
 mod linear;
 mod linear_rules;

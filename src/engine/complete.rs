@@ -4,7 +4,7 @@ use crate::atlas::redact::Redactor;
 use crate::base::limits::MAX_TEXT_BYTES;
 use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
 
-use super::command::{ActionCompleted, AskId, DenyCode, Reply};
+use super::command::{ActionCompleted, AskId, DenyCode, Given, GivenWhen, Reply};
 use super::lifecycle::{millis, session_place};
 use super::moment::RunResult;
 use super::recorded::listed;
@@ -76,6 +76,10 @@ impl Turn<'_> {
             RunResult::Failed
         };
         self.after_action(&place, &action, run);
-        self.reply(ask, Reply::Completed);
+        let given = match completed.delivery {
+            GivenWhen::Now => self.take_owed(&place.session),
+            GivenWhen::Later => Given::default(),
+        };
+        self.reply(ask, Reply::Completed(given));
     }
 }

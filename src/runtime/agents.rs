@@ -10,8 +10,9 @@ use crate::base::digest::Digest;
 use crate::base::id::SessionId;
 use crate::engine::command::{
     Accepted, ActionCompleted, ActionRequest, Allowed, Answer, AskId, Asked, Caller, Command,
-    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Input, InvalidAnswers,
-    Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession, Wrapper,
+    ContextRequest, Denied, DenyCode, EndSession, ErrorReport, Feedback, Given, Input,
+    InvalidAnswers, Noted, Output, Recovery, Reply, Report, Resolve, SessionStarted, StartSession,
+    Wrapper,
 };
 use crate::engine::consult::{Consult, Consulted};
 use crate::engine::resolve::Resolution;
@@ -89,13 +90,13 @@ impl Agents {
         }
     }
 
-    /// Ends a session.
+    /// Ends a session. Gives what the agent is handed at last.
     ///
     /// # Errors
     /// When there is no such session.
-    pub async fn end_session(&self, end: EndSession) -> Result<(), Denied> {
+    pub async fn end_session(&self, end: EndSession) -> Result<Given, Denied> {
         match self.ask(|ask| Command::EndSession(ask, end)).await {
-            Reply::Ended => Ok(()),
+            Reply::Ended(given) => Ok(given),
             other => Err(denied_by(other)),
         }
     }
@@ -138,16 +139,16 @@ impl Agents {
         }
     }
 
-    /// Reports what came of an action that was allowed.
+    /// Reports what came of an action that was allowed. Gives what the agent is handed because of it.
     ///
     /// # Errors
     /// When no such run was allowed.
-    pub async fn complete_action(&self, completed: ActionCompleted) -> Result<(), Denied> {
+    pub async fn complete_action(&self, completed: ActionCompleted) -> Result<Given, Denied> {
         match self
             .ask(|ask| Command::CompleteAction(ask, completed))
             .await
         {
-            Reply::Completed => Ok(()),
+            Reply::Completed(given) => Ok(given),
             other => Err(denied_by(other)),
         }
     }
@@ -347,13 +348,13 @@ fn denied_by(reply: Reply) -> Denied {
     match reply {
         Reply::Denied(denied) => denied,
         Reply::Started(_)
-        | Reply::Ended
+        | Reply::Ended(_)
         | Reply::Accepted(_)
         | Reply::Allowed(_)
         | Reply::Asked(_)
         | Reply::Resolved(_)
         | Reply::Consulted(_)
-        | Reply::Completed
+        | Reply::Completed(_)
         | Reply::Noted(_)
         | Reply::Decided(_)
         | Reply::Approved(_)

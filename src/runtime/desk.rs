@@ -282,14 +282,14 @@ fn acted(reply: Reply) -> Result<(), Refused> {
         Reply::Acted => Ok(()),
         Reply::Refused(refused) => Err(refused),
         Reply::Started(_)
-        | Reply::Ended
+        | Reply::Ended(_)
         | Reply::Accepted(_)
         | Reply::Allowed(_)
         | Reply::Denied(_)
         | Reply::Asked(_)
         | Reply::Resolved(_)
         | Reply::Consulted(_)
-        | Reply::Completed
+        | Reply::Completed(_)
         | Reply::Noted(_)
         | Reply::Decided(_)
         | Reply::Approved(_)

@@ -134,13 +134,13 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
         }
         Some(
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)

@@ -13,6 +13,7 @@ use cra_core::gateway::client::{CallError, Speaker};
 use cra_core::gateway::hall::Hall;
 use cra_core::gateway::place::{Place, PlaceError};
 use cra_core::gateway::socket::Door;
+use cra_core::runtime::extension::Registry;
 use cra_core::store::Store;
 use cra_core::trace::note::Signer;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ use super::support::{Bench, acme, clock, decide, hall, signer, try_again};
 
 pub(crate) mod bypass;
 mod documented;
+mod grounds;
 mod hostile;
 pub(crate) mod numbers;
 mod thread_limits;
@@ -50,13 +52,38 @@ impl House {
         Self::with(tempfile::tempdir().unwrap(), vec![atlas], clock).await
     }
 
+    /// One under several Atlases.
+    pub(crate) async fn under_all(atlases: &[String]) -> Self {
+        let atlases = atlases.iter();
+        let atlases = atlases.map(|text| load_str("atlas.yaml", text).unwrap().atlas);
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        Self::with(tempfile::tempdir().unwrap(), atlases.collect(), clock).await
+    }
+
+    /// One under another Atlas, with extensions to ask.
+    pub(crate) async fn extended(atlas: &str, extensions: Registry) -> Self {
+        let atlas = load_str("atlas.yaml", atlas).unwrap().atlas;
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        let folder = tempfile::tempdir().unwrap();
+        Self::with_extensions(folder, vec![atlas], extensions, clock).await
+    }
+
     async fn at(folder: TempDir) -> Self {
         Self::with(folder, acme(), clock()).await
     }
 
     async fn with(folder: TempDir, atlases: Vec<Atlas>, clock: Arc<ManualClock>) -> Self {
+        Self::with_extensions(folder, atlases, Registry::default(), clock).await
+    }
+
+    async fn with_extensions(
+        folder: TempDir,
+        atlases: Vec<Atlas>,
+        extensions: Registry,
+        clock: Arc<ManualClock>,
+    ) -> Self {
         let store: Arc<dyn Store> = Arc::new(try_again(folder.path()).unwrap());
-        let bench = Bench::under(atlases, Arc::clone(&store), clock).await;
+        let bench = Bench::with(atlases, extensions, Arc::clone(&store), clock).await;
         keep_key(folder.path(), &signer(store.as_ref()).await);
         let place = Place::take(&folder.path().join("run/console.sock")).unwrap();
         let hall = hall(&bench, store.as_ref()).await;

@@ -109,16 +109,16 @@ pub(super) fn decision(noted: &Noted) -> String {
             format!("held at {}", noted.held.join(", "))
         }
         Some(Reply::Started(_)) => "started".to_owned(),
-        Some(Reply::Ended) => "ended".to_owned(),
+        Some(Reply::Ended(_)) => "ended".to_owned(),
         Some(Reply::Accepted(_)) => "accepted".to_owned(),
         Some(Reply::Allowed(_)) => "allowed".to_owned(),
         Some(Reply::Denied(denied)) => {
             format!("denied ({}): {}", code(denied), denied.reason)
         }
-        Some(Reply::Completed) if !noted.held.is_empty() => {
+        Some(Reply::Completed(_)) if !noted.held.is_empty() => {
             format!("completed, held at {}", noted.held.join(", "))
         }
-        Some(Reply::Completed) => "completed".to_owned(),
+        Some(Reply::Completed(_)) => "completed".to_owned(),
         Some(Reply::Noted(_)) => "noted".to_owned(),
         Some(Reply::Approved(held)) => {
             let progress = held.progress().map_or("", |(words, _)| words);
@@ -157,14 +157,14 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
         Some(Reply::Refused(_)) => Some("refused"),
         Some(
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Acted,
         ) => None,
@@ -329,13 +329,13 @@ pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
         Some(Reply::Resolved(resolution)) => Some(resolution),
         Some(
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)
             | Reply::Asked(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Noted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)

@@ -19,7 +19,7 @@ use crate::engine::command::{
     Reply, Ruling,
 };
 use crate::engine::extension::Returned;
-use crate::engine::held::{Held, Subject};
+use crate::engine::held::{Gate, Held, Subject};
 use crate::memento::{Name, Outcome, Thread};
 use crate::trace::event::{Durability, Payload};
 
@@ -221,6 +221,7 @@ impl Stage {
             Deed::Wait(seconds) => self.wait(Duration::from_secs(*seconds), &mut noted),
             Deed::End { session, status } => {
                 let end = EndSession {
+                    delivery: crate::engine::command::GivenWhen::Now,
                     session: session.clone(),
                     status: *status,
                     summary: None,
@@ -379,9 +380,8 @@ impl Stage {
                 });
                 self.runs.extend(run);
             }
-            Reply::Ended
-            | Reply::Completed
-            | Reply::Noted(_)
+            Reply::Ended(given) | Reply::Completed(given) => noted.give(given),
+            Reply::Noted(_)
             | Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)
@@ -415,10 +415,14 @@ impl Stage {
 }
 
 fn goes_by(held: &Held, name: &str) -> bool {
-    held.id.as_str() == name || held.gates.iter().any(|gate| gate.origin.id() == name)
+    held.id.as_str() == name
+        || held
+            .gates
+            .iter()
+            .any(|gate| gate.origin.id() == name || gate.origin.full_name() == name)
 }
 
 fn gate_names(held: &Held) -> Vec<String> {
-    let names = held.gates.iter().map(|gate| gate.origin.id().to_owned());
+    let names = held.gates.iter().map(Gate::name);
     names.collect()
 }

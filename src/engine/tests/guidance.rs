@@ -62,9 +62,11 @@ fn guidance_joins_replaces_and_ends_as_it_says() {
 #[test]
 fn guidance_ends_after_a_type_of_checkpoint_with_a_dash_or_not() {
     let mut bench = bench(&checkpoint("a", "content: one, expires_after: action-post"));
-    bench.run("a");
+    let done = bench.run("a");
     assert_eq!(bench.in_force(), Vec::<String>::new());
-    let given = bench.given_for("b");
+    let Reply::Completed(given) = bench.reply(done) else {
+        panic!()
+    };
     assert_eq!(given.withdrawn, ["on-a"]);
 }
 

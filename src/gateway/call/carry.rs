@@ -8,7 +8,7 @@ use super::{Answers, Call, Completed, Fault, Key, Request, Run, Start};
 use crate::base::id::SessionId;
 use crate::base::text::one_line;
 use crate::engine::command::{
-    ActionCompleted, Caller, Denied, DenyCode, Owner, SessionStarted, StartSession,
+    ActionCompleted, Caller, Denied, DenyCode, Given, Owner, SessionStarted, StartSession,
 };
 use crate::engine::held::request_hash;
 use crate::gateway::hall::{Hall, Joined, Named, NamedRun};
@@ -84,7 +84,7 @@ impl Call {
             Self::Start(start) => start.begin(None, None, agents).await?.result(),
             Self::End(it) => {
                 hall.forget_runs(&it.session);
-                done(agents.end_session(it.into()).await)
+                Ok(handed(&agents.end_session(it.into()).await?))
             }
             Self::Input(it) => {
                 let session = it.session.clone();
@@ -169,18 +169,21 @@ impl Completed {
             },
         };
         // One that cannot be completed does not keep the others from it.
-        let mut outcome = Ok(json!({}));
+        let mut outcome = Ok(());
+        let mut given = Given::default();
         for execution in runs {
             let completed = ActionCompleted {
+                delivery: self.given,
                 session: self.session.clone(),
                 execution,
                 result: self.result.clone(),
             };
-            if let Err(denied) = hall.agents.complete_action(completed).await {
-                outcome = outcome.and(Err(denied.into()));
+            match hall.agents.complete_action(completed).await {
+                Ok(more) => given.extend(more),
+                Err(denied) => outcome = outcome.and(Err(Fault::from(denied))),
             }
         }
-        outcome
+        outcome.map(|()| handed(&given))
     }
 }
 
@@ -205,6 +208,14 @@ impl Answers {
             Answered::Asked(asked) => Err(Fault::answer_first(&asked)),
         }
     }
+}
+
+/// A result that hands something over, or says nothing but that it is done.
+fn handed(given: &Given) -> Value {
+    if given.is_empty() {
+        return json!({});
+    }
+    json!({ "given": given })
 }
 
 /// A result that says nothing but that it is done.

@@ -211,7 +211,7 @@ impl Asking<'_> {
     fn end(&mut self) -> Result<Verdict, CallError> {
         let first = self.session.clone();
         for again in 1..=MOST_AGAIN {
-            match self.say("session.end", json!({})) {
+            match self.say("session.end", json!({"given": "later"})) {
                 Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
                     self.session = next.map_err(|_| CallError::Fault(fault))?;
@@ -233,8 +233,8 @@ impl Asking<'_> {
         result: &Result<String, String>,
     ) -> Result<(), CallError> {
         let said = match result {
-            Ok(result) => json!({"reference": reference, "result": result}),
-            Err(message) => json!({"reference": reference,
+            Ok(result) => json!({"reference": reference, "result": result, "given": "later"}),
+            Err(message) => json!({"reference": reference, "given": "later",
                 "error": {"code": "failed", "message": message}}),
         };
         match self.say("action.completed", said) {

@@ -107,7 +107,7 @@ impl Gate {
         run: &Run,
         result: Result<String, (String, String)>,
     ) -> Result<(), CallError> {
-        let mut said = json!({"execution": run.execution});
+        let mut said = json!({"execution": run.execution, "given": "later"});
         if let Some(fields) = said.as_object_mut() {
             match result {
                 Ok(result) => fields.insert("result".to_owned(), cut(result).into()),
@@ -128,7 +128,9 @@ impl Gate {
         if matches!(*self.begun.lock().await, Begun::No) {
             return Ok(());
         }
-        self.say("session.end", json!({})).await.map(|_| ())
+        self.say("session.end", json!({"given": "later"}))
+            .await
+            .map(|_| ())
     }
 
     /// Says something in the session, which is begun before that.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::payload;
 use super::parts::SealedHead;
 use super::words::Acknowledged;
+use super::words::ClaimWord;
 
 payload! {
     /// Somebody else sits at the console. The name is what they say, and nothing proves it.
@@ -114,5 +115,36 @@ payload! {
         /// Tells whether the store keeps a seal over the engine's state. Earlier versions kept none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         state_sealed: Option<bool>,
+    }
+}
+
+payload! {
+    /// An operator said who looks after a held request. Nothing is decided by it.
+    RequestClaimed {
+        /// How people name the held request.
+        gate_id: String,
+        /// `taken`, `released` or `taken_over`.
+        claim: ClaimWord,
+        /// Who.
+        by: String,
+        /// Whose claim it was before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
+    }
+}
+
+payload! {
+    /// The content of old events of a session was dropped; their envelopes and hashes stay.
+    RetentionApplied {
+        /// The session.
+        pruned_session: String,
+        /// Which events, as ranges of sequence numbers, both ends included.
+        pruned: Vec<(u64, u64)>,
+        /// How many.
+        events: u64,
+        /// Digest of what is left of them: it stands in for hashes that cannot be computed again.
+        envelopes_hash: String,
+        /// What was older than its rule allows.
+        reason: String,
     }
 }

@@ -114,6 +114,7 @@ impl World {
         assert!(free, "{asked:?} ran past a gate before its whole session");
         self.check_given(&asked.0, &allowed.given);
         let completed = ActionCompleted {
+            delivery: cra_core::engine::command::GivenWhen::Now,
             session: asked.0.parse().unwrap(),
             execution: allowed.execution.clone(),
             result: Ok(String::new()),

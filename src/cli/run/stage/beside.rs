@@ -42,6 +42,7 @@ impl Stage {
         };
         let run = self.runs.remove(place);
         let completed = ActionCompleted {
+            delivery: crate::engine::command::GivenWhen::Now,
             session: run.session,
             execution: run.execution,
             result: result.clone(),

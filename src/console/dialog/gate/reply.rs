@@ -35,14 +35,14 @@ impl GateDialog {
             Reply::Invalid(invalid) => self.on_invalid(invalid),
             Reply::Refused(refused) => return self.on_refused(verb, refused),
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)
             | Reply::Asked(_)
             | Reply::Resolved(_)
             | Reply::Consulted(_)
-            | Reply::Completed
+            | Reply::Completed(_)
             | Reply::Acted
             | Reply::Noted(_) => {
                 self.step = Step::Editing;
