@@ -109,6 +109,7 @@ fn run(engine: &mut Engine) -> usize {
         _ => None,
     });
     let completed = ActionCompleted {
+        delivery: cra_core::engine::command::GivenWhen::Now,
         session,
         execution: allowed.expect("an allowed run"),
         result: Ok(String::new()),

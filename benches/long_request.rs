@@ -235,6 +235,8 @@ fn request(params: &Value) -> Held {
             respondent: Respondent::Operator,
             approvers: cra_core::atlas::document::Approvers::One,
             force_sync: true,
+            shared_name: false,
+            atlas_hash: None,
             span_id: "span-1".parse().expect("an identifier"),
         }],
         opened_at: now(),

@@ -131,6 +131,8 @@ fn request(at: usize) -> Held {
             respondent: Respondent::Operator,
             approvers: cra_core::atlas::document::Approvers::One,
             force_sync: true,
+            shared_name: false,
+            atlas_hash: None,
             span_id: "span-1".parse().expect("an identifier"),
         }],
         opened_at: now(),

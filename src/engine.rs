@@ -21,6 +21,7 @@ use crate::base::id::{GateId, IdSource, SessionId, SpanId, TraceId};
 use crate::base::limits::RECENT_DECISIONS;
 
 use access::Askers;
+use begin::Begun;
 use cache::Caches;
 use command::{ActionRequest, AskId, Command, Decided, Effect, Given, Overruled, RecordFault};
 use ended::EndedSessions;
@@ -41,6 +42,7 @@ mod action;
 pub mod answer;
 pub mod approval;
 mod attempt;
+mod begin;
 mod cache;
 pub mod checkpoint;
 mod clock_moved;
@@ -51,24 +53,28 @@ pub mod consult;
 mod context;
 mod customs;
 mod decide;
+mod deliver;
 mod deny;
 mod ended;
 mod evaluate;
 pub mod explain;
 mod explicit;
 pub mod extension;
+mod fired;
 mod gate;
 mod give;
 mod handle;
 mod hear;
 pub mod held;
 mod interval;
+mod invalid;
 pub mod judge;
 mod lifecycle;
 mod moment;
 pub mod notice;
 mod operate;
 mod park;
+mod pass_gates;
 mod policy;
 mod queue;
 mod recorded;
@@ -118,6 +124,8 @@ struct State {
     held: Queue,
     permits: Permits,
     parked: Parked,
+    /// Attempts that wait for extensions, by asker.
+    begun: BTreeMap<AskId, Begun>,
     usage: Usage,
     asked: Askers,
     tries: Tries,

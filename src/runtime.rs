@@ -18,6 +18,7 @@ use tokio::task::JoinHandle;
 
 use crate::atlas::{Atlas, recording};
 use crate::base::clock::{Clock, Timestamp};
+use crate::base::digest::Digest;
 use crate::base::id::{IdSource, SessionId};
 use crate::base::json;
 use crate::base::limits::COMMAND_QUEUE;
@@ -408,10 +409,12 @@ fn first_entries(
 
 /// What is recorded of an Atlas that comes into force.
 fn loaded(atlas: &Atlas, by: &str) -> AtlasLoaded {
+    let of_text = Digest::of(atlas.text.as_bytes());
     AtlasLoaded {
         atlas_id: atlas.id.clone(),
         version: atlas.version.clone(),
         atlas_hash: atlas.hash.to_string(),
+        text_hash: (of_text != atlas.hash).then(|| of_text.to_string()),
         checkpoints: atlas.checkpoints.len() as u64,
         replaces: None,
         removes: Vec::new(),

@@ -317,6 +317,7 @@ async fn end_abandoned(runtime: &Runtime) {
             continue;
         }
         let end = EndSession {
+            delivery: crate::engine::command::GivenWhen::Later,
             session: session.id.clone(),
             status: FinalStatus::Cancelled,
             summary: Some("the demo was closed".to_owned()),

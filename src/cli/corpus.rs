@@ -390,6 +390,7 @@ fn restored(lines: &[Value]) -> bool {
         );
     }
     let end = EndSession {
+        delivery: crate::engine::command::GivenWhen::Now,
         session: "s-1".parse().unwrap(),
         status: FinalStatus::Completed,
         summary: None,

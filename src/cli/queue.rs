@@ -13,7 +13,7 @@ use super::trace::open;
 use crate::base::clock::{Clock, SystemClock, Timestamp};
 use crate::base::text::{Lines, one_line, visible};
 use crate::engine::command::{StateChange, StateKind};
-use crate::engine::held::{Held, Subject};
+use crate::engine::held::{Gate, Held, Subject};
 use crate::engine::held_in;
 use crate::store::StateRow;
 
@@ -97,7 +97,7 @@ fn left(held: &Held, now: Timestamp) -> String {
 }
 
 fn gates(held: &Held) -> String {
-    let names: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
+    let names: Vec<_> = held.gates.iter().map(Gate::name).collect();
     one_line(&names.join(", "))
 }
 
@@ -154,7 +154,7 @@ fn whole(out: &mut impl Write, held: &Held, now: Timestamp) -> io::Result<()> {
         line("approved", &text)?;
     }
     for gate in &held.gates {
-        line("gate", &format!("{}: {}", gate.origin.id(), gate.why))?;
+        line("gate", &format!("{}: {}", gate.name(), gate.why))?;
         for question in &gate.questions {
             line("  asks", question.text())?;
         }

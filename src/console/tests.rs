@@ -15,6 +15,7 @@ mod gate_ends;
 mod held_input;
 mod hostile;
 mod inputs;
+mod invalid;
 mod ladder;
 mod linear;
 mod linear_rules;

@@ -4,22 +4,21 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::atlas::document::TraceLevel;
 use crate::base::canon::canonical;
 use crate::base::digest::Digest;
-use crate::base::id::{GateId, SessionId};
+use crate::base::id::GateId;
 use crate::base::limits::{
     MAX_ACTION_LEN, MAX_ASKERS_PER_REQUEST, MAX_PARAMS_BYTES, MAX_PARAMS_DEPTH,
 };
-use crate::trace::event::{Durability, PolicyChecked};
+use crate::trace::event::Recommendation;
 
 use super::attempt::{Attempt, OVERRULE};
+use super::begin::hash_of;
 use super::command::{
     ActionRequest, AskId, Command, Denied, DenyCode, Given, Outcome, Reply, StateKind,
 };
-use super::evaluate;
-use super::gate::{OwnedApproval, OwnedFired, SESSION_START};
-use super::held::{ActionCall, Held, Origin, Subject, request_hash};
+use super::gate::SESSION_START;
+use super::held::{ActionCall, Held, Origin, Subject};
 use super::lifecycle::{ATLAS_CHANGED, session_place};
 use super::recorded::Why;
 use super::session::Entry;
@@ -88,74 +87,39 @@ impl Turn<'_> {
         if self.refuse_resolution(ask, request) {
             return;
         }
-        let hash = request_hash(&request.session, &request.action, &request.params);
+        let hash = hash_of(request);
         let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
         self.void_stale(hash);
         if let Some(gate) = self.joinable(request, hash) {
             self.join(ask, &root, &call, &gate);
             return;
         }
-        let Some(place) = self.attempt_place(&request.session, hash) else {
+        let Some(place) = self.attempt_place(ask, &request.session, hash) else {
             return;
         };
-        let Some(session) = self.engine.state.sessions.get(&request.session) else {
+        let Some(judged) = self.judge_call(&request.session, &call, hash) else {
             return;
         };
-        let overridden = self.permitted_overrides(hash);
-        let found = evaluate::action(evaluate::Case {
-            overridden: &overridden,
-            ..self.case(session, &call)
-        });
-        let checked = PolicyChecked {
-            policy_id: found.policy.policy_id.to_owned(),
-            action_type: call.action.clone(),
-            decision: found.policy.decision,
-            conditions_evaluated: found.policy.looked_at,
-            matching_rule: found.policy.rule.map(str::to_owned),
-            context_used: None,
-        };
-        let denial = found.denial;
-        let fired: Vec<OwnedFired> = found.fired.into_iter().map(Into::into).collect();
-        let approvals: Vec<OwnedApproval> = found.approvals.into_iter().map(Into::into).collect();
-        // Where somebody decides about it, what was asked for is on record whatever else is not. What is
-        // denied is told by the record of that.
-        let in_the_way = !approvals.is_empty()
-            || fired.iter().any(OwnedFired::is_gate)
-            || !self.answers.is_empty();
-        let durability = if in_the_way && self.engine.level < TraceLevel::Standard {
-            Durability::Sync
-        } else {
-            Durability::Async
-        };
-        let attempted = self.attempted(&call);
-        self.record_as(&place, attempted, durability);
-        self.record_below(&place, checked);
-        let fired = self.with_due(&request.session, fired);
+        let durability = self.attempt_durability(&judged);
+        let event = self.record_judged(ask, (&place, &call), judged.checked, durability);
+        let fired = self.with_due(&request.session, judged.fired);
         let attempt = Attempt {
             subject: Subject::Action(call.clone()),
             call,
             hash,
             place,
+            event,
             deadline: request.deadline,
             same_call: request.call.clone(),
             fired,
-            approvals,
+            approvals: judged.approvals,
             given: Given::default(),
-            overruled: !overridden.is_empty(),
+            overruled: judged.overruled,
         };
-        match denial {
+        match judged.denial {
             Some(denial) => self.forbid(ask, attempt, denial),
             None => self.hear_handlers(ask, attempt),
         }
-    }
-
-    /// Where the records of a request hang. What was approved before goes on where it was approved.
-    fn attempt_place(&mut self, session: &SessionId, hash: Digest) -> Option<Place> {
-        let mut place = self.new_place(session)?;
-        if let Some(permit) = self.good_permit(hash) {
-            place.trace_id = permit.trace_id.clone();
-        }
-        Some(place)
     }
 
     /// Voids identical requests that were judged under other Atlases.
@@ -203,6 +167,7 @@ impl Turn<'_> {
                 trace_id,
                 ..root.below(self.new_span())
             };
+            let place = self.record_unjudged(ask, place, call);
             self.deny_again(ask, &place, call, (by, reason), gate.clone());
             return;
         }
@@ -222,8 +187,7 @@ impl Turn<'_> {
             trace_id,
             ..root.below(self.new_span())
         };
-        let attempted = self.attempted(call);
-        self.record(&place, attempted);
+        self.record_unjudged(ask, place, call);
         if let Some(earliest) = earliest {
             let reason = "the same call was asked again too often";
             self.reply(earliest, denied(&waiting.held, DenyCode::Withdrawn, reason));
@@ -240,12 +204,12 @@ impl Turn<'_> {
         (by, reason): (String, String),
         gate: GateId,
     ) {
-        let attempted = self.attempted(call);
-        self.record(place, attempted);
+        self.record_risk(place, call, Recommendation::Block);
         let why = Why {
             code: DenyCode::Policy,
             reason: &reason,
             override_available: true,
+            under: &[],
         };
         self.block(place, call, &by, why);
         self.reply(
@@ -261,6 +225,7 @@ impl Turn<'_> {
 
     pub(super) fn asker_left(&mut self, ask: AskId) {
         self.drop_suspended(ask);
+        self.abandon_attempt(ask);
         let state = self.state();
         state.held.remove_asker(ask);
         state.parked.remove_asker(ask);
@@ -284,8 +249,8 @@ impl Turn<'_> {
         let Some(place) = self.new_place(&session) else {
             return;
         };
-        let attempted = self.attempted(&call);
-        self.record(&place, attempted);
+        let place = self.record_unjudged(ask, place, &call);
+        self.record_risk(&place, &call, Recommendation::Block);
         self.block(&place, &call, by, Why::final_one(code, &reason));
         self.deny(ask, code, reason);
     }

@@ -31,6 +31,18 @@ impl Judged {
         self.rules.iter().all(|rule| rule.kept)
     }
 
+    /// The answer as it is recorded, also where it could not be read: then as it came, cut to the length of an answer.
+    #[must_use]
+    pub fn recorded(&self, raw: &Value) -> Option<Value> {
+        let as_it_came = || match raw {
+            Value::Null => None,
+            Value::String(text) if text.trim().is_empty() => None,
+            Value::String(text) => Some(Value::from(cut(text.trim()))),
+            other => Some(Value::from(cut(&other.to_string()))),
+        };
+        self.answer.clone().or_else(as_it_came)
+    }
+
     /// The rules that are not kept, in words.
     #[must_use]
     pub fn failures(&self) -> Vec<String> {
@@ -46,6 +58,11 @@ pub struct Rule {
     pub text: String,
     /// Whether the answer keeps it.
     pub kept: bool,
+}
+
+/// A text, cut to the length of an answer.
+fn cut(text: &str) -> String {
+    text.chars().take(MAX_ANSWER_CHARS).collect()
 }
 
 /// Words that acknowledge. Nothing else does: "not understood" is not "understood".

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::atlas::document::ResponseType;
 use crate::base::operator::same_name;
 use crate::trace::event::{
-    CheckpointApproved, CheckpointPassed, CheckpointResponse, Payload, PolicyOverride,
+    AtlasRef, CheckpointApproved, CheckpointPassed, CheckpointResponse, Payload, PolicyOverride,
     RiskVerified, Validity,
 };
 
@@ -58,26 +58,67 @@ pub fn said<'a>(
     answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
     why: Option<&'a str>,
 ) -> Option<&'a str> {
-    let mut texts = held.gates.iter().enumerate().flat_map(|(at, gate)| {
-        let answers = answers(at);
-        let questions = gate.questions.iter();
-        let open = questions.filter(|question| {
-            !question.sensitive() && question.response_type() == ResponseType::Text
-        });
-        open.filter_map(move |question| answers?.get(question.id())?.as_str())
-    });
+    let gates = held.gates.iter().enumerate();
+    let mut texts = gates.filter_map(|(at, gate)| own_text(gate, answers(at)?));
     texts.next().or(why)
 }
 
-/// What is recorded of the answers to a gate, all of which keep their rules.
+/// The reason given for passing one gate: a policy's own text, or why the request may pass; then a text at this or
+/// another gate of the request.
+pub fn justification<'a>(
+    held: &'a Held,
+    gate: &'a Gate,
+    own: Option<&'a Map<String, Value>>,
+    answers: impl Fn(usize) -> Option<&'a Map<String, Value>>,
+    why: Option<&'a str>,
+) -> Option<&'a str> {
+    let own = own.and_then(|own| own_text(gate, own));
+    let first = match &gate.origin {
+        Origin::Checkpoint { .. } => why.or(own),
+        Origin::Approval { .. } | Origin::Override { .. } => own.or(why),
+    };
+    first.or_else(|| said(held, answers, why))
+}
+
+/// The first text among the answers to a gate that can be read again.
+fn own_text<'a>(gate: &Gate, answers: &'a Map<String, Value>) -> Option<&'a str> {
+    let mut texts = gate
+        .questions
+        .iter()
+        .filter(|question| !question.sensitive() && question.response_type() == ResponseType::Text);
+    texts.find_map(|question| answers.get(question.id())?.as_str())
+}
+
+/// The Atlas that a gate stands under, as records name it.
 #[must_use]
-pub fn response(gate: &Gate, answers: Map<String, Value>, by: Approver<'_>) -> CheckpointResponse {
+pub fn judged_under(gate: &Gate) -> Vec<AtlasRef> {
+    let hash = gate.atlas_hash.as_ref();
+    let reference = hash.map(|hash| AtlasRef {
+        atlas_id: gate.origin.atlas_id().to_owned(),
+        atlas_hash: hash.to_string(),
+    });
+    reference.into_iter().collect()
+}
+
+/// What is recorded of the answers to a gate, with the rules that they break.
+#[must_use]
+pub fn response(
+    gate: &Gate,
+    answers: Map<String, Value>,
+    problems: Vec<String>,
+    by: Approver<'_>,
+) -> CheckpointResponse {
     CheckpointResponse {
         checkpoint_id: gate.origin.id().to_owned(),
         answers,
-        validation_result: Validity::Valid,
-        problems: Vec::new(),
+        validation_result: if problems.is_empty() {
+            Validity::Valid
+        } else {
+            Validity::Invalid
+        },
+        problems,
         answered_by: by.name.to_owned(),
+        judged_under: judged_under(gate),
         numbers_as_text: Vec::new(),
         redacted: Vec::new(),
     }
@@ -88,9 +129,11 @@ pub fn response(gate: &Gate, answers: Map<String, Value>, by: Approver<'_>) -> C
 pub fn approval(
     held: &Held,
     gate: &Gate,
-    answers: Option<&Map<String, Value>>,
+    justification: Option<&str>,
     by: Approver<'_>,
 ) -> Option<Payload> {
+    let justification = justification.map(str::to_owned);
+    let request_hash = Some(held.request_hash.to_string());
     match &gate.origin {
         Origin::Checkpoint { kind, .. } if kind == "risk_threshold" => {
             let verified = RiskVerified {
@@ -98,20 +141,24 @@ pub fn approval(
                 verification_method: by.method.to_owned(),
                 verified_by: Some(by.name.to_owned()),
                 action_type: held.action().to_owned(),
+                justification,
                 approvers: by.both(),
+                request_hash,
+                judged_under: judged_under(gate),
             };
             Some(verified.into())
         }
         Origin::Checkpoint { .. } => None,
         Origin::Approval { policy_id, .. } | Origin::Override { policy_id, .. } => {
-            let said = answers.and_then(|answers| answers.get(JUSTIFICATION)?.as_str());
             let overruled = PolicyOverride {
                 policy_id: policy_id.clone(),
                 action_type: held.action().to_owned(),
                 approver: by.name.to_owned(),
                 approval_method: by.method.to_owned(),
-                justification: said.or(by.why).map(str::to_owned),
+                justification,
                 approvers: by.both(),
+                request_hash,
+                judged_under: judged_under(gate),
             };
             Some(overruled.into())
         }
@@ -120,14 +167,23 @@ pub fn approval(
 
 /// That a gate was passed, and these contexts were handed over.
 #[must_use]
-pub fn passed(gate: &Gate, contexts: Vec<String>, by: Approver<'_>) -> CheckpointPassed {
+pub fn passed(
+    held: &Held,
+    gate: &Gate,
+    contexts: Vec<String>,
+    justification: Option<&str>,
+    by: Approver<'_>,
+) -> CheckpointPassed {
     CheckpointPassed {
         checkpoint_id: gate.origin.id().to_owned(),
         unlocked_capabilities: gate.effects.unlock.iter().cloned().collect(),
         injected_contexts: contexts,
         passed_by: by.name.to_owned(),
-        justification: by.why.map(str::to_owned),
+        approval_method: Some(by.method.to_owned()),
+        justification: justification.map(str::to_owned),
         approvers: by.both(),
+        request_hash: Some(held.request_hash.to_string()),
+        judged_under: judged_under(gate),
     }
 }
 
@@ -147,5 +203,6 @@ pub fn approved(
         justification,
         needed: held.approvers().count(),
         request_hash: held.request_hash.to_string(),
+        judged_under: judged_under(gate),
     }
 }

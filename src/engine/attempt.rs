@@ -3,24 +3,25 @@
 use std::collections::BTreeSet;
 
 use crate::atlas::compiled::Trigger;
-use crate::atlas::document::RiskTier;
 use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
-use crate::base::id::{ExecutionId, GateId, SessionId};
+use crate::base::id::{EventId, ExecutionId, SessionId};
 use crate::base::limits::{
     MAX_HELD, MAX_HELD_BYTES, MAX_HELD_PER_SESSION, MAX_RUNNING_PER_SESSION,
 };
-use crate::trace::event::{CheckpointPassed, Durability, Recommendation, RiskDetected};
+use crate::trace::event::{CheckpointPassed, Durability, Recommendation};
 
 use super::Permit;
 use super::command::{Allowed, AskId, DenyCode, Given, Reply, StateKind};
 use super::context::Cause;
 use super::deny::Denial;
-use super::gate::{Beside, OwnedApproval, OwnedFired, Raised, Request};
-use super::held::{ActionCall, Gate, Origin, Subject, TierSource};
+use super::fired::{OwnedApproval, OwnedFired};
+use super::gate::{Beside, Raised, Request};
+use super::handle::Handling;
+use super::held::{ActionCall, Gate, Origin, Subject};
 use super::notice::Release;
 use super::policy;
-use super::recorded::{Why, tier};
+use super::recorded::Why;
 use super::session::Running;
 use super::turn::{Place, Turn};
 
@@ -30,6 +31,8 @@ pub(super) struct Attempt {
     pub(super) subject: Subject,
     pub(super) hash: Digest,
     pub(super) place: Place,
+    /// Its record, where this command made it.
+    pub(super) event: Option<EventId>,
     pub(super) deadline: Option<Timestamp>,
     /// The agent's own identifier of the call.
     pub(super) same_call: Option<String>,
@@ -51,6 +54,7 @@ impl Turn<'_> {
         self.fire_access(&attempt, &denial);
         let Denial {
             by,
+            atlas,
             mut denied,
             overrides,
         } = denial;
@@ -58,7 +62,9 @@ impl Turn<'_> {
             code: denied.code,
             reason: &denied.reason,
             override_available: overrides.is_some(),
+            under: atlas.as_slice(),
         };
+        self.record_risk(&attempt.place, &attempt.call, Recommendation::Block);
         self.block(&attempt.place, &attempt.call, &by, why);
         if let Some(overrides) = overrides
             && self.overload(&attempt.place.session).is_none()
@@ -85,18 +91,26 @@ impl Turn<'_> {
     pub(super) fn hear_handlers(&mut self, ask: AskId, mut attempt: Attempt) {
         let gated = !attempt.approvals.is_empty() || attempt.overruled;
         self.beside_gate = gated.then(Vec::new);
-        let call = Some(&attempt.call);
-        let handled = self.handle_fired(&attempt.place, call, &mut attempt.fired);
+        let handled = self.handle_fired(
+            &attempt.place,
+            &attempt.subject,
+            &mut attempt.fired,
+            Handling::Action,
+        );
         if let Some(stop) = handled.stop {
             let fired = attempt.fired.get(stop.index);
             let by = fired.map_or_else(String::new, |fired| fired.checkpoint.id.clone());
-            let why = Why::final_one(DenyCode::Extension, &stop.reason);
+            let under = self.under(fired.map(|fired| fired.atlas_id.as_str()));
+            let why = Why {
+                under: &under,
+                ..Why::final_one(DenyCode::Extension, &stop.reason)
+            };
+            self.record_risk(&attempt.place, &attempt.call, Recommendation::Block);
             self.block(&attempt.place, &attempt.call, &by, why);
             self.deny(ask, DenyCode::Extension, stop.reason);
             return;
         }
-        let approvals = handled.approvals.into_iter();
-        attempt.approvals.extend(approvals.map(|(_, it)| it));
+        attempt.approvals.extend(handled.approvals);
         attempt.given = handled.given;
         self.pass_or_hold(ask, attempt);
     }
@@ -126,6 +140,7 @@ impl Turn<'_> {
             subject,
             hash,
             place,
+            event,
             deadline,
             same_call,
             fired,
@@ -145,33 +160,30 @@ impl Turn<'_> {
         if beside == Beside::Gate && self.refuse_overload(ask, &place, &call) {
             return;
         }
-        if beside == Beside::Gate && call.tier >= RiskTier::High {
-            self.record_below(&place, risk_detected(&call));
-        }
+        let recommended = match beside {
+            Beside::Gate => Recommendation::Verify,
+            Beside::Nothing => Recommendation::Proceed,
+        };
+        self.record_risk(&place, &call, recommended);
         self.note_beats(&place.session, &fired);
         let (more, mut raised) = self.apply_fired(&place, &fired, &subject, beside);
         given.extend(more);
         let withheld = self.beside_gate.take().unwrap_or_default();
         if !gated {
             let allowed = self.allow(&place, &call, given);
+            self.amend_attempt(event.as_ref(), &allowed.given);
             self.notify_release(&place, &call, None);
             self.reply(ask, Reply::Allowed(allowed));
             return;
         }
         if let Some(permit) = permit {
-            let checkpoints = fired
-                .iter()
-                .filter(|it| it.is_gate())
-                .map(|it| &it.checkpoint.id);
-            let policies = approvals.iter().map(|approval| &approval.policy_id);
-            self.run_by_permit(
-                ask,
-                &place,
-                &call,
-                checkpoints.chain(policies),
-                permit,
-                given,
-            );
+            let checkpoints = fired.iter().filter(|fired| fired.is_gate());
+            let checkpoints = checkpoints.map(|it| (it.atlas_id.clone(), it.checkpoint.id.clone()));
+            let policies = approvals.iter();
+            let policies = policies.map(|it| (it.atlas_id.clone(), it.policy_id.clone()));
+            let gates: Vec<_> = checkpoints.chain(policies).collect();
+            let attempt = (&place, event.as_ref(), &call);
+            self.run_by_permit(ask, attempt, &gates, permit, given);
             return;
         }
         let approvals = approvals.iter();
@@ -197,6 +209,7 @@ impl Turn<'_> {
         };
         self.beside_gate = None;
         let why = Why::final_one(DenyCode::Overload, &reason);
+        self.record_risk(place, call, Recommendation::Block);
         self.block(place, call, "overload", why);
         self.deny(ask, DenyCode::Overload, reason);
         true
@@ -295,20 +308,20 @@ impl Turn<'_> {
     }
 
     /// Lets a request run that was approved while its asker was away.
-    fn run_by_permit<'g>(
+    fn run_by_permit(
         &mut self,
         ask: AskId,
-        place: &Place,
-        call: &ActionCall,
-        gates: impl Iterator<Item = &'g String>,
+        (place, event, call): (&Place, Option<&EventId>, &ActionCall),
+        gates: &[(String, String)],
         permit: Permit,
         mut given: Given,
     ) {
-        for gate in gates {
-            self.record_permitted(place, gate, &permit.gate);
+        for (atlas_id, gate) in gates {
+            self.record_permitted(place, (atlas_id, gate), &permit);
         }
         given.extend(permit.given);
         let mut allowed = self.allow(place, call, given);
+        self.amend_attempt(event, &allowed.given);
         let release = Release {
             gate: &permit.gate,
             approver: permit.approved_by.as_deref(),
@@ -326,15 +339,19 @@ impl Turn<'_> {
         self.state().permits.remove(&gate)
     }
 
-    /// Records that a gate stands open because the request was passed before, held as `held`.
-    fn record_permitted(&mut self, place: &Place, gate: &str, held: &GateId) {
+    /// Records that a gate stands open because the request was passed before.
+    fn record_permitted(&mut self, place: &Place, (atlas_id, gate): (&str, &str), permit: &Permit) {
+        let held = &permit.gate;
         let passed = CheckpointPassed {
             checkpoint_id: gate.to_owned(),
             unlocked_capabilities: Vec::new(),
             injected_contexts: Vec::new(),
             passed_by: format!("the permit of {held}"),
+            approval_method: Some("permit".to_owned()),
             justification: None,
             approvers: Vec::new(),
+            request_hash: Some(permit.request_hash.to_string()),
+            judged_under: self.under(Some(atlas_id)),
         };
         let span = self.new_span();
         self.record_as(&place.below(span), passed, Durability::Sync);
@@ -398,7 +415,7 @@ impl Turn<'_> {
 
 impl Permit {
     /// Whether it was given for everything that stands in the way now.
-    fn opens(&self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> bool {
+    pub(super) fn opens(&self, fired: &[OwnedFired], approvals: &[OwnedApproval]) -> bool {
         let gates = fired
             .iter()
             .filter(|fired| fired.is_gate())
@@ -440,16 +457,4 @@ fn gate_key(kind: &str, atlas_id: &str, id: &str) -> String {
 /// What a denial is overruled under.
 pub(super) fn override_key(atlas_id: &str, policy_id: &str) -> String {
     format!("{atlas_id}/{policy_id}")
-}
-
-fn risk_detected(call: &ActionCall) -> RiskDetected {
-    RiskDetected {
-        risk_tier: tier(call.tier),
-        trigger: match call.tier_source {
-            TierSource::Declared => "declared by the Atlas".to_owned(),
-            TierSource::Detected => "detected from the words of the request".to_owned(),
-        },
-        action_type: Some(call.action.clone()),
-        recommended_action: Recommendation::Verify,
-    }
 }

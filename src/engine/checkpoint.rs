@@ -315,7 +315,7 @@ fn judge_answers(
             }],
             problems,
         },
-        Consequence::Continue => passed(effects(definition), problems),
+        Consequence::Continue | Consequence::Warn => passed(effects(definition), problems),
     }
 }
 

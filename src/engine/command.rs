@@ -172,6 +172,17 @@ impl std::fmt::Debug for Owner {
     }
 }
 
+/// The answer with which an agent is handed something.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum GivenWhen {
+    /// The answer to the call itself.
+    #[default]
+    Now,
+    /// A later answer: whoever calls cannot show the agent anything now.
+    Later,
+}
+
 /// An agent ends its session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EndSession {
@@ -181,6 +192,9 @@ pub struct EndSession {
     pub status: FinalStatus,
     /// What it did, in its own words.
     pub summary: Option<String>,
+    /// The answer that takes along what the agent is handed because of it.
+    #[serde(default)]
+    pub delivery: GivenWhen,
 }
 
 /// An agent wants to run an action.
@@ -257,6 +271,9 @@ pub struct ActionCompleted {
     pub execution: ExecutionId,
     /// What came of it.
     pub result: Result<String, ActionError>,
+    /// The answer that takes along what the agent is handed because of it.
+    #[serde(default)]
+    pub delivery: GivenWhen,
 }
 
 /// How an action failed.
@@ -348,6 +365,28 @@ pub enum Ruling {
         /// Why; the agent is told.
         reason: String,
     },
+    /// Answers that break rules, as the console found: one map per gate. They are recorded and counted, and do what
+    /// their questions say about invalid answers. Nothing passes by them.
+    Invalid {
+        /// Answers by question; only those that break rules.
+        answers: Vec<BTreeMap<String, Value>>,
+    },
+    /// A wrong text where the operator had to confirm a pass. It is recorded, and nothing else.
+    Unconfirmed {
+        /// The text that was wanted.
+        wanted: Confirmation,
+        /// The text that was typed.
+        typed: String,
+    },
+}
+
+/// A text that an operator types to confirm a pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Confirmation {
+    /// The first characters of the request's hash.
+    RequestHash,
+    /// The action's name.
+    Action,
 }
 
 /// What happens because of a command, in order. The runtime does it; the engine does not.

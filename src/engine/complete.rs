@@ -4,7 +4,7 @@ use crate::atlas::redact::Redactor;
 use crate::base::limits::MAX_TEXT_BYTES;
 use crate::trace::event::{ActionCompleted as CompletedRecord, ErrorDetail};
 
-use super::command::{ActionCompleted, AskId, DenyCode, Reply};
+use super::command::{ActionCompleted, AskId, DenyCode, Given, GivenWhen, Reply};
 use super::lifecycle::{millis, session_place};
 use super::moment::RunResult;
 use super::recorded::listed;
@@ -76,8 +76,11 @@ impl Turn<'_> {
             RunResult::Failed
         };
         self.after_action(&place, &action, run);
-        // What checkpoints after the action give goes with this answer: another one may never come.
-        let given = self.take_owed(&place.session);
+        let given = match completed.delivery {
+            // Another answer may never come.
+            GivenWhen::Now => self.take_owed(&place.session),
+            GivenWhen::Later => Given::default(),
+        };
         self.touch(&place.session);
         self.reply(ask, Reply::Completed(given));
     }

@@ -215,7 +215,10 @@ impl Turn<'_> {
             || !session.unpassed.is_empty()
             || session.atlas_hash != self.engine.atlas_hash;
         let hash = request_hash(&request.session, &request.action, &request.params);
-        if waits || self.joinable(request, hash).is_some() {
+        if waits
+            || self.joinable(request, hash).is_some()
+            || self.resolution_fault(request).is_some()
+        {
             return Vec::new();
         }
         let customs = self.customs(answers);

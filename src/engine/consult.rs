@@ -219,10 +219,7 @@ impl Turn<'_> {
                 None => (PolicyWord::Allow, String::new()),
             },
         };
-        let policy_id = match &found.denial {
-            Some(denial) => denial.by.clone(),
-            None => found.policy.policy_id.to_owned(),
-        };
+        let policy_id = found.policy.policy_id.into_owned();
         // A spent limit comes back by itself: it must not be remembered as a denial.
         let lasting = super::policy::limits(self.case(known, &call)).is_empty();
         let answer = PolicyAnswer {

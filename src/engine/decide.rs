@@ -10,9 +10,7 @@ use crate::base::canon::canonical;
 use crate::base::digest::Digest;
 use crate::base::id::GateId;
 use crate::base::limits::MAX_ANSWER_CHARS;
-use crate::trace::event::{
-    ActionTaken, CheckpointCompleted, CheckpointResponse, Durability, Validity,
-};
+use crate::trace::event::CheckpointResponse;
 
 use super::Waiting;
 use super::approval::{self, Approver};
@@ -22,14 +20,11 @@ use super::command::{
     Ruling, StateKind,
 };
 use super::evaluate;
-use super::gate::called_by;
-use super::give::{Gift, Size};
-use super::held::{Gate, Held, Origin, PassEffects, Subject};
-use super::lifecycle::millis;
+use super::held::{Gate, Held, Origin, Subject};
 use super::session::Entry;
 use super::settle::Ending;
-use super::turn::{Place, Turn};
-use super::validate::{JudgedAnswers, JudgedGate, Unanswered, judge_gates};
+use super::turn::Turn;
+use super::validate::{JudgedAnswers, Unanswered, judge_gates};
 
 /// Who decides, and how.
 #[derive(Clone, Copy)]
@@ -101,6 +96,11 @@ impl Turn<'_> {
                 } else {
                     self.reply(ask, Reply::Refused(Refused::AtlasChanged));
                 }
+            }
+            Ruling::Invalid { answers } => self.rule_invalid(ask, &held, by, answers),
+            Ruling::Unconfirmed { wanted, typed } => {
+                self.record_unconfirmed(&held, by, *wanted, typed);
+                self.reply(ask, Reply::Acted);
             }
         }
     }
@@ -266,18 +266,11 @@ impl Turn<'_> {
         let place = self.held_place(held);
         for (gate, judged) in held.gates.iter().zip(&judged.gates) {
             let Some(judged) = judged else { continue };
-            let valid = judged.problems.is_empty();
             let answers = self.recordable(gate, &judged.answers);
             let (problems, redacted) = self.told_problems(held, &judged.problems);
             let record = CheckpointResponse {
-                validation_result: if valid {
-                    Validity::Valid
-                } else {
-                    Validity::Invalid
-                },
-                problems,
                 redacted,
-                ..approval::response(gate, answers, by.approver())
+                ..approval::response(gate, answers, problems, by.approver())
             };
             self.record_below(&place.below(gate.span_id.clone()), record);
         }
@@ -315,22 +308,9 @@ impl Turn<'_> {
             .as_ref()
             .map(|w| w.given.clone())
             .unwrap_or_default();
+        given.warnings.extend(judged.warnings.iter().cloned());
         let locks = locks_set_together(held, waiting.as_ref());
-        for (gate, judged) in held.gates.iter().zip(&judged.gates) {
-            let agent = format!("agent {}", held.agent);
-            let by = match judged {
-                Some(_) => by,
-                // The agent answered this one before.
-                None => By {
-                    name: &agent,
-                    method: "agent",
-                    why: None,
-                    first: None,
-                    side: Side::Agent,
-                },
-            };
-            given.extend(self.pass_gate(held, &place, (gate, &locks), judged.as_ref(), by));
-        }
+        given.extend(self.pass_gates(held, &place, &locks, (judged, by)));
         let (advice, withheld) = waiting
             .as_ref()
             .map(|waiting| (waiting.advice.clone(), waiting.withheld.clone()))
@@ -342,10 +322,13 @@ impl Turn<'_> {
         }
         let words = said(held, judged, by.why);
         let words = words.unwrap_or_else(|| format!("{} answered", held.gates.len()));
-        let detail = match by.first {
+        let mut detail = match by.first {
             Some(first) => format!("with {first}: {words}"),
             None => words,
         };
+        if !judged.warnings.is_empty() {
+            detail = format!("{detail} (WARNING: {})", judged.warnings.join("; "));
+        }
         self.note_overruled(held, by.name);
         let decided = self.settle(held, Outcome::Passed, Some(by.name.to_owned()), detail);
         match &held.subject {
@@ -386,82 +369,6 @@ impl Turn<'_> {
             }
         }
         self.touch(&held.session);
-    }
-
-    fn pass_gate(
-        &mut self,
-        held: &Held,
-        place: &Place,
-        (gate, locks): (&Gate, &BTreeSet<String>),
-        judged: Option<&JudgedGate>,
-        by: By<'_>,
-    ) -> Given {
-        let here = place.below(gate.span_id.clone());
-        let id = gate.origin.id().to_owned();
-        self.record_approval(held, &here, gate, judged, by);
-        let effects = PassEffects {
-            lift: gate.effects.unlock.difference(locks).cloned().collect(),
-            ..gate.effects.clone()
-        };
-        self.apply_effects(place, gate.origin.atlas_id(), &id, &effects);
-        if let Some(session) = self.state().sessions.get_mut(&held.session) {
-            let key = (gate.origin.atlas_id().to_owned(), id.clone());
-            session.passed.insert(key);
-        }
-        self.state().caches.new_generation();
-        let kind = gate.origin.kind();
-        self.expire_guidance(&held.session, &[&id, kind]);
-        let given = self.give(
-            place,
-            &Gift {
-                atlas: Some(gate.origin.atlas_id()),
-                from: &id,
-                kind,
-                trigger: called_by(kind),
-                contexts: &gate.effects.inject,
-                guidance: gate.guidance.as_ref(),
-                size: Size::Free,
-            },
-        );
-        let contexts: Vec<_> = given
-            .contexts
-            .iter()
-            .map(|c| c.context_id.clone())
-            .collect();
-        let passed = approval::passed(gate, contexts.clone(), by.approver());
-        // The agent goes on because of this record: it is on disk before the agent is told.
-        let span = self.new_span();
-        self.record_as(&here.below(span), passed, Durability::Sync);
-        self.record_below(
-            &here,
-            CheckpointCompleted {
-                checkpoint_id: id,
-                checkpoint_type: kind.to_owned(),
-                duration_ms: millis(self.now, held.opened_at),
-                contexts_injected: contexts,
-                action_taken: Some(ActionTaken::Continue),
-                block_reason: None,
-                redacted: Vec::new(),
-            },
-        );
-        given
-    }
-
-    /// Records what only some gates call for: that a risk was verified, or a policy overruled.
-    fn record_approval(
-        &mut self,
-        held: &Held,
-        here: &Place,
-        gate: &Gate,
-        judged: Option<&JudgedGate>,
-        by: By<'_>,
-    ) {
-        let answers = judged.map(|judged| &judged.answers);
-        if let Some(record) = approval::approval(held, gate, answers, by.approver()) {
-            let span = self.new_span();
-            let event = self.record_as(&here.below(span), record, Durability::Async);
-            self.notify_override(held, gate, by.name, event);
-        }
     }
 }
 

@@ -3,11 +3,13 @@
 use crate::atlas::compiled::{Atlas, Capability, Checkpoint, Trigger};
 use crate::atlas::document::{CheckpointMode, UnknownActions};
 use crate::atlas::index::{Matches, When};
+use crate::trace::event::AtlasRef;
 
 use super::command::{Denied, DenyCode};
 use super::evaluate::Case;
-use super::gate::OwnedApproval;
+use super::fired::OwnedApproval;
 use super::held::Asked;
+use super::recorded::atlas_ref;
 use super::session::Session;
 
 /// A refusal that no answer at a gate can lift.
@@ -15,6 +17,8 @@ use super::session::Session;
 pub(super) struct Denial {
     /// What refuses, for the record.
     pub(super) by: String,
+    /// The Atlas whose rule it is, where one Atlas's is.
+    pub(super) atlas: Option<AtlasRef>,
     /// What the agent is told.
     pub(super) denied: Denied,
     /// What an operator may do about it after all.
@@ -72,6 +76,7 @@ pub(super) fn locked_capability(case: Case<'_, '_>, matches: &Matches<'_>) -> Op
         }
         let reason = format!("capability `{}` is locked in this session", capability.id);
         let mut denial = denial(&capability.id, DenyCode::CapabilityLocked, reason, None);
+        denial.atlas = Some(atlas_ref(atlas));
         denial.denied.help = unlock_help(session, atlas, capability);
         return Some(denial);
     }
@@ -143,6 +148,7 @@ pub(super) fn bad_parameters(matches: &Matches<'_>, call: Asked<'_>) -> Option<D
 pub(super) fn denial(by: &str, code: DenyCode, reason: String, help: Option<&str>) -> Denial {
     Denial {
         by: by.to_owned(),
+        atlas: None,
         denied: Denied {
             code,
             reason,

@@ -9,8 +9,8 @@ use super::customs::{CustomFiring, Customs};
 use super::deny::{Denial, bad_parameters, denied_action, locked_capability, unknown_action};
 use super::held::{Asked, TierSource};
 use super::policy::{
-    Approval, PolicyVerdict, approvals, by_default, denying_policy, not_allowed, policy_verdict,
-    spent_limit,
+    Approval, Denying, DenyingPolicy, PolicyVerdict, approvals, by_default, denying_policy,
+    not_allowed, policy_verdict, spent_limit,
 };
 use super::risk;
 use super::session::Session;
@@ -105,30 +105,35 @@ pub(super) fn action<'a>(case: Case<'a, '_>) -> Evaluation<'a> {
 pub(super) fn matched_action<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Evaluation<'a> {
     let Case { session, call, .. } = case;
     let approvals = approvals(case, matches);
-    let denied_by = denying_policy(case, matches);
-    let unknown = unknown_action(case, matches);
-    let not_allowed = not_allowed(case, matches);
-    let by_default = by_default(case, unknown.as_ref(), not_allowed.as_ref());
-    let policy = policy_verdict(case, matches, denied_by.as_ref(), by_default, &approvals);
-    // What an operator may overrule comes last: overruling it would not help against the others.
-    let (soft, hard) = match denied_by.map(|policy| policy.denial) {
-        Some(denial) if denial.overrides.is_some() => (Some(denial), None),
+    // A denial that an operator may overrule comes last: overruling it would not help against the others.
+    let (soft, hard) = match denying_policy(case, matches) {
+        Some(policy) if policy.denial.overrides.is_some() => (Some(policy), None),
         other => (None, other),
     };
-    let denial = unknown
-        .or(hard)
-        .or_else(|| denied_action(session, call.action))
-        .or_else(|| locked_capability(case, matches))
-        .or(not_allowed)
-        .or_else(|| bad_parameters(matches, call))
-        .or_else(|| spent_limit(case, matches))
-        .or(soft);
+    let (denial, by) = unknown_action(case, matches)
+        .map(|denial| (denial, None))
+        .or_else(|| hard.map(by_policy))
+        .or_else(|| denied_action(session, call.action).map(|denial| (denial, None)))
+        .or_else(|| locked_capability(case, matches).map(|denial| (denial, None)))
+        .or_else(|| not_allowed(case, matches).map(|denial| (denial, None)))
+        .or_else(|| bad_parameters(matches, call).map(|denial| (denial, None)))
+        .or_else(|| spent_limit(case, matches).map(by_policy))
+        .or_else(|| soft.map(by_policy))
+        .unzip();
+    let by = by.flatten();
+    let denying = denial.as_ref().map(|denial| Denying { denial, by });
+    let policy = policy_verdict(case, matches, denying, by_default(case), &approvals);
     Evaluation {
         policy,
         denial,
         fired: fired(case, matches),
         approvals,
     }
+}
+
+/// A denial by a policy, with the Atlas and the pattern of the policy.
+fn by_policy(policy: DenyingPolicy<'_>) -> (Denial, Option<(&Atlas, &str)>) {
+    (policy.denial, Some((policy.atlas, policy.rule)))
 }
 
 /// What is known of a session on its own.

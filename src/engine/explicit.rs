@@ -22,8 +22,8 @@ use crate::trace::event::{ContextRequested, InjectTrigger, RequestType};
 use super::command::{AskId, ContextRequest, DenyCode, Given, NotGiven, Reply};
 use super::evaluate::Occasion;
 use super::give::{Gift, Size, context_key};
-use super::held::{HeldText, Moment};
-use super::lifecycle::{raise_approvals, raise_stop};
+use super::handle::Handling;
+use super::held::{HeldText, Moment, Subject};
 use super::session::Session;
 use super::turn::{Place, Turn};
 
@@ -90,14 +90,6 @@ impl Turn<'_> {
             return;
         }
         self.expire_guidance(&request.session, &["explicit_request"]);
-        let handled = self.handle_fired(&place, None, &mut fired);
-        raise_approvals(&mut fired, &handled.approvals);
-        if let Some(stop) = handled.stop {
-            raise_stop(&mut fired, stop);
-        }
-        let given = self.give_requested(&place, request);
-        self.owe(&request.session, given);
-        self.owe(&request.session, handled.given);
         let moment = Moment {
             kind: "explicit_request".to_owned(),
             label: "context".to_owned(),
@@ -106,6 +98,11 @@ impl Turn<'_> {
             text: request.query.as_deref().map(HeldText::new),
             reached_agent: false,
         };
+        let subject = Subject::Moment(moment.clone());
+        let handled = self.handle_fired(&place, &subject, &mut fired, Handling::Moment);
+        let given = self.give_requested(&place, request);
+        self.owe(&request.session, given);
+        self.owe(&request.session, handled.given);
         self.happen(Some(ask), &place, moment, &fired, None);
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::atlas::compiled::{Question, Trigger};
+use crate::atlas::compiled::Question;
 use crate::atlas::document::{
     Approvers, CheckpointMode, CheckpointQuestion, Respondent, ResponseType,
 };
@@ -20,11 +20,11 @@ use crate::trace::event::{
     ActionTaken, CheckpointCompleted, CheckpointTriggered, Durability, InjectTrigger,
 };
 
+use super::approval;
 use super::command::{AskId, DenyCode, Effect, Given, Reply, StateKind};
-use super::evaluate::Fired;
+use super::fired::{OwnedApproval, OwnedFired};
 use super::give::{Gift, Size};
 use super::held::{Gate, Held, Origin, PassEffects, Subject};
-use super::policy::Approval;
 use super::recorded::Told;
 use super::turn::{Place, Turn, pass_effects};
 use super::withhold::Withheld;
@@ -35,7 +35,7 @@ pub(super) struct Raised {
     pub(super) gate: Gate,
     pub(super) timeout: Duration,
     priority: i64,
-    mode: CheckpointMode,
+    pub(super) mode: CheckpointMode,
     /// Whether why it stands there is told in words of an extension, which may quote the request.
     quotes: bool,
     /// Keywords that made it fire, with their positions.
@@ -99,7 +99,9 @@ impl Turn<'_> {
             },
             approvers: checkpoint.approvers,
             force_sync: checkpoint.force_sync_trace,
-            span_id: self.new_span(),
+            shared_name: self.shares_name(&checkpoint.id),
+            atlas_hash: self.atlas_hash_of(&fired.atlas_id),
+            span_id: fired.recorded.clone().unwrap_or_else(|| self.new_span()),
         };
         Raised {
             gate,
@@ -108,7 +110,7 @@ impl Turn<'_> {
             mode: CheckpointMode::Blocking,
             quotes: fired.quotes,
             matches: fired.matches.clone(),
-            recorded: false,
+            recorded: fired.recorded.is_some(),
         }
     }
 
@@ -139,6 +141,8 @@ impl Turn<'_> {
             respondent: Respondent::Operator,
             approvers: Approvers::One,
             force_sync: true,
+            shared_name: self.shares_name(&approval.policy_id),
+            atlas_hash: self.atlas_hash_of(&approval.atlas_id),
             span_id: self.new_span(),
         };
         Raised {
@@ -167,7 +171,7 @@ impl Turn<'_> {
         for fired in fired {
             if fired.is_gate() {
                 let mut gate = self.raise_checkpoint(fired);
-                if room {
+                if room && !gate.recorded {
                     self.record_triggered(place, &gate, subject);
                     gate.recorded = true;
                 }
@@ -192,7 +196,9 @@ impl Turn<'_> {
             ..self.raise_checkpoint(fired)
         };
         let here = place.below(raised.gate.span_id.clone());
-        self.record_triggered(place, &raised, subject);
+        if !raised.recorded {
+            self.record_triggered(place, &raised, subject);
+        }
         self.expire_guidance(
             &place.session,
             &[&fired.checkpoint.id, fired.checkpoint.kind],
@@ -225,7 +231,7 @@ impl Turn<'_> {
         let completed = CheckpointCompleted {
             checkpoint_id: fired.checkpoint.id.clone(),
             checkpoint_type: fired.checkpoint.kind.to_owned(),
-            duration_ms: 0,
+            duration_ms: fired.took_ms(),
             contexts_injected: given
                 .contexts
                 .iter()
@@ -237,6 +243,7 @@ impl Turn<'_> {
                 ActionTaken::Continue
             }),
             block_reason: None,
+            judged_under: approval::judged_under(&raised.gate),
             redacted: Vec::new(),
         };
         self.record_below(&here, completed);
@@ -323,7 +330,25 @@ impl Turn<'_> {
         GateId::numbered(number)
     }
 
-    fn record_triggered(&mut self, place: &Place, raised: &Raised, subject: &Subject) {
+    /// Tells whether several Atlases have a checkpoint or policy of this name.
+    fn shares_name(&self, name: &str) -> bool {
+        let having = self.engine.atlases.iter().filter(|atlas| {
+            let mut checkpoints = atlas.checkpoints.iter();
+            let mut policies = atlas.policies.iter();
+            checkpoints.any(|checkpoint| checkpoint.id == name)
+                || policies.any(|policy| policy.id == name)
+        });
+        having.count() > 1
+    }
+
+    /// The digest of the text of an Atlas that is in force.
+    fn atlas_hash_of(&self, atlas_id: &str) -> Option<Digest> {
+        let mut atlases = self.engine.atlases.iter();
+        let atlas = atlases.find(|atlas| atlas.id == atlas_id)?;
+        Some(atlas.hash)
+    }
+
+    pub(super) fn record_triggered(&mut self, place: &Place, raised: &Raised, subject: &Subject) {
         let gate = &raised.gate;
         let durability = if gate.force_sync {
             Durability::Sync
@@ -350,83 +375,11 @@ impl Turn<'_> {
             trigger_data: with_matches(trigger_data(subject), &raised.matches),
             priority: raised.priority,
             input_hash,
+            judged_under: approval::judged_under(gate),
             numbers_as_text: Vec::new(),
             redacted: told.redacted,
         };
         self.record_as(&here, record, durability);
-    }
-}
-
-/// A fired checkpoint, free of the engine it was found in.
-pub(super) struct OwnedFired {
-    pub(super) atlas_id: String,
-    pub(super) checkpoint: crate::atlas::compiled::Checkpoint,
-    pub(super) why: String,
-    /// Whether it is known to fire, or only cannot be ruled out: then it grants nothing.
-    pub(super) certain: bool,
-    /// Whether its handler changed the input.
-    pub(super) modified: bool,
-    /// Whether why it fires is told in words of an extension, which may quote the request.
-    pub(super) quotes: bool,
-    /// Keywords that made it fire, with their positions.
-    pub(super) matches: Vec<KeywordMatch>,
-}
-
-impl OwnedFired {
-    /// Whether it stops the agent.
-    pub(super) fn is_gate(&self) -> bool {
-        self.checkpoint.mode == CheckpointMode::Blocking
-    }
-
-    /// Whether it gives or takes without stopping the agent.
-    pub(super) fn is_advice(&self) -> bool {
-        self.checkpoint.mode == CheckpointMode::Advisory
-    }
-
-    /// What it does to a session, for when the gates beside it are passed.
-    pub(super) fn advice(&self) -> Advice {
-        Advice {
-            atlas_id: self.atlas_id.clone(),
-            checkpoint_id: self.checkpoint.id.clone(),
-            effects: pass_effects(&self.checkpoint),
-        }
-    }
-}
-
-impl From<Fired<'_>> for OwnedFired {
-    fn from(fired: Fired<'_>) -> Self {
-        Self {
-            atlas_id: fired.atlas.id.clone(),
-            checkpoint: fired.checkpoint.clone(),
-            why: fired.why,
-            certain: fired.certain,
-            modified: false,
-            quotes: matches!(fired.checkpoint.trigger, Trigger::Custom(_)),
-            matches: fired.matches,
-        }
-    }
-}
-
-/// An approval, free of the engine it was found in.
-#[derive(Clone, Debug)]
-pub(super) struct OwnedApproval {
-    pub(super) atlas_id: String,
-    pub(super) policy_id: String,
-    pub(super) reason: String,
-    pub(super) why: String,
-    /// Whether it overrules a denial.
-    pub(super) overrides: bool,
-}
-
-impl From<Approval<'_>> for OwnedApproval {
-    fn from(approval: Approval<'_>) -> Self {
-        Self {
-            atlas_id: approval.atlas.id.clone(),
-            policy_id: approval.policy_id.to_owned(),
-            reason: approval.reason.to_owned(),
-            why: approval.why,
-            overrides: false,
-        }
     }
 }
 

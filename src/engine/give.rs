@@ -104,7 +104,7 @@ impl Turn<'_> {
         }
         if !found.is_empty() {
             let record = injected(gift, &found);
-            self.record_below(place, record);
+            given.injections.push(self.record_injected(place, record));
         }
         self.record_too_large(place, gift.from, gift.kind, dropped);
         given.contexts = found.into_iter().map(|found| found.context).collect();
@@ -244,6 +244,8 @@ impl Given {
         self.contexts.extend(more.contexts);
         self.withdrawn.extend(more.withdrawn);
         self.not_given.extend(more.not_given);
+        self.warnings.extend(more.warnings);
+        self.injections.extend(more.injections);
         self.guidance.extend(more.guidance);
         // Stable: what weighs the same stays in the order it was given. Instructions at system level
         // weigh more than anything else.

@@ -4,10 +4,11 @@ use crate::trace::event::{CheckpointSkipped, InjectTrigger};
 
 use super::command::{Given, GivenContext};
 use super::extension::{CheckpointResult, PolicyWord};
-use super::gate::{OwnedApproval, OwnedFired};
+use super::fired::{OwnedApproval, OwnedFired};
 use super::give::{Gift, Size};
 use super::hear::{Heard, Said, Stop, can_restrict, hear};
-use super::held::ActionCall;
+use super::held::{ActionCall, Subject};
+use super::lifecycle::{raise_approvals, raise_stop};
 use super::turn::{Place, Turn};
 
 /// What the handlers of fired checkpoints came to.
@@ -17,47 +18,111 @@ pub(super) struct Handled {
     pub(super) given: Given,
     /// Why it may not go on.
     pub(super) stop: Option<Stop>,
-    /// Approvals that are wanted, each with the index of the checkpoint.
-    pub(super) approvals: Vec<(usize, OwnedApproval)>,
+    /// Approvals that are wanted and that no checkpoint stands for.
+    pub(super) approvals: Vec<OwnedApproval>,
     /// The input as it should read.
     pub(super) input: Option<String>,
+}
+
+/// The command whose checkpoints have handlers: it decides what their words lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Handling {
+    /// An action. A no refuses it; an approval is a gate of its own.
+    Action,
+    /// Input. A no refuses it; where an approval is wanted the checkpoint becomes a gate.
+    Input,
+    /// The start of a session. A no refuses it; a handler that is not heard makes its checkpoint a gate.
+    Start,
+    /// Something that did happen. A no, too, makes the checkpoint a gate.
+    Moment,
+    /// The end of a session, which nothing stops.
+    End,
+}
+
+impl Handling {
+    /// Tells whether a stop refuses the command. Otherwise its checkpoint becomes a gate.
+    fn refuses(self, stop: &Stop) -> bool {
+        match self {
+            Self::Action | Self::Input | Self::End => true,
+            Self::Start => stop.said,
+            Self::Moment => false,
+        }
+    }
 }
 
 impl Turn<'_> {
     /// Does what the handlers of fired checkpoints want, and leaves out the checkpoints for which
     /// there was no time. When a handler stops the agent, nothing is handed over.
-    /// What it says of an action's parameters is recorded without what a steward wants left out.
     pub(super) fn handle_fired(
         &mut self,
         place: &Place,
-        call: Option<&ActionCall>,
+        subject: &Subject,
         fired: &mut Vec<OwnedFired>,
+        handling: Handling,
+    ) -> Handled {
+        let call = match subject {
+            Subject::Action(call) => Some(call),
+            Subject::SessionStart | Subject::Moment(_) => None,
+        };
+        self.handle_fired_for(place, (subject, call), fired, handling)
+    }
+
+    /// The same for checkpoints that were told of an action which is not their subject: of its parameters nothing
+    /// is recorded that a steward wants left out.
+    pub(super) fn handle_fired_for(
+        &mut self,
+        place: &Place,
+        (subject, call): (&Subject, Option<&ActionCall>),
+        fired: &mut Vec<OwnedFired>,
+        handling: Handling,
     ) -> Handled {
         let answers = std::mem::take(&mut self.answers);
         let checkpoints = fired
             .iter()
             .map(|it| (it.atlas_id.as_str(), &it.checkpoint));
         let mut heard = hear(self, &answers, checkpoints);
+        for fired in fired.iter_mut() {
+            fired.took = answers.trigger_took(&fired.atlas_id, &fired.checkpoint.id);
+        }
         self.answers = answers;
         let gated = heard.closes() || fired.iter().any(OwnedFired::is_gate);
         if gated && self.beside_gate.is_none() {
             self.beside_gate = Some(Vec::new());
         }
-        let mut handled = Handled::default();
+        let mut handled = Handled {
+            input: heard.input.take(),
+            ..Handled::default()
+        };
+        let mut approvals = Vec::new();
         for said in &heard.said {
             if let Some(fired) = fired.get_mut(said.index) {
                 fired.modified |= modifies(said);
-                self.record_said(place, call, fired, said);
-                if let Ok(result) = &said.result {
-                    self.forget(place, result);
-                    let approval = approval(fired, said, result);
-                    handled
-                        .approvals
-                        .extend(approval.map(|it| (heard.kept(said.index), it)));
-                }
+                fired.took += said.took;
+                let wanted = said.result.as_ref().ok();
+                let wanted = wanted.and_then(|result| approval(fired, said, result));
+                approvals.extend(wanted.map(|approval| (said.index, approval)));
             }
         }
-        if heard.stop.is_none() && heard.next.is_none() {
+        match handling {
+            Handling::Action => {
+                handled.approvals = approvals.into_iter().map(|(_, wanted)| wanted).collect();
+            }
+            Handling::Input | Handling::Start | Handling::Moment => {
+                raise_approvals(fired, &approvals);
+            }
+            Handling::End => {}
+        }
+        let stop = heard.stopped();
+        let stopped = stop.is_some();
+        let refusal = stop.and_then(|stop| {
+            if handling.refuses(&stop) {
+                return Some(stop);
+            }
+            raise_stop(fired, stop);
+            None
+        });
+        self.record_heard(place, (subject, call), fired, (&heard, refusal.as_ref()));
+        if !stopped {
             for said in &heard.said {
                 if let (Some(fired), Ok(result)) = (fired.get(said.index), &said.result) {
                     let given = self.hand_over(place, fired, &said.handler, result);
@@ -66,21 +131,49 @@ impl Turn<'_> {
             }
         }
         self.skip_late(place, fired, &heard);
-        handled.stop = heard.stop.take().or_else(|| {
-            let (index, name) = heard.next.take()?;
-            let reason = format!("extension `{name}` was not asked");
-            Some(Stop {
-                index,
-                reason,
-                said: false,
-            })
-        });
-        handled.stop = handled.stop.map(|stop| Stop {
+        handled.stop = refusal.map(|stop| Stop {
             index: heard.kept(stop.index),
             ..stop
         });
-        handled.input = heard.input.take();
         handled
+    }
+
+    /// Records that checkpoints fired, then the words of their handlers, in the order of priorities. Where a handler
+    /// refuses the command, only the checkpoints whose handlers were asked are on record; they are over.
+    fn record_heard(
+        &mut self,
+        place: &Place,
+        (subject, call): (&Subject, Option<&ActionCall>),
+        fired: &mut [OwnedFired],
+        (heard, refusal): (&Heard, Option<&Stop>),
+    ) {
+        let asked = heard.said.iter().map(|said| said.index);
+        let Some(last) = asked.chain(refusal.map(|stop| stop.index)).max() else {
+            return;
+        };
+        for (index, fired) in fired.iter_mut().enumerate().take(last + 1) {
+            let said: Vec<_> = heard
+                .said
+                .iter()
+                .filter(|said| said.index == index)
+                .collect();
+            let stops = refusal.filter(|stop| stop.index == index);
+            let concerned = !said.is_empty() || stops.is_some();
+            if heard.skipped.contains(&index) || (refusal.is_some() && !concerned) {
+                continue;
+            }
+            self.record_fired(place, fired, subject);
+            for said in said {
+                self.record_said(place, call, fired, said);
+                if let Ok(result) = &said.result {
+                    self.forget(place, result);
+                }
+            }
+            if refusal.is_some() {
+                let told = stops.map(|stop| self.told_of(call, "block_reason", &stop.reason));
+                self.record_handled(place, fired, told);
+            }
+        }
     }
 
     /// Forgets what a handler says is no longer valid.
@@ -134,9 +227,7 @@ impl Turn<'_> {
             content: text.clone(),
         });
         let (from, kind) = (&fired.checkpoint.id, fired.checkpoint.kind);
-        given
-            .contexts
-            .extend(self.give_texts(place, from, kind, texts.collect()));
+        given.extend(self.give_texts(place, from, kind, texts.collect()));
         given
     }
 
@@ -159,6 +250,7 @@ impl Turn<'_> {
             checkpoint_type: dropped.checkpoint.kind.to_owned(),
             reason: reason.to_owned(),
             dropped_contexts: dropped.checkpoint.inject_contexts.clone(),
+            judged_under: self.under(Some(&dropped.atlas_id)),
         };
         self.record_below(place, record);
     }

@@ -31,6 +31,19 @@ impl Heard {
         index - before.count()
     }
 
+    /// Why the agent may not go on: a handler said so, or was not heard or asked.
+    pub(super) fn stopped(&mut self) -> Option<Stop> {
+        self.stop.take().or_else(|| {
+            let (index, name) = self.next.take()?;
+            let reason = format!("extension `{name}` was not asked");
+            Some(Stop {
+                index,
+                reason,
+                said: false,
+            })
+        })
+    }
+
     /// Tells whether a handler stops the agent, was not heard, or wants an approval.
     pub(super) fn closes(&self) -> bool {
         let mut said = self.said.iter();

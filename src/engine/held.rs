@@ -302,8 +302,26 @@ pub struct Gate {
     pub approvers: Approvers,
     /// Whether its records must be durable at once.
     pub force_sync: bool,
+    /// Tells whether another Atlas has a checkpoint or policy of the same name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub shared_name: bool,
+    /// Digest of the text of its Atlas. Earlier versions did not keep it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub atlas_hash: Option<Digest>,
     /// The span its records hang under.
     pub span_id: SpanId,
+}
+
+impl Gate {
+    /// The name under which operators and agents know it: with its Atlas where another Atlas has the same.
+    #[must_use]
+    pub fn name(&self) -> String {
+        if self.shared_name {
+            self.origin.full_name()
+        } else {
+            self.origin.id().to_owned()
+        }
+    }
 }
 
 /// What put a gate in a request's way.
@@ -361,6 +379,12 @@ impl Origin {
             | Self::Approval { atlas_id, .. }
             | Self::Override { atlas_id, .. } => atlas_id,
         }
+    }
+
+    /// The identifier with its Atlas: two Atlases may have a checkpoint of the same name.
+    #[must_use]
+    pub fn full_name(&self) -> String {
+        format!("{}/{}", self.atlas_id(), self.id())
     }
 
     /// The checkpoint's type, as TRACE names it; a policy's is `approval` or `override`.

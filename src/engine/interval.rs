@@ -20,7 +20,7 @@ use crate::base::id::SessionId;
 
 use super::command::ActionRequest;
 use super::evaluate::Occasion;
-use super::gate::OwnedFired;
+use super::fired::OwnedFired;
 use super::hear::{can_restrict, handlers_of};
 use super::held::{ActionCall, Held, Moment, Origin, Subject};
 use super::lifecycle::session_place;
@@ -196,6 +196,8 @@ impl Turn<'_> {
                         modified: false,
                         quotes: false,
                         matches: Vec::new(),
+                        took: Duration::ZERO,
+                        recorded: None,
                     });
                 }
             }

@@ -128,7 +128,7 @@ impl Judgement<'_> {
     /// The policy that decides, or the default that does where none does.
     #[must_use]
     pub fn policy_id(&self) -> &str {
-        self.found.policy.policy_id
+        &self.found.policy.policy_id
     }
 
     /// The pattern of that policy that matches.

@@ -12,14 +12,14 @@ use crate::trace::event::{Environment, SessionEnded, SessionStarted as StartedRe
 
 use super::access::not_theirs;
 use super::command::{
-    AskId, Asked, DenyCode, EndSession, Given, Outcome, Reply, SessionStarted, StartSession,
-    StateKind,
+    AskId, Asked, DenyCode, EndSession, Given, GivenWhen, Outcome, Reply, SessionStarted,
+    StartSession, StateKind,
 };
 use super::context::Cause;
 use super::evaluate;
-use super::gate::{
-    Beside, OwnedApproval, OwnedFired, Raised, Request, SESSION_START, start_params,
-};
+use super::fired::{OwnedApproval, OwnedFired};
+use super::gate::{Beside, Raised, Request, SESSION_START, start_params};
+use super::handle::Handling;
 use super::hear::{Stop, handlers_of, hear};
 use super::held::{Subject, request_hash};
 use super::session::{Entry, Session};
@@ -135,19 +135,14 @@ impl Turn<'_> {
         }
         let mut given = self.give_on(place, Cause::Start);
         let mut fired = self.start_checkpoints(session, &BTreeSet::new());
-        let handled = self.handle_fired(place, None, &mut fired);
-        given.extend(handled.given);
-        raise_approvals(&mut fired, &handled.approvals);
-        if let Some(stop) = handled.stop {
-            if stop.said {
-                self.beside_gate = None;
-                self.refuse_entry(session, stop.reason);
-                return Given::default();
-            }
-            // What could not be heard is an operator's to decide.
-            raise_stop(&mut fired, stop);
-        }
         let subject = Subject::SessionStart;
+        let handled = self.handle_fired(place, &subject, &mut fired, Handling::Start);
+        given.extend(handled.given);
+        if let Some(stop) = handled.stop {
+            self.beside_gate = None;
+            self.refuse_entry(session, stop.reason);
+            return Given::default();
+        }
         let (more, raised) = self.fire_in_order(place, &subject, &fired, Beside::Nothing);
         given.extend(more);
         for withheld in self.beside_gate.take().unwrap_or_default() {
@@ -325,12 +320,12 @@ impl Turn<'_> {
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
         }
-        self.finish_session(end);
-        self.reply(ask, Reply::Ended);
+        let given = self.finish_session(end);
+        self.reply(ask, Reply::Ended(given));
     }
 
-    /// Ends a session, and everything of it that waits.
-    pub(super) fn finish_session(&mut self, end: EndSession) {
+    /// Ends a session, and everything of it that waits. Gives what goes with the answer to that.
+    pub(super) fn finish_session(&mut self, end: EndSession) -> Given {
         let held = self.engine.state.held.of_session(&end.session);
         let held: Vec<_> = held.cloned().collect();
         for gate in held {
@@ -343,24 +338,25 @@ impl Turn<'_> {
         }
         let ended = &end.session;
         self.state().resolutions.retain(|it| it.session != *ended);
+        self.state().begun.retain(|_, begun| !begun.is_of(ended));
         for key in self.state().usage.forget(&end.session) {
             self.persist::<()>(StateKind::Usage, &key, None);
         }
         let now = self.now;
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
-            return;
+            return Given::default();
         };
         let root = session_place(session);
-        self.before_end(&end.session, &root);
+        let given = self.last_given(&end.session, &root, end.delivery);
         let Some(session) = self.engine.state.sessions.get(&end.session) else {
-            return;
+            return given;
         };
         let (summary, redacted) = self.told_option("summary", end.summary.as_deref());
         let record = SessionEnded {
             duration_ms: millis(now, session.started_at),
             event_count: session.events.saturating_add(1),
             actions_taken: session.actions,
-            contexts_injected: session.contexts.len() as u64,
+            contexts_injected: session.injected,
             final_status: end.status,
             summary,
             redacted,
@@ -369,6 +365,24 @@ impl Turn<'_> {
         self.state().remove_session(&end.session);
         self.forget_tries(&end.session);
         self.state().ended.insert(end.session);
+        given
+    }
+
+    /// Fires the checkpoints of a session's end, and hands over everything the session is still owed. Without an
+    /// agent to hear it, nothing is handed over.
+    fn last_given(&mut self, session: &SessionId, root: &Place, delivery: GivenWhen) -> Given {
+        if delivery == GivenWhen::Later {
+            self.beside_gate = Some(Vec::new());
+            self.before_end(session, root);
+            self.beside_gate = None;
+            return Given::default();
+        }
+        let last = self.before_end(session, root);
+        self.beside_gate = None;
+        let mut given = self.take_owed(session);
+        given.extend(last);
+        self.deliver(&mut given);
+        given
     }
 
     /// The session, if it exists and has not ended.
@@ -449,6 +463,7 @@ impl Turn<'_> {
                 platform: std::env::consts::OS.to_owned(),
                 runtime: None,
             },
+            judged_under: Vec::new(),
             redacted,
         }
     }

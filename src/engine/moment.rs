@@ -18,10 +18,11 @@ use crate::trace::event::{Durability, ErrorOccurred, InputReceived};
 use super::command::{Accepted, AskId, DenyCode, ErrorReport, Given, Input, Reply};
 use super::context::Cause;
 use super::evaluate::{self, Occasion};
-use super::gate::{Beside, OwnedFired, Request};
+use super::fired::OwnedFired;
+use super::gate::{Beside, Request};
+use super::handle::Handling;
 use super::held::{ActionCall, HeldText, Moment, Subject, request_hash};
 use super::interval::{Due, in_priority_order};
-use super::lifecycle::{raise_approvals, raise_stop};
 use super::recorded::listed;
 use super::session::{Entry, Reported, Session, Unpassed};
 use super::turn::{Place, Turn};
@@ -79,12 +80,20 @@ impl Turn<'_> {
         for dropped in &dropped {
             self.record_skipped(&place, dropped, "max_checkpoints_per_input is used up");
         }
-        let handled = self.handle_fired(&place, None, &mut fired);
+        let moment = Moment {
+            kind: "keyword_match".to_owned(),
+            label: "input".to_owned(),
+            data: json!({ "input_hash": hash.to_string() }),
+            event: None,
+            text: Some(HeldText::new(&input.text)),
+            reached_agent: input.reaches_asked_agent,
+        };
+        let subject = Subject::Moment(moment.clone());
+        let handled = self.handle_fired(&place, &subject, &mut fired, Handling::Input);
         if let Some(stop) = handled.stop {
             // Nothing is handed over for input that is not taken.
             return Some((DenyCode::Extension, stop.reason));
         }
-        raise_approvals(&mut fired, &handled.approvals);
         if fired.iter().any(OwnedFired::is_gate)
             && let Some(reason) = self.overload(&input.session)
         {
@@ -97,14 +106,6 @@ impl Turn<'_> {
         let given = self.give_on(&place, Cause::Input(&seen));
         self.owe(&input.session, given);
         self.owe(&input.session, handled.given);
-        let moment = Moment {
-            kind: "keyword_match".to_owned(),
-            label: "input".to_owned(),
-            data: json!({ "input_hash": hash.to_string() }),
-            event: None,
-            text: Some(HeldText::new(&input.text)),
-            reached_agent: input.reaches_asked_agent,
-        };
         self.happen(ask, &place, moment, &fired, handled.input);
         None
     }
@@ -120,11 +121,8 @@ impl Turn<'_> {
         call: Option<&ActionCall>,
         mut fired: Vec<OwnedFired>,
     ) {
-        let handled = self.handle_fired(place, call, &mut fired);
-        raise_approvals(&mut fired, &handled.approvals);
-        if let Some(stop) = handled.stop {
-            raise_stop(&mut fired, stop);
-        }
+        let subject = Subject::Moment(moment.clone());
+        let handled = self.handle_fired_for(place, (&subject, call), &mut fired, Handling::Moment);
         self.owe(&place.session, handled.given);
         self.happen(ask, place, moment, &fired, None);
     }
@@ -181,8 +179,8 @@ impl Turn<'_> {
         self.occur(None, place, moment, None, fired);
     }
 
-    /// A session is about to end. Nothing can hold it any more.
-    pub(super) fn before_end(&mut self, session: &SessionId, place: &Place) {
+    /// A session is about to end. Nothing can hold it any more. Gives what it is handed at last.
+    pub(super) fn before_end(&mut self, session: &SessionId, place: &Place) -> Given {
         let subject = Subject::Moment(Moment {
             kind: "session_end".to_owned(),
             label: "session_end".to_owned(),
@@ -192,10 +190,13 @@ impl Turn<'_> {
             reached_agent: false,
         });
         let mut fired = self.fired_on(session, Occasion::SessionEnd);
-        self.handle_fired(place, None, &mut fired);
+        let handled = self.handle_fired(place, &subject, &mut fired, Handling::End);
+        // A handler that says no to an end stops nothing; what the handlers give then stays with them.
+        let mut given = handled.given;
         for fired in fired {
-            self.apply_passing(place, &fired, &subject, Beside::Nothing);
+            given.extend(self.apply_passing(place, &fired, &subject, Beside::Nothing));
         }
+        given
     }
 
     /// Runs the checkpoints of a moment: those that do not stop the agent take effect, the others
@@ -283,6 +284,7 @@ impl Turn<'_> {
         self.owe(session, given);
         let Some(ask) = ask else { return };
         let given = self.take_owed(session);
+        self.amend_error(error.as_ref(), &given);
         self.touch(session);
         let held = self.live(session).map(Session::closed_by);
         let accepted = Accepted {

@@ -1,5 +1,7 @@
 //! What policies make of an action: denials, approvals, limits and defaults. Reads state, changes none.
 
+use std::borrow::Cow;
+
 use crate::atlas::Atlas;
 use crate::atlas::compiled::Policy;
 use crate::atlas::document::{DefaultDecision, PolicyKind, UnknownActions};
@@ -10,14 +12,17 @@ use super::attempt::override_key;
 use super::command::DenyCode;
 use super::deny::{Denial, denial};
 use super::evaluate::Case;
-use super::gate::OwnedApproval;
+use super::fired::OwnedApproval;
+use super::recorded::atlas_ref;
 use super::usage::{AppliedLimit, key};
 
 /// What the policies say.
 #[derive(Debug)]
 pub(super) struct PolicyVerdict<'a> {
-    /// The policy that decided; `default` when none matched.
-    pub(super) policy_id: &'a str,
+    /// The policy that decided, or what else did; `default_decision` when nothing matched.
+    pub(super) policy_id: Cow<'a, str>,
+    /// The Atlas of that policy, where it is one Atlas that decides.
+    pub(super) atlas: Option<&'a Atlas>,
     /// The pattern that matched.
     pub(super) rule: Option<&'a str>,
     /// What they say.
@@ -33,6 +38,8 @@ pub(super) struct Approval<'a> {
     pub(super) atlas: &'a Atlas,
     /// The policy.
     pub(super) policy_id: &'a str,
+    /// The pattern that matched.
+    pub(super) rule: Option<&'a str>,
     /// Why it wants it.
     pub(super) reason: &'a str,
     /// Why it applies, for people.
@@ -49,6 +56,7 @@ pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Ap
             approvals.push(Approval {
                 atlas: matched.atlas,
                 policy_id: &policy.id,
+                rule: Some(pattern.as_str()),
                 reason: &policy.reason,
                 why: format!("requires_approval: `{action}` matches `{pattern}`"),
             });
@@ -64,6 +72,7 @@ pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Ap
         approvals.push(Approval {
             atlas,
             policy_id: "unknown_actions",
+            rule: None,
             reason: "no Atlas knows this action",
             why: "unknown_actions: approve".to_owned(),
         });
@@ -71,9 +80,10 @@ pub(super) fn approvals<'a>(case: Case<'a, '_>, matches: &Matches<'a>) -> Vec<Ap
     approvals
 }
 
+/// A policy that denies an action, or limits it and is used up.
 pub(super) struct DenyingPolicy<'a> {
-    policy_id: &'a str,
-    rule: &'a str,
+    pub(super) atlas: &'a Atlas,
+    pub(super) rule: &'a str,
     pub(super) denial: Denial,
 }
 
@@ -108,13 +118,29 @@ pub(super) fn denying_policy<'a>(
     });
     let help = (policy.overridable).then_some("an operator may overrule it for one request");
     Some(DenyingPolicy {
-        policy_id: &policy.id,
+        atlas: denying.atlas,
         rule: pattern.as_str(),
         denial: Denial {
             overrides,
+            atlas: Some(atlas_ref(denying.atlas)),
             ..denial(&policy.id, DenyCode::Policy, reason, help)
         },
     })
+}
+
+/// The first denying policy that an operator overruled for exactly this request.
+fn overruled_policy<'a>(
+    case: Case<'a, '_>,
+    matches: &Matches<'a>,
+) -> Option<(&'a Atlas, &'a str, &'a str)> {
+    let mut policies = matches.policies();
+    let overruled = policies.find(|matched| {
+        matched.item.kind == PolicyKind::Deny
+            && case.holds(matched.item.when.as_ref())
+            && overridden(case, matched.atlas, matched.item)
+    })?;
+    let policy = overruled.item;
+    Some((overruled.atlas, &policy.id, overruled.pattern.as_str()))
 }
 
 fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
@@ -125,63 +151,65 @@ fn overridden(case: Case<'_, '_>, atlas: &Atlas, policy: &Policy) -> bool {
             .contains(&override_key(&atlas.id, &policy.id))
 }
 
-/// What the policies come to, in agreement with what happens: what is denied by default is not
-/// recorded as allowed, and the other way round.
+/// A denial as the record of the policies tells it.
+#[derive(Clone, Copy)]
+pub(super) struct Denying<'a, 'd> {
+    pub(super) denial: &'d Denial,
+    /// The Atlas and the pattern of the policy that denies, where a policy does.
+    pub(super) by: Option<(&'a Atlas, &'a str)>,
+}
+
+/// The policies' verdict, in agreement with what happens: whatever denies an action is what the verdict names.
 pub(super) fn policy_verdict<'a>(
     case: Case<'a, '_>,
     matches: &Matches<'a>,
-    denying: Option<&DenyingPolicy<'a>>,
+    denying: Option<Denying<'a, '_>>,
     by_default: ByDefault,
     approvals: &[Approval<'a>],
 ) -> PolicyVerdict<'a> {
     let policies = case.atlases.iter().map(|atlas| atlas.policies.len() as u64);
     let looked_at = policies.sum();
-    let verdict = |policy_id, rule, decision| PolicyVerdict {
+    let verdict = |policy_id, atlas, rule, decision| PolicyVerdict {
         policy_id,
+        atlas,
         rule,
         decision,
         looked_at,
     };
-    if let Some(denying) = denying {
-        return verdict(denying.policy_id, Some(denying.rule), Verdict::Deny);
+    if let Some(Denying { denial, by }) = denying {
+        let (atlas, rule) = by.unzip();
+        return verdict(Cow::Owned(denial.by.clone()), atlas, rule, Verdict::Deny);
     }
-    if let ByDefault::Deny(policy_id) = by_default {
-        return verdict(policy_id, None, Verdict::Deny);
+    if let Some((atlas, id, rule)) = overruled_policy(case, matches) {
+        return verdict(Cow::Borrowed(id), Some(atlas), Some(rule), Verdict::Allow);
     }
     if let Some(approval) = approvals.first() {
-        return verdict(approval.policy_id, None, Verdict::RequireApproval);
+        let (id, rule) = (Cow::Borrowed(approval.policy_id), approval.rule);
+        return verdict(id, Some(approval.atlas), rule, Verdict::RequireApproval);
     }
     let allowing = matches.policies().find(|matched| {
         matched.item.kind == PolicyKind::Allow && case.surely_holds(matched.item.when.as_ref())
     });
     match (allowing, by_default) {
-        (Some(by), _) => verdict(&by.item.id, Some(by.pattern.as_str()), Verdict::Allow),
-        (None, ByDefault::Allow(policy_id) | ByDefault::Deny(policy_id)) => {
-            verdict(policy_id, None, Verdict::Allow)
+        (Some(by), _) => {
+            let (id, rule) = (Cow::Borrowed(by.item.id.as_str()), by.pattern.as_str());
+            verdict(id, Some(by.atlas), Some(rule), Verdict::Allow)
+        }
+        (None, ByDefault(policy_id)) => {
+            verdict(Cow::Borrowed(policy_id), None, None, Verdict::Allow)
         }
     }
 }
 
-/// What holds for an action where no policy decides, and what says so.
+/// The rule that lets an action run where no policy decides.
 #[derive(Clone, Copy)]
-pub(super) enum ByDefault {
-    Allow(&'static str),
-    Deny(&'static str),
-}
+pub(super) struct ByDefault(&'static str);
 
-pub(super) fn by_default(
-    case: Case<'_, '_>,
-    unknown: Option<&Denial>,
-    not_allowed: Option<&Denial>,
-) -> ByDefault {
-    if unknown.is_some() {
-        ByDefault::Deny("unknown_actions")
-    } else if not_allowed.is_some() {
-        ByDefault::Deny("default_decision")
-    } else if case.session.allows(case.call.action) {
-        ByDefault::Allow("allow_actions")
+pub(super) fn by_default(case: Case<'_, '_>) -> ByDefault {
+    if case.session.allows(case.call.action) {
+        ByDefault("allow_actions")
     } else {
-        ByDefault::Allow("default_decision")
+        ByDefault("default_decision")
     }
 }
 
@@ -203,7 +231,10 @@ pub(super) fn limits(case: Case<'_, '_>) -> Vec<AppliedLimit> {
 }
 
 /// A limit that is used up.
-pub(super) fn spent_limit(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<Denial> {
+pub(super) fn spent_limit<'a>(
+    case: Case<'a, '_>,
+    matches: &Matches<'a>,
+) -> Option<DenyingPolicy<'a>> {
     let (session, call) = (case.session, case.call);
     for matched in matches.policies() {
         let policy = matched.item;
@@ -217,7 +248,14 @@ pub(super) fn spent_limit(case: Case<'_, '_>, matches: &Matches<'_>) -> Option<D
         if !policy.reason.is_empty() {
             reason = format!("{reason} ({})", policy.reason);
         }
-        return Some(denial(&policy.id, DenyCode::Limit, reason, None));
+        return Some(DenyingPolicy {
+            atlas: matched.atlas,
+            rule: matched.pattern.as_str(),
+            denial: Denial {
+                atlas: Some(atlas_ref(matched.atlas)),
+                ..denial(&policy.id, DenyCode::Limit, reason, None)
+            },
+        });
     }
     None
 }

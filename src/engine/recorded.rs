@@ -3,13 +3,16 @@
 
 use serde_json::{Map, Value};
 
+use crate::atlas::Atlas;
 use crate::atlas::document::RiskTier;
 use crate::atlas::redact::{Redactions, Redactor};
-use crate::trace::event::{ActionAttempted, ActionBlocked, Redaction, Tier};
+use crate::trace::event::{
+    ActionAttempted, ActionBlocked, AtlasRef, Recommendation, Redaction, RiskDetected, Tier,
+};
 
 use super::command::DenyCode;
-use super::held::{ActionCall, Held, Subject};
-use super::turn::Turn;
+use super::held::{ActionCall, Held, Subject, TierSource};
+use super::turn::{Place, Turn};
 
 /// A text as it is recorded, with what was left out of it.
 pub(super) struct Told {
@@ -84,16 +87,49 @@ impl Turn<'_> {
         (problems, listed(redactor.left_out()))
     }
 
+    /// Records that an action is risky, where it is, and what that calls for.
+    pub(super) fn record_risk(
+        &mut self,
+        place: &Place,
+        call: &ActionCall,
+        recommended: Recommendation,
+    ) {
+        if call.tier < RiskTier::High {
+            return;
+        }
+        let record = RiskDetected {
+            risk_tier: tier(call.tier),
+            trigger: match call.tier_source {
+                TierSource::Declared => "declared by the Atlas".to_owned(),
+                TierSource::Detected => "detected from the words of the request".to_owned(),
+            },
+            action_type: Some(call.action.clone()),
+            recommended_action: recommended,
+            judged_under: Vec::new(),
+        };
+        self.record_below(place, record);
+    }
+
+    /// The Atlas of this name as records name it; all that are in force where there is none.
+    pub(super) fn under(&self, atlas_id: Option<&str>) -> Vec<AtlasRef> {
+        let atlases = self.engine.atlases.iter();
+        let own = atlases.filter(|atlas| atlas_id.is_some_and(|id| id == atlas.id));
+        own.map(atlas_ref).collect()
+    }
+
     /// That an action was asked for.
-    pub(super) fn attempted(&self, call: &ActionCall) -> ActionAttempted {
+    pub(super) fn attempted(&self, call: &ActionCall, checked: Checked) -> ActionAttempted {
         let mut redactor = Redactor::new(&self.engine.atlases, Some(&call.action));
         let action_params = redactor.params("action_params", &call.params);
         ActionAttempted {
             action_type: call.action.clone(),
             action_params,
             risk_tier: tier(call.tier),
-            policy_checked: true,
+            policy_checked: checked == Checked::Yes,
             context_injected: None,
+            permit: None,
+            approved_by: None,
+            judged_under: Vec::new(),
             numbers_as_text: Vec::new(),
             redacted: listed(redactor.left_out()),
         }
@@ -116,9 +152,27 @@ impl Turn<'_> {
             policy_id: by.to_owned(),
             reason,
             override_available: why.override_available,
+            judged_under: why.under.to_vec(),
             numbers_as_text: Vec::new(),
             redacted: listed(redactor.left_out()),
         }
+    }
+}
+
+/// Tells whether policies are consulted about an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Checked {
+    /// They are; the record of that follows.
+    Yes,
+    /// The attempt ends before that.
+    No,
+}
+
+/// An Atlas as records name it.
+pub(super) fn atlas_ref(atlas: &Atlas) -> AtlasRef {
+    AtlasRef {
+        atlas_id: atlas.id.clone(),
+        atlas_hash: atlas.hash.to_string(),
     }
 }
 
@@ -128,6 +182,8 @@ pub(super) struct Why<'w> {
     pub(super) code: DenyCode,
     pub(super) reason: &'w str,
     pub(super) override_available: bool,
+    /// Atlases whose rules say so; all that are in force where none is named.
+    pub(super) under: &'w [AtlasRef],
 }
 
 impl<'w> Why<'w> {
@@ -137,6 +193,7 @@ impl<'w> Why<'w> {
             code,
             reason,
             override_available: false,
+            under: &[],
         }
     }
 }

@@ -142,7 +142,9 @@ impl Turn<'_> {
         let Some(mut resolution) = self.resolution(resolve) else {
             return;
         };
-        resolution.contexts = self.take_owed(&resolve.session).contexts;
+        let mut owed = self.take_owed(&resolve.session);
+        self.deliver(&mut owed);
+        resolution.contexts = owed.contexts;
         let open = self.live(&resolve.session).filter(|it| !it.is_closed());
         resolution.guidance = open.map(|it| it.guidance.clone()).unwrap_or_default();
         self.touch(&resolve.session);

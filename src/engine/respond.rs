@@ -1,10 +1,13 @@
 //! What agents answer themselves, where their steward lets them. Approving is never among it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::atlas::document::Respondent;
+use crate::trace::event::Durability;
 
+use super::answer::judge;
+use super::approval::{self, Approver};
 use super::command::{
     Accepted, Answer, AskId, Asked, AskedGate, Denied, DenyCode, Given, ReleaseTo, Reply, StateKind,
 };
@@ -14,6 +17,7 @@ use super::held::{Gate, Held, Subject};
 use super::session::Entry;
 use super::settle::denied;
 use super::suspend::{Answers, Needed};
+use super::tried::Trick;
 use super::turn::Turn;
 use super::validate::{Unanswered, judge_gates};
 
@@ -26,8 +30,9 @@ impl Turn<'_> {
         self.deadline_reached(&answer.gate);
         let held = match self.answerable(answer) {
             Ok(held) => held,
-            Err((code, reason)) => {
-                self.deny(ask, code, reason);
+            Err(refusal) => {
+                self.record_refused_answers(answer, &refusal);
+                self.deny(ask, refusal.code, refusal.reason);
                 return;
             }
         };
@@ -51,6 +56,14 @@ impl Turn<'_> {
             return;
         }
         let mut held = (*held).clone();
+        let warnings = judged.warnings.clone();
+        self.owe(
+            &held.session,
+            Given {
+                warnings,
+                ..Given::default()
+            },
+        );
         // Whoever approved did so before the agent said this.
         held.approval = None;
         for (index, gate) in judged.gates.iter().enumerate() {
@@ -63,33 +76,70 @@ impl Turn<'_> {
     }
 
     /// The held request that an agent wants to answer, if it may.
-    fn answerable(&self, answer: &Answer) -> Result<Arc<Held>, (DenyCode, String)> {
+    fn answerable(&self, answer: &Answer) -> Result<Arc<Held>, AnswerRefusal> {
         let waiting = self.engine.state.held.get(&answer.gate);
         let waiting = waiting.filter(|waiting| waiting.held.session == answer.session);
         let Some(waiting) = waiting else {
             let reason = format!("`{}` is not held for this session", answer.gate);
-            return Err((DenyCode::BadRequest, reason));
+            return Err(AnswerRefusal::bad(reason));
         };
         let held = &waiting.held;
         if held.atlas_hash != self.engine.atlas_hash {
-            let reason = "the Atlas changed since this was asked; ask again".to_owned();
-            return Err((DenyCode::Changed, reason));
+            return Err(AnswerRefusal {
+                code: DenyCode::Changed,
+                reason: "the Atlas changed since this was asked; ask again".to_owned(),
+                gates: Vec::new(),
+            });
         }
-        let open: BTreeSet<_> = open_gates(held).map(|(_, gate)| gate.origin.id()).collect();
-        if let Some(other) = answer.answers.keys().find(|id| !open.contains(id.as_str())) {
-            let other = crate::base::text::one_line(other);
-            let reason = format!("`{other}` is not the agent's to answer here");
-            return Err((DenyCode::BadRequest, reason));
+        for name in answer.answers.keys() {
+            check_name(held, name)?;
         }
         if let Some(gate) = self.stands_before(held) {
             let reason = format!("`{gate}` stands before this session; answer when it is passed");
-            return Err((DenyCode::BadRequest, reason));
+            return Err(AnswerRefusal::bad(reason));
         }
         if answer.answers.is_empty() {
             let reason = "answers are wanted, by checkpoint and question".to_owned();
-            return Err((DenyCode::BadRequest, reason));
+            return Err(AnswerRefusal::bad(reason));
         }
         Ok(Arc::clone(held))
+    }
+
+    /// Records that an agent answered gates that are not its to answer.
+    fn record_refused_answers(&mut self, answer: &Answer, refusal: &AnswerRefusal) {
+        let Some(waiting) = self.engine.state.held.get(&answer.gate) else {
+            return;
+        };
+        let held = Arc::clone(&waiting.held);
+        if held.session != answer.session {
+            let what = format!("the agent answered at `{}` of another session", held.id);
+            self.tried(&answer.session, Trick::Gate, what);
+            return;
+        }
+        let by = Approver {
+            name: &format!("agent {}", held.agent),
+            method: METHOD,
+            why: None,
+            first: None,
+        };
+        let place = self.held_place(&held);
+        for at in &refusal.gates {
+            let Some(gate) = held.gates.get(*at) else {
+                continue;
+            };
+            let given = given_for(gate, answer).cloned().unwrap_or_default();
+            let answers = gate.questions.iter().filter_map(|question| {
+                let raw = given.get(question.id())?;
+                let answer = judge(question, raw).recorded(raw)?;
+                Some((question.id().to_owned(), answer))
+            });
+            let answers = self.recordable(gate, &answers.collect());
+            let problems = vec![refusal.reason.clone()];
+            let record = approval::response(gate, answers, problems, by);
+            let here = place.below(gate.span_id.clone());
+            let span = self.new_span();
+            self.record_as(&here.below(span), record, Durability::Sync);
+        }
     }
 
     /// The first gate that has to be passed before a held request. The start gate comes before everything. Gates
@@ -165,6 +215,7 @@ impl Turn<'_> {
     pub(super) fn asked(&self, held: &Held) -> Option<Asked> {
         let gates: Vec<_> = open_gates(held)
             .map(|(_, gate)| AskedGate {
+                atlas_id: gate.origin.atlas_id().to_owned(),
                 checkpoint_id: gate.origin.id().to_owned(),
                 questions: gate.questions.clone(),
                 guidance: gate.guidance.clone(),
@@ -234,10 +285,62 @@ fn own_answers<'a>(
     held: &Held,
     answer: &'a Answer,
 ) -> impl Fn(usize, &Gate) -> Option<&'a ByQuestion> {
-    let open: BTreeSet<_> = open_gates(held).map(|(index, _)| index).collect();
-    move |index, gate| {
-        let own = open.contains(&index);
-        answer.answers.get(gate.origin.id()).filter(|_| own)
+    let open = open_gates(held).map(|(index, gate)| (index, given_for(gate, answer)));
+    let open: BTreeMap<_, _> = open.collect();
+    move |index, _| open.get(&index).copied().flatten()
+}
+
+/// The answers that an agent gives to a gate, under its full name or its own.
+fn given_for<'a>(gate: &Gate, answer: &'a Answer) -> Option<&'a ByQuestion> {
+    let full = answer.answers.get(&gate.origin.full_name());
+    full.or_else(|| answer.answers.get(gate.origin.id()))
+}
+
+/// Checks that a name under which an agent answers means exactly one gate that is the agent's to answer: one answer
+/// never passes two gates.
+fn check_name(held: &Held, name: &str) -> Result<(), AnswerRefusal> {
+    let is_named = |gate: &Gate| gate.origin.id() == name || gate.origin.full_name() == name;
+    let open: Vec<_> = open_gates(held)
+        .filter(|(_, gate)| is_named(gate))
+        .collect();
+    let shown = crate::base::text::one_line(name);
+    let (reason, gates) = match open.as_slice() {
+        [_] => return Ok(()),
+        [] => {
+            let gates = held.gates.iter().enumerate();
+            let gates = gates.filter(|(_, gate)| is_named(gate)).map(|(at, _)| at);
+            let reason = format!("`{shown}` is not the agent's to answer here");
+            (reason, gates.collect())
+        }
+        several => {
+            let full = several.iter().map(|(_, gate)| gate.origin.full_name());
+            let full: Vec<_> = full.map(|name| format!("`{name}`")).collect();
+            let full = full.join(" and ");
+            let reason = format!("`{shown}` is the name of several gates here: answer {full}");
+            (reason, Vec::new())
+        }
+    };
+    Err(AnswerRefusal {
+        gates,
+        ..AnswerRefusal::bad(reason)
+    })
+}
+
+/// Why an agent's answers are not taken.
+struct AnswerRefusal {
+    code: DenyCode,
+    reason: String,
+    /// The gates that it answered and that are not its to answer, by their places.
+    gates: Vec<usize>,
+}
+
+impl AnswerRefusal {
+    fn bad(reason: String) -> Self {
+        Self {
+            code: DenyCode::BadRequest,
+            reason,
+            gates: Vec::new(),
+        }
     }
 }
 

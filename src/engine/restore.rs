@@ -76,7 +76,11 @@ impl Engine {
         let state = &mut self.state;
         match kind {
             StateKind::Session => {
-                let session: Session = read(kind, key, body)?;
+                let mut session: Session = read(kind, key, body)?;
+                // Earlier versions counted by name what they had called for.
+                let owed = session.owed.contexts.len();
+                let named = session.contexts.len().saturating_sub(owed) as u64;
+                session.injected = session.injected.max(named);
                 state.sessions.insert(session.id.clone(), session);
             }
             StateKind::Held => {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use crate::trace::event::{Payload, PluginEvent, PluginLoaded, REDACTED, Redaction, Registered};
 
 use super::extension::TraceNote;
-use super::gate::OwnedFired;
+use super::fired::OwnedFired;
 use super::hear::Said;
 use super::held::ActionCall;
 use super::recorded::scrubbed;

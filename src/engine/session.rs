@@ -111,6 +111,9 @@ pub struct Session {
     pub actions: u64,
     /// Events recorded.
     pub events: u64,
+    /// Contexts that answers took along, each as often as one did.
+    #[serde(default)]
+    pub injected: u64,
 }
 
 /// Whether a session may act at all: the state of its start gates.
@@ -221,6 +224,7 @@ impl Session {
             running: BTreeMap::new(),
             actions: 0,
             events: 0,
+            injected: 0,
         }
     }
 
@@ -238,14 +242,21 @@ impl Session {
         Self::new(id, agent, intent, spans, atlas_hash, now)
     }
 
-    /// The contexts it was handed.
+    /// The contexts it was handed. Those that wait for the next answer are not among them.
     #[must_use]
     pub fn context_ids(&self) -> BTreeSet<String> {
+        let owed = |name: &&str| {
+            let mut owed = self.owed.contexts.iter();
+            owed.any(|context| context.context_id == *name)
+        };
         let names = self
             .contexts
             .keys()
             .filter_map(|key| key.rsplit('/').next());
-        names.map(str::to_owned).collect()
+        names
+            .filter(|name| !owed(name))
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Whether the session lacks `capability` of `atlas`. A lock beats an unlock.

@@ -85,11 +85,13 @@ impl Turn<'_> {
             .collect();
         idle.sort_unstable();
         for (since, session) in idle.into_iter().take(SESSIONS_ENDED_TOGETHER) {
-            self.finish_session(EndSession {
+            let end = EndSession {
+                delivery: crate::engine::command::GivenWhen::Later,
                 session,
                 status: FinalStatus::Timeout,
                 summary: Some(format!("ended to make room: idle since {since}")),
-            });
+            };
+            self.finish_session(end);
         }
     }
 }

@@ -1,11 +1,13 @@
 //! How held requests leave the queue: released, or ended without having passed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::base::id::GateId;
 use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{ActionTaken, CheckpointBlocked, CheckpointCompleted, Durability};
 
+use super::approval;
 use super::attempt::passed_gates;
 use super::command::{
     ActionRequest, AskId, Command, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply,
@@ -75,13 +77,15 @@ impl Turn<'_> {
     }
 
     fn leave_permit(&mut self, held: &Held, given: Given, approved_by: Option<String>) {
+        // It goes with the next answer, so that nothing else of the session runs without it.
+        self.owe(&held.session, given);
         let permit = Permit {
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
             session: held.session.clone(),
             gate: held.id.clone(),
             expires_at: self.now.plus(PERMIT_LIFETIME),
-            given,
+            given: Given::default(),
             overrides: overridden_by(held),
             passed: passed_gates(&held.gates),
             approved_by,
@@ -179,7 +183,13 @@ impl Turn<'_> {
             }
             Subject::Action(call) => {
                 let by = held.gates.first().map_or("", |gate| gate.origin.id());
-                let why = Why::final_one(ending.code, &ending.reason);
+                let under: BTreeSet<_> =
+                    held.gates.iter().flat_map(approval::judged_under).collect();
+                let under: Vec<_> = under.into_iter().collect();
+                let why = Why {
+                    under: &under,
+                    ..Why::final_one(ending.code, &ending.reason)
+                };
                 self.block(&place, call, by, why);
             }
         }
@@ -223,6 +233,7 @@ impl Turn<'_> {
             blocked_action: held.action().to_owned(),
             outcome: ending.outcome.as_str().to_owned(),
             decided_by: ending.by.clone(),
+            judged_under: approval::judged_under(gate),
             redacted: told.redacted.clone(),
         };
         self.record_as(&here.below(span), blocked, Durability::Sync);
@@ -235,6 +246,7 @@ impl Turn<'_> {
                 contexts_injected: Vec::new(),
                 action_taken: Some(ActionTaken::Block),
                 block_reason: Some(told.text),
+                judged_under: approval::judged_under(gate),
                 redacted: told.redacted,
             },
         );

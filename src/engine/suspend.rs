@@ -2,8 +2,8 @@
 //!
 //! Before a command is carried out, it is looked at: are there extensions that have a say in it? If so
 //! it waits until they have answered, and is then carried out as if it had come just then, with their
-//! answers at hand. Nothing is recorded and nothing changes before that, so nothing is half done when
-//! the process ends meanwhile. What a session sends later waits behind it: a fast request must not
+//! answers at hand. Of an action the attempt is on record before they are asked; otherwise nothing is recorded and
+//! nothing changes before that, so nothing is half done when the process ends meanwhile. What a session sends later waits behind it: a fast request must not
 //! overtake the input whose gate would have held it.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -29,6 +29,17 @@ impl Answers {
     /// Whether nobody was asked.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The time that the trigger of a checkpoint took.
+    pub(super) fn trigger_took(&self, atlas_id: &str, checkpoint_id: &str) -> Duration {
+        let mut answers = self.0.iter();
+        let own = answers.find(|(key, _)| {
+            key.about == About::Trigger
+                && key.atlas_id == atlas_id
+                && key.checkpoint_id == checkpoint_id
+        });
+        own.map_or(Duration::ZERO, |(_, returned)| returned.took)
     }
 
     /// The time that triggers took, all together.
@@ -208,6 +219,7 @@ impl Turn<'_> {
             self.handed_bytes = handed;
             return;
         }
+        self.begin_attempt(&command);
         let mut open = BTreeMap::new();
         for Needed {
             key,

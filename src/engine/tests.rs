@@ -109,6 +109,7 @@ impl Bench {
 
     fn end(&mut self, session: &str) -> AskId {
         let end = EndSession {
+            delivery: crate::engine::command::GivenWhen::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Completed,
             summary: None,
@@ -270,11 +271,15 @@ impl Bench {
             .collect()
     }
 
-    /// Payloads of the events of a type recorded so far.
+    /// Payloads of the events of a type recorded so far, without the Atlases they were judged under.
     fn payloads(&self, event_type: &str) -> Vec<Value> {
         self.drafts()
             .filter(|draft| draft.payload.event_type() == event_type)
-            .map(|draft| draft.payload.fields().into())
+            .map(|draft| {
+                let mut fields = draft.payload.fields();
+                fields.remove("judged_under");
+                fields.into()
+            })
             .collect()
     }
 

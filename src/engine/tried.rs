@@ -29,14 +29,17 @@ pub(super) enum Trick {
     Thread,
     /// To begin more threads than a session may have.
     ThreadLimit,
+    /// To answer at a gate of another session.
+    Gate,
 }
 
 impl Trick {
-    const ALL: [Self; 4] = [
+    const ALL: [Self; 5] = [
         Self::Takeover,
         Self::Execution,
         Self::Thread,
         Self::ThreadLimit,
+        Self::Gate,
     ];
 
     /// What the record calls it.
@@ -46,6 +49,7 @@ impl Trick {
             Self::Execution => "unknown_execution",
             Self::Thread => "foreign_thread",
             Self::ThreadLimit => "thread_limit",
+            Self::Gate => "foreign_gate",
         }
     }
 }

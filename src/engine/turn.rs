@@ -13,6 +13,7 @@ use super::command::{
 use super::evaluate::{Case, NOTHING_OVERRIDDEN};
 use super::held::ActionCall;
 use super::lifecycle::session_place;
+use super::recorded::atlas_ref;
 use super::session::Session;
 use super::suspend::Answers;
 use super::withhold::Withheld;
@@ -106,6 +107,7 @@ impl<'a> Turn<'a> {
 
     /// The effects, with every session that changed kept beside the records that changed it.
     pub(super) fn finish(mut self) -> Vec<Effect> {
+        self.retract_undelivered();
         let touched = std::mem::take(&mut self.touched);
         for id in &touched {
             if let Some(session) = self.engine.state.sessions.get_mut(id) {
@@ -153,6 +155,11 @@ impl<'a> Turn<'a> {
     ) -> EventId {
         let mut payload = payload.into();
         payload.list_large_numbers();
+        if let Some(under) = payload.judged_under_mut()
+            && under.is_empty()
+        {
+            *under = self.engine.atlases.iter().map(atlas_ref).collect();
+        }
         let durability = self.durability(&payload).max(durability);
         let event_id: EventId = self.engine.ids.next().into();
         let stored = durability == Durability::Sync
@@ -229,7 +236,11 @@ impl<'a> Turn<'a> {
         }
     }
 
-    pub(super) fn reply(&mut self, ask: AskId, reply: Reply) {
+    /// Tells an asker something. Contexts that go with it are on record as handed over from now on.
+    pub(super) fn reply(&mut self, ask: AskId, mut reply: Reply) {
+        if let Some(given) = reply.given_mut() {
+            self.deliver(given);
+        }
         self.effects.push(Effect::Reply(ask, reply));
     }
 
@@ -241,6 +252,43 @@ impl<'a> Turn<'a> {
             gate: None,
         };
         self.reply(ask, Reply::Denied(denied));
+    }
+
+    /// Changes a record of this command before it is written.
+    pub(super) fn amend(&mut self, event: &EventId, amend: impl FnOnce(&mut Payload)) {
+        let mut effects = self.effects.iter_mut().rev();
+        let payload = effects.find_map(|effect| match effect {
+            Effect::Record(draft) if draft.event_id == *event => Some(&mut draft.payload),
+            _ => None,
+        });
+        if let Some(payload) = payload {
+            amend(payload);
+        }
+    }
+
+    /// Tells whether a record is one of this command's.
+    pub(super) fn has_recorded(&self, event: &EventId) -> bool {
+        let mut effects = self.effects.iter();
+        effects.any(|effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event))
+    }
+
+    /// Takes back a record of this command.
+    pub(super) fn unrecord(&mut self, event: &EventId) {
+        let is_record =
+            |effect: &Effect| matches!(effect, Effect::Record(draft) if draft.event_id == *event);
+        let Some(at) = self.effects.iter().position(is_record) else {
+            return;
+        };
+        if let Effect::Record(draft) = self.effects.remove(at)
+            && let Some(session) = self.state().sessions.get_mut(&draft.session_id)
+        {
+            session.events = session.events.saturating_sub(1);
+        }
+    }
+
+    /// Sessions that this command changed.
+    pub(super) fn touched(&self) -> impl Iterator<Item = &SessionId> {
+        self.touched.iter()
     }
 
     /// What must happen because of this command, as far as it is known by now.

@@ -22,6 +22,8 @@ pub(super) struct JudgedAnswers {
     pub(super) retry: Vec<Problem>,
     /// What refuses it at once.
     pub(super) block: Vec<Problem>,
+    /// Answers that break a rule and are taken, of which the operator and the agent are warned.
+    pub(super) warnings: Vec<String>,
 }
 
 /// Answers to one gate, judged.
@@ -48,6 +50,8 @@ pub(super) enum Unanswered {
     Judged,
     /// It stays open for somebody else.
     LeftOpen,
+    /// Nothing is said about it, nor about questions without an answer at other gates.
+    Skipped,
 }
 
 /// Judges the answers to the gates of a held request. What an agent has answered before stands, unless
@@ -62,10 +66,11 @@ pub(super) fn judge_gates<'a>(
         gates: Vec::new(),
         retry: Vec::new(),
         block: Vec::new(),
+        warnings: Vec::new(),
     };
     for (index, gate) in held.gates.iter().enumerate() {
         let given = answers(index, gate);
-        let stands = unanswered == Unanswered::LeftOpen || held.answered.contains_key(&index);
+        let stands = unanswered != Unanswered::Judged || held.answered.contains_key(&index);
         if stands && given.is_none_or(ByQuestion::is_empty) {
             all.gates.push(None);
             continue;
@@ -73,6 +78,9 @@ pub(super) fn judge_gates<'a>(
         let mut judged_gate = JudgedGate::default();
         for question in &gate.questions {
             let raw = given.and_then(|given| given.get(question.id()));
+            if raw.is_none() && unanswered == Unanswered::Skipped {
+                continue;
+            }
             judge_one(
                 turn,
                 (index, gate),
@@ -95,10 +103,11 @@ fn judge_one(
     judged_gate: &mut JudgedGate,
     all: &mut JudgedAnswers,
 ) {
-    let judged = judge(question, raw.unwrap_or(&Value::Null));
+    let raw = raw.unwrap_or(&Value::Null);
+    let judged = judge(question, raw);
     let mut rules = judged.failures();
     let mut unheard = false;
-    if let Some(answer) = judged.answer {
+    if let Some(answer) = judged.recorded(raw) {
         if rules.is_empty() {
             match opinion(turn, gate, question) {
                 Opinion::Good => {}
@@ -124,6 +133,12 @@ fn judge_one(
     match consequence(question, unheard) {
         Consequence::Block => all.block.push(problem),
         Consequence::Retry => all.retry.push(problem),
+        Consequence::Warn => {
+            let (at, asked) = (gate.origin.id(), question.id());
+            let rules = problem.rules.join(", ");
+            let told = format!("`{at}`: the answer to `{asked}` was taken although: {rules}");
+            all.warnings.push(told);
+        }
         // Recorded with the response, and that is all.
         Consequence::Continue => {}
     }
@@ -134,6 +149,8 @@ fn judge_one(
 pub(super) enum Consequence {
     /// The gate is passed all the same.
     Continue,
+    /// The gate is passed, and the operator and the agent are warned.
+    Warn,
     /// The question is asked again.
     Retry,
     /// The gate is refused.
@@ -146,7 +163,8 @@ pub(super) fn consequence(question: &Question, unheard: bool) -> Consequence {
         OnInvalid::Block => Consequence::Block,
         OnInvalid::Retry => Consequence::Retry,
         OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue if unheard => Consequence::Retry,
-        OnInvalid::WarnAndContinue | OnInvalid::LogAndContinue => Consequence::Continue,
+        OnInvalid::WarnAndContinue => Consequence::Warn,
+        OnInvalid::LogAndContinue => Consequence::Continue,
     }
 }
 

@@ -96,7 +96,10 @@ impl Session {
     pub(super) fn refuse(&mut self, reason: String) {
         self.entry = Entry::Refused { reason };
         self.withheld.clear();
-        self.owed = Given::default();
+        // It was not handed over, and is given again should the session ever be let in.
+        for context in std::mem::take(&mut self.owed).contexts {
+            self.forget_context(Some(&context.context_id));
+        }
     }
 
     /// The held gates that stand before everything the session asks for.
@@ -166,6 +169,7 @@ impl Turn<'_> {
             checkpoint_type: kind,
             reason: "too much is withheld from this session".to_owned(),
             dropped_contexts: contexts,
+            judged_under: Vec::new(),
         };
         self.record_below(place, record);
     }
@@ -227,9 +231,7 @@ impl Turn<'_> {
                     from,
                     kind,
                     contexts,
-                } => given
-                    .contexts
-                    .extend(self.give_texts(place, &from, &kind, contexts)),
+                } => given.extend(self.give_texts(place, &from, &kind, contexts)),
                 Withheld::Grant {
                     atlas_id,
                     from,
@@ -287,9 +289,10 @@ impl Turn<'_> {
         from: &str,
         kind: &str,
         texts: Vec<GivenContext>,
-    ) -> Vec<GivenContext> {
+    ) -> Given {
+        let mut given = Given::default();
         if texts.is_empty() {
-            return texts;
+            return given;
         }
         if self.withholds(&place.session) {
             let withheld = Withheld::Texts {
@@ -298,30 +301,31 @@ impl Turn<'_> {
                 contexts: texts,
             };
             self.withhold(place, withheld);
-            return Vec::new();
+            return given;
         }
-        let mut given = Vec::new();
         let mut dropped = Vec::new();
         for text in texts {
             let size = text.content.len() as u64;
             if self.fits(size) {
                 self.handed_bytes += size;
-                given.push(text);
+                given.contexts.push(text);
             } else {
                 dropped.push(text.context_id);
             }
         }
-        if !given.is_empty() {
-            let sizes = given.iter().map(|it| it.content.len() as u64);
+        if !given.contexts.is_empty() {
+            let sizes = given.contexts.iter();
+            let sizes = sizes.map(|context| context.content.len() as u64);
+            let ids = given.contexts.iter();
             let record = ContextInjected {
-                context_ids: given.iter().map(|it| it.context_id.clone()).collect(),
+                context_ids: ids.map(|context| context.context_id.clone()).collect(),
                 atlas_ids: Vec::new(),
                 total_size_bytes: sizes.sum(),
                 trigger: InjectTrigger::OnDemand,
                 checkpoint_type: Some(kind.to_owned()),
                 cache_hit: false,
             };
-            self.record_below(place, record);
+            given.injections.push(self.record_injected(place, record));
         }
         self.record_too_large(place, from, kind, dropped);
         given
@@ -341,6 +345,7 @@ impl Turn<'_> {
                 checkpoint_type: kind.to_owned(),
                 reason: "max_context_injection_size is used up".to_owned(),
                 dropped_contexts: dropped,
+                judged_under: Vec::new(),
             };
             self.record_below(place, record);
         }

@@ -304,7 +304,7 @@ fn gates(held: &Held) -> impl Iterator<Item = AccountHeld> {
     held.gates.iter().map(|gate| {
         let questions = gate.questions.iter();
         AccountHeld {
-            gate: gate.origin.id().to_owned(),
+            gate: gate.name(),
             waits: match &held.subject {
                 Subject::SessionStart => Waits::Start,
                 Subject::Action(call) => Waits::Action(call.action.clone()),

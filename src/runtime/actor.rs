@@ -308,6 +308,7 @@ impl Actor {
             ..Batch::default()
         };
         let mut replies = Vec::new();
+        let mut calls = Vec::new();
         let mut durability = Durability::Async;
         for effect in effects {
             match effect {
@@ -337,7 +338,7 @@ impl Actor {
                 }
                 Effect::Reply(ask, reply) => replies.push((ask, reply)),
                 Effect::SetDeadline(gate, at) => drop(self.deadlines.insert((at, gate))),
-                Effect::CallOut(call) => self.outside.ask(call),
+                Effect::CallOut(call) => calls.push(call),
                 Effect::Held(_) => {}
                 Effect::Notify(notice) => self.notify(&notice, &mut batch),
                 Effect::Settled(decided) => {
@@ -347,6 +348,13 @@ impl Actor {
             }
         }
         self.changed = true;
+        // What an extension is asked about is on disk first, where it has to be.
+        if durability == Durability::Sync {
+            self.pending.calls.append(&mut calls);
+        }
+        for call in calls {
+            self.outside.ask(call);
+        }
         if batch.is_empty() {
             self.tell(replies);
             self.show();

@@ -90,13 +90,13 @@ impl Agents {
         }
     }
 
-    /// Ends a session.
+    /// Ends a session. Gives what the agent is handed at last.
     ///
     /// # Errors
     /// When there is no such session.
-    pub async fn end_session(&self, end: EndSession) -> Result<(), Denied> {
+    pub async fn end_session(&self, end: EndSession) -> Result<Given, Denied> {
         match self.ask(|ask| Command::EndSession(ask, end)).await {
-            Reply::Ended => Ok(()),
+            Reply::Ended(given) => Ok(given),
             other => Err(denied_by(other)),
         }
     }
@@ -408,7 +408,7 @@ fn denied_by(reply: Reply) -> Denied {
     match reply {
         Reply::Denied(denied) => denied,
         Reply::Started(_)
-        | Reply::Ended
+        | Reply::Ended(_)
         | Reply::Accepted(_)
         | Reply::Allowed(_)
         | Reply::Asked(_)

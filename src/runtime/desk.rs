@@ -301,7 +301,7 @@ fn acted(reply: Reply) -> Result<(), Refused> {
         Reply::Acted => Ok(()),
         Reply::Refused(refused) => Err(refused),
         Reply::Started(_)
-        | Reply::Ended
+        | Reply::Ended(_)
         | Reply::Accepted(_)
         | Reply::Allowed(_)
         | Reply::Denied(_)

@@ -157,6 +157,7 @@ impl Rehearsal {
 
     pub(crate) async fn end_session(&self, session: &str) {
         let end = EndSession {
+            delivery: crate::engine::command::GivenWhen::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Cancelled,
             summary: None,

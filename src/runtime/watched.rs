@@ -134,7 +134,7 @@ fn came(ask: AskId, effects: &[Effect]) -> Came {
         }
         Some(
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Asked(_)

@@ -148,7 +148,8 @@ fn an_edit_of_a_memento_is_in_the_log_with_both_texts_and_without_secrets() {
                 "active": ["a"], "parked": [], "decisions": [], "next": []}});
         let take = TakeTurn::read_all(turn.to_string().as_bytes()).unwrap();
         let agents = bench.runtime.agents();
-        let outcome = agents.turn(take.into_iter().next().unwrap()).await.unwrap();
+        let taken = agents.turn(take.into_iter().next().unwrap()).await;
+        let outcome = taken.unwrap().outcome;
         assert_eq!(outcome.memento.arc.as_str(), "ship it with [redacted]");
         let shape = serde_json::from_value(json!({"arc": "stop it, password=hunter22",
             "active": [], "parked": ["a"], "decisions": ["wait"], "next": []}));

@@ -541,6 +541,7 @@ fn an_ended_session_whose_end_was_pruned_still_holds() {
         let bench = Bench::under(vec![short_lived()], store, clock()).await;
         bench.begin("s-1").await;
         let end = EndSession {
+            delivery: cra_core::engine::command::GivenWhen::Now,
             session: id("s-1"),
             status: FinalStatus::Completed,
             summary: None,

@@ -13,7 +13,9 @@ use std::time::Duration;
 use cra_core::atlas::{Atlas, load_str};
 use cra_core::base::clock::{Clock, ManualClock};
 use cra_core::base::id::CountedIds;
-use cra_core::engine::command::{Accepted, Asked as Questions, Denied, Reply, SessionStarted};
+use cra_core::engine::command::{
+    Accepted, Asked as Questions, Denied, Given, Reply, SessionStarted,
+};
 use cra_core::engine::held::{Held, Subject};
 use cra_core::runtime::snapshot::Access;
 use cra_core::runtime::{Answered, Parts, Requested, Runtime};
@@ -143,7 +145,7 @@ struct World {
     /// Input that was said, and what the operator decides, until there is an answer.
     saying: Vec<Saying>,
     deciding: Vec<(Arc<Held>, Quality, JoinHandle<Reply>)>,
-    completing: Vec<(String, JoinHandle<Result<(), Denied>>)>,
+    completing: Vec<(String, JoinHandle<Result<Given, Denied>>)>,
     /// Requests that the operator passed without being told that this is on record.
     doubtful: Vec<Arc<Held>>,
     /// Digests of inputs that the operator let pass.

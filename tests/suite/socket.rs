@@ -27,6 +27,7 @@ pub(crate) mod bypass;
 mod documented;
 mod every_event;
 mod features;
+mod grounds;
 mod hostile;
 pub(crate) mod numbers;
 mod reports;
@@ -54,15 +55,31 @@ impl House {
         Self::with(tempfile::tempdir().unwrap(), vec![atlas], clock).await
     }
 
+    /// One under several Atlases.
+    pub(crate) async fn under_all(atlases: &[String]) -> Self {
+        let atlases = atlases.iter();
+        let atlases = atlases.map(|text| load_str("atlas.yaml", text).unwrap().atlas);
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        Self::with(tempfile::tempdir().unwrap(), atlases.collect(), clock).await
+    }
+
+    /// One under another Atlas, with extensions to ask.
+    pub(crate) async fn extended(atlas: &str, extensions: Registry) -> Self {
+        let atlas = load_str("atlas.yaml", atlas).unwrap().atlas;
+        let clock = Arc::new(ManualClock::new(SystemClock.now()));
+        let folder = tempfile::tempdir().unwrap();
+        Self::with_extensions(folder, vec![atlas], extensions, clock).await
+    }
+
     async fn at(folder: TempDir) -> Self {
         Self::with(folder, acme(), clock()).await
     }
 
     async fn with(folder: TempDir, atlases: Vec<Atlas>, clock: Arc<ManualClock>) -> Self {
-        Self::extended(folder, atlases, Registry::default(), clock).await
+        Self::with_extensions(folder, atlases, Registry::default(), clock).await
     }
 
-    async fn extended(
+    async fn with_extensions(
         folder: TempDir,
         atlases: Vec<Atlas>,
         extensions: Registry,

@@ -345,6 +345,7 @@ async fn verifying_while_a_console_writes_is_no_false_alarm() {
         // A run that was never allowed: each report of it is one record.
         for n in 0..1500 {
             let end = cra_core::engine::command::ActionCompleted {
+                delivery: cra_core::engine::command::GivenWhen::Now,
                 session: format!("s-{}", n % 20).parse().unwrap(),
                 execution: "never".parse().unwrap(),
                 result: Ok(String::new()),
@@ -393,6 +394,7 @@ async fn a_session_that_ended_is_listed_as_ended_and_verifies() {
     let bench = Bench::start(store, clock()).await;
     bench.begin("s-1").await;
     let end = cra_core::engine::command::EndSession {
+        delivery: cra_core::engine::command::GivenWhen::Now,
         session: "s-1".parse().unwrap(),
         status: cra_core::engine::command::FinalStatus::Completed,
         summary: None,

@@ -118,7 +118,7 @@ pub(super) fn decision(noted: &Noted) -> String {
             format!("held at {}", noted.held.join(", "))
         }
         Some(Reply::Started(_)) => "started".to_owned(),
-        Some(Reply::Ended) => "ended".to_owned(),
+        Some(Reply::Ended(_)) => "ended".to_owned(),
         Some(Reply::Accepted(_)) => "accepted".to_owned(),
         Some(Reply::Allowed(_)) => "allowed".to_owned(),
         Some(Reply::Denied(denied)) => {
@@ -169,7 +169,7 @@ pub(super) fn taken_up(noted: &Noted) -> Option<&'static str> {
         Some(Reply::Refused(_)) => Some("refused"),
         Some(
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)
@@ -341,7 +341,7 @@ pub(super) fn resolution(noted: &Noted) -> Option<&Resolution> {
         Some(Reply::Resolved(resolution)) => Some(resolution),
         Some(
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)

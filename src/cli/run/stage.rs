@@ -18,7 +18,7 @@ use crate::engine::command::{
     ActionRequest, AskId, Asked, Command, Decided, Denied, Effect, Given, Reply,
 };
 use crate::engine::extension::{Call, Returned};
-use crate::engine::held::{Held, Subject};
+use crate::engine::held::{Gate, Held, Subject};
 use crate::memento::{Name, Outcome, Thread};
 use crate::runtime::extension::{InlineExtensions, Registry};
 use crate::trace::event::{Durability, Payload};
@@ -378,10 +378,9 @@ impl Stage {
                 });
                 self.runs.extend(run);
             }
-            Reply::Completed(given) => noted.give(given),
+            Reply::Ended(given) | Reply::Completed(given) => noted.give(given),
             Reply::Noted(told) => noted.give(&told.given),
-            Reply::Ended
-            | Reply::Consulted(_)
+            Reply::Consulted(_)
             | Reply::Decided(_)
             | Reply::Approved(_)
             | Reply::Acted
@@ -414,10 +413,14 @@ impl Stage {
 }
 
 fn goes_by(held: &Held, name: &str) -> bool {
-    held.id.as_str() == name || held.gates.iter().any(|gate| gate.origin.id() == name)
+    held.id.as_str() == name
+        || held
+            .gates
+            .iter()
+            .any(|gate| gate.origin.id() == name || gate.origin.full_name() == name)
 }
 
 fn gate_names(held: &Held) -> Vec<String> {
-    let names = held.gates.iter().map(|gate| gate.origin.id().to_owned());
+    let names = held.gates.iter().map(Gate::name);
     names.collect()
 }

@@ -7,16 +7,16 @@ use serde_json::{Map, Value};
 
 use super::words;
 use crate::atlas::compiled::Question;
-use crate::atlas::document::ResponseType;
+use crate::atlas::document::{OnInvalid, ResponseType};
 use crate::base::clock::Timestamp;
 use crate::base::limits::MIN_OVERRIDE_REASON;
 use crate::base::text::one_line;
 use crate::console::dialog::gate::{
-    CHALLENGE, Care, HASHED, Proof, answers_challenge, care, records_of, shown_action,
+    CHALLENGE, Care, PlannedAnswers, Proof, answers_challenge, care, records_of, shown_action,
 };
 use crate::engine::answer::{Judged, judge};
 use crate::engine::approval::{Approver, JUSTIFICATION};
-use crate::engine::command::{Decide, Ruling};
+use crate::engine::command::{Confirmation, Decide, Ruling};
 use crate::engine::held::{Held, Origin};
 use crate::runtime::snapshot::Snapshot;
 
@@ -47,6 +47,21 @@ pub(super) enum Wanted {
     Proof(Proof),
     /// The word that passes it.
     Word,
+}
+
+/// What becomes of something that was typed.
+#[derive(Debug, PartialEq)]
+pub(super) enum Taken {
+    /// It is taken.
+    Yes,
+    /// It is taken, and the operator is told something.
+    With(String),
+    /// It is not taken, and nothing else comes of it.
+    No(String),
+    /// An answer that breaks its rules, one map per gate: it is recorded, counted, and may refuse the request.
+    Breaks(String, Vec<BTreeMap<String, Value>>),
+    /// A confirmation that is wrong: it is recorded.
+    Wrong(String, Confirmation, String),
 }
 
 impl Passing {
@@ -160,21 +175,41 @@ impl Passing {
         text
     }
 
-    /// Takes an answer. Says what is wrong with one that is not taken.
-    pub(super) fn answer(&mut self, typed: &str) -> Result<(), String> {
-        let Some((gate, question)) = self.questions.get(self.answers.len()) else {
-            return Ok(());
+    /// Takes an answer, or says what is wrong with it.
+    pub(super) fn answer(&mut self, typed: &str) -> Taken {
+        let Some((at, question)) = self.questions.get(self.answers.len()) else {
+            return Taken::Yes;
         };
         let typed = chosen(question, typed);
         let judged = judge(question, &typed);
+        let blank = typed.as_str().is_some_and(|text| text.trim().is_empty());
+        let mut told = Taken::Yes;
         if !judged.is_valid() {
-            return Err(rules(&judged));
+            match question.on_invalid() {
+                OnInvalid::Retry | OnInvalid::Block if blank => {
+                    return Taken::No(format!("Not taken.\n{}", rules(&judged)));
+                }
+                OnInvalid::Retry | OnInvalid::Block => {
+                    let mut answers = vec![BTreeMap::new(); self.held.gates.len()];
+                    if let Some(of_gate) = answers.get_mut(*at) {
+                        of_gate.insert(question.id().to_owned(), typed);
+                    }
+                    return Taken::Breaks(format!("Not taken.\n{}", rules(&judged)), answers);
+                }
+                OnInvalid::WarnAndContinue => {
+                    let rules = rules(&judged);
+                    told = Taken::With(format!(
+                        "Warning: taken although a rule is broken.\n{rules}"
+                    ));
+                }
+                OnInvalid::LogAndContinue => {}
+            }
         }
-        let gate = self.held.gates.get(*gate);
+        let gate = self.held.gates.get(*at);
         let overrules = gate.is_some_and(|gate| matches!(gate.origin, Origin::Override { .. }));
         let said = typed.as_str().unwrap_or_default().trim().chars().count();
         if overrules && question.id() == JUSTIFICATION && said < MIN_OVERRIDE_REASON {
-            return Err(format!(
+            return Taken::No(format!(
                 "Overruling needs {MIN_OVERRIDE_REASON} characters of reason.\n"
             ));
         }
@@ -182,7 +217,12 @@ impl Passing {
         if self.answers.len() == self.questions.len() && self.justifies() {
             self.proofs.retain(|proof| *proof != Proof::Why);
         }
-        Ok(())
+        told
+    }
+
+    /// Takes over the request as it is held after an answer was not taken.
+    pub(super) fn go_on(&mut self, held: Held) {
+        self.held = Arc::new(held);
     }
 
     /// Whether an answer says in words why it passes.
@@ -194,8 +234,8 @@ impl Passing {
         })
     }
 
-    /// Takes what was typed as proof. Says what is wrong with it.
-    pub(super) fn prove(&mut self, proof: Proof, typed: &str) -> Result<(), String> {
+    /// Takes what was typed as proof, or says that it is wrong.
+    pub(super) fn prove(&mut self, proof: Proof, typed: &str) -> Taken {
         let fits = match proof {
             Proof::Why => !typed.trim().is_empty(),
             Proof::Hash => {
@@ -205,13 +245,22 @@ impl Passing {
             Proof::Action => typed.trim() == shown_action(&self.held),
         };
         if !fits {
-            return Err("That is not it.\n".to_owned());
+            let told = "That is not it.\n".to_owned();
+            let wanted = match proof {
+                Proof::Why => None,
+                Proof::Hash => Some(Confirmation::RequestHash),
+                Proof::Action => Some(Confirmation::Action),
+            };
+            return match wanted.filter(|_| !typed.trim().is_empty()) {
+                Some(wanted) => Taken::Wrong(told, wanted, typed.to_owned()),
+                None => Taken::No(told),
+            };
         }
         if proof == Proof::Why {
             self.why = Some(typed.trim().to_owned());
         }
         self.shown += 1;
-        Ok(())
+        Taken::Yes
     }
 
     /// What passing it will write.
@@ -234,24 +283,19 @@ impl Passing {
             ),
         };
         for record in records_of(&self.held, by, |at| self.recorded(at)) {
-            text.push_str(&format_record(record.event_type(), &record.fields()));
+            text.push_str(&format_record(&record.event_type, &record.fields));
         }
         text
     }
 
-    fn recorded(&self, gate: usize) -> Map<String, Value> {
-        let answered = self.questions.iter().zip(&self.answers);
-        let own = answered.filter(|((at, _), _)| *at == gate);
-        let answers = own.filter_map(|((_, question), typed)| {
-            let answer = judge(question, typed).answer?;
-            let answer = if question.sensitive() {
-                Value::from(HASHED)
-            } else {
-                answer
-            };
-            Some((question.id().to_owned(), answer))
-        });
-        answers.collect()
+    fn recorded(&self, gate: usize) -> PlannedAnswers {
+        let mut planned = PlannedAnswers::default();
+        for ((at, question), typed) in self.questions.iter().zip(&self.answers) {
+            if *at == gate {
+                planned.add(question, typed);
+            }
+        }
+        planned
     }
 
     /// The decision to pass it.
@@ -309,7 +353,7 @@ fn chosen(question: &Question, typed: &str) -> Value {
 
 /// Every rule, and whether it is kept.
 fn rules(judged: &Judged) -> String {
-    let mut text = "Not taken.\n".to_owned();
+    let mut text = String::new();
     for rule in &judged.rules {
         let word = if rule.kept { "Kept" } else { "Not kept" };
         text.push_str(word);

@@ -21,6 +21,7 @@ mod acts;
 mod alarms;
 mod checks;
 mod commands;
+mod replies;
 mod store;
 
 /// What is to be done outside of the conversation.
@@ -67,6 +68,8 @@ enum Doing {
     Denying(Arc<Held>, Option<String>),
     /// On its way to the disk.
     Writing(GateId),
+    /// An answer that breaks rules is on its way to the disk; then the questions go on.
+    Recording(Box<Passing>),
 }
 
 impl Talk {
@@ -144,7 +147,7 @@ impl Talk {
                 self.arms_at = Some(now.plus(ARMING));
                 self.say(&told);
             }
-            Doing::Writing(_) => {}
+            Doing::Writing(_) | Doing::Recording(_) => {}
         }
     }
 
@@ -160,7 +163,7 @@ impl Talk {
             let told = match &self.doing {
                 Doing::Passing(passing) => passing.prompt(&self.snapshot.operator, now),
                 Doing::Denying(held, _) => words::ask_word(held, &self.snapshot.operator, "deny"),
-                Doing::Nothing | Doing::Writing(_) => String::new(),
+                Doing::Nothing | Doing::Writing(_) | Doing::Recording(_) => String::new(),
             };
             self.out.push_str(&told);
         }
@@ -179,14 +182,15 @@ impl Talk {
         };
         let deeds = match &self.doing {
             Doing::Nothing => self.command(text.trim(), now),
-            Doing::Writing(gate) => {
+            Doing::Writing(_) | Doing::Recording(_) => {
+                let gate = self.written().map(ToString::to_string).unwrap_or_default();
                 let told = format!("{gate} is being written. Wait for what comes of it.");
                 self.say(&told);
                 return Vec::new();
             }
             Doing::Passing(_) | Doing::Denying(..) => self.reply(&text),
         };
-        if !matches!(self.doing, Doing::Writing(_)) && !deeds.contains(&Deed::Leave) {
+        if self.written().is_none() && !deeds.contains(&Deed::Leave) {
             self.prompt(now);
         }
         deeds
@@ -211,52 +215,6 @@ impl Talk {
                 None
             }
         }
-    }
-
-    /// What was typed while something is asked.
-    fn reply(&mut self, text: &str) -> Vec<Deed> {
-        match text.trim() {
-            "/back" => {
-                self.say("It stays held.");
-                self.doing = Doing::Nothing;
-                return Vec::new();
-            }
-            "/again" => return Vec::new(),
-            _ => {}
-        }
-        match std::mem::replace(&mut self.doing, Doing::Nothing) {
-            Doing::Passing(passing) => self.reply_passing(passing, text),
-            Doing::Denying(held, reason) => self.reply_denying(held, reason, text),
-            doing @ (Doing::Nothing | Doing::Writing(_)) => {
-                self.doing = doing;
-                Vec::new()
-            }
-        }
-    }
-
-    fn reply_passing(&mut self, mut passing: Box<Passing>, text: &str) -> Vec<Deed> {
-        let wanted = passing.wanted();
-        let taken = match wanted {
-            Wanted::Listening => Ok(()),
-            Wanted::Answer => passing.answer(text),
-            Wanted::Proof(proof) => passing.prove(proof, text),
-            Wanted::Word if !self.is_word(&passing.held, "pass", text) => {
-                self.say("It stays held.");
-                return Vec::new();
-            }
-            Wanted::Word => {
-                if !self.may_decide() {
-                    return Vec::new();
-                }
-                let decide = passing.decide(&self.snapshot.operator);
-                return self.write(decide);
-            }
-        };
-        if let Err(what) = taken {
-            self.out.push_str(&what);
-        }
-        self.doing = Doing::Passing(passing);
-        Vec::new()
     }
 
     fn reply_denying(&mut self, held: Arc<Held>, reason: Option<String>, text: &str) -> Vec<Deed> {
@@ -308,14 +266,14 @@ impl Talk {
         let about = match &self.doing {
             Doing::Passing(passing) => Some(Arc::clone(&passing.held)),
             Doing::Denying(held, _) => Some(Arc::clone(held)),
-            Doing::Nothing | Doing::Writing(_) => None,
+            Doing::Nothing | Doing::Writing(_) | Doing::Recording(_) => None,
         };
         if let Some(about) = about {
             self.arrived += new.len();
             self.interrupt(&about, now);
             return Vec::new();
         }
-        if matches!(self.doing, Doing::Writing(_)) {
+        if self.written().is_some() {
             self.arrived += new.len();
             return Vec::new();
         }
@@ -340,7 +298,7 @@ impl Talk {
                 self.say("Somebody else sits here now. What was typed does not count.");
                 self.prompt(now);
             }
-            Doing::Nothing | Doing::Writing(_) => {}
+            Doing::Nothing | Doing::Writing(_) | Doing::Recording(_) => {}
         }
     }
 
@@ -375,6 +333,15 @@ impl Talk {
         reply: &Reply,
         now: Timestamp,
     ) -> Vec<Deed> {
+        if matches!(reply, Reply::Acted) {
+            // A wrong confirmation is on record; the question for it stands already.
+            return Vec::new();
+        }
+        if let Some(told) = self.on_recorded(reply) {
+            self.say(&one_line(&told));
+            self.prompt(now);
+            return Vec::new();
+        }
         let told = match reply {
             Reply::Decided(decided) => format!("Recorded. {}", words::decided(decided)),
             Reply::Invalid(invalid) => {
@@ -390,7 +357,7 @@ impl Talk {
             ),
             Reply::Refused(refused) => format!("{gate} was not decided: {refused}"),
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)

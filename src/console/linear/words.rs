@@ -5,7 +5,7 @@ use crate::base::text::{Lines, one_line, visible};
 use crate::console::dialog::gate::{hidden_words, request_text};
 use crate::console::thread;
 use crate::engine::command::Decided;
-use crate::engine::held::Held;
+use crate::engine::held::{Gate, Held};
 use crate::runtime::snapshot::Snapshot;
 
 /// What can be typed when nothing is asked.
@@ -50,7 +50,7 @@ pub(super) fn left(held: &Held, now: Timestamp) -> String {
 
 /// A request in one line.
 pub(super) fn line(held: &Held, now: Timestamp) -> String {
-    let gates: Vec<_> = held.gates.iter().map(|gate| gate.origin.id()).collect();
+    let gates: Vec<_> = held.gates.iter().map(Gate::name).collect();
     let asked = match held.joined {
         0 => String::new(),
         more => format!(", asked {} times", more + 1),
@@ -122,7 +122,7 @@ pub(super) fn whole(held: &Held, snapshot: &Snapshot, now: Timestamp) -> Vec<Str
     for gate in &held.gates {
         add(format!(
             "Gate {}: {}.",
-            gate.origin.id(),
+            gate.name(),
             gate.why.trim_end_matches('.')
         ));
         if let Some(guidance) = &gate.guidance {

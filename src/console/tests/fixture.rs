@@ -73,6 +73,8 @@ pub(in crate::console) fn gate(id: &str, kind: &str, why: &str, questions: Vec<Q
         respondent: crate::atlas::document::Respondent::Operator,
         approvers: crate::atlas::document::Approvers::One,
         force_sync: true,
+        shared_name: false,
+        atlas_hash: None,
         span_id: "span-1".parse().unwrap(),
     }
 }

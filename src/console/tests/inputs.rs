@@ -13,7 +13,7 @@ use crate::engine::held::Held;
 const SIZES: [(u16, u16); 3] = [(120, 36), (80, 24), (60, 18)];
 
 /// A low request with these questions.
-fn asking(questions: impl IntoIterator<Item = Value>) -> Held {
+pub(super) fn asking(questions: impl IntoIterator<Item = Value>) -> Held {
     let mut item = held("c-1", "x.write", RiskTier::Low, 1, 60);
     let questions = questions.into_iter().map(question).collect();
     item.gates = vec![gate("g", "action_pre", "it writes", questions)];

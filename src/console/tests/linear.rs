@@ -8,7 +8,7 @@ use serde_json::json;
 use super::fixture::{busy, decided, now, snapshot, ticket_delete, user_ban, with_params};
 use crate::base::clock::Timestamp;
 use crate::console::linear::talk::{Deed, Talk};
-use crate::engine::command::{Outcome, Refused, Reply, Ruling};
+use crate::engine::command::{InvalidAnswers, Outcome, Refused, Reply, Ruling};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::{Access, ChainVerdict, Snapshot, StoreState};
 use crate::trace::verify::{Progress, Report};
@@ -121,10 +121,24 @@ fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() 
         &["pass c-121"],
         &["End of the request.", "Question 1 of", "ticket_ids"],
     );
-    listener.hears(
-        &["too short"],
-        &["Not taken.", "Not kept: ", "Question 1 of"],
+    // An answer that breaks a rule is recorded and counted; then the question stands again.
+    let (told, deeds) = listener.types(&["too short"]);
+    assert!(
+        told.contains("Not taken.") && told.contains("Not kept: "),
+        "{told}"
     );
+    let [Deed::Decide(wrong)] = deeds.as_slice() else {
+        panic!("{deeds:?}");
+    };
+    assert!(matches!(wrong.ruling, Ruling::Invalid { .. }));
+    let mut again = held.clone();
+    again.invalid_attempts = 1;
+    let invalid = Reply::Invalid(InvalidAnswers {
+        held: Box::new(again),
+        problems: Vec::new(),
+    });
+    listener.talk.on_reply(&held.id, &invalid, listener.now);
+    assert!(listener.talk.take().contains("Question 1 of"));
     listener.hears(
         &["Dup of 4398, customer confirmed by mail, reason: merge."],
         &["Question 2 of"],
@@ -215,7 +229,9 @@ fn critical_requests_want_the_action_named_and_a_reason_where_none_was_asked() {
         steps += 1;
         assert!(steps < 12, "{heard}");
     }
-    listener.hears(&["user.bann"], &["That is not it."]);
+    let (told, deeds) = listener.types(&["user.bann"]);
+    assert!(told.contains("That is not it."), "{told}");
+    assert_eq!(deeds.len(), 1, "it is recorded");
     listener.hears(&["user.ban"], &["Type pass to let"]);
     let (_, deeds) = listener.types(&["pass"]);
     let [Deed::Decide(decide)] = deeds.as_slice() else {

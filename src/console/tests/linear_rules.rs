@@ -120,6 +120,23 @@ fn a_word_that_was_typed_before_it_was_asked_for_never_decides() {
     }
 }
 
+/// Types a wrong confirmation: it is asked for again, and recorded where something was typed.
+#[track_caller]
+fn unconfirmed(listener: &mut Listener, wrong: &str, asked: &str) {
+    let (told, deeds) = listener.types(&[wrong]);
+    assert!(told.contains("That is not it."), "{told}");
+    assert!(told.contains(asked), "{told}");
+    if wrong.is_empty() {
+        assert_eq!(deeds, []);
+        return;
+    }
+    let ruling = decision(&deeds).ruling;
+    assert!(
+        matches!(&ruling, Ruling::Unconfirmed { typed, .. } if typed == wrong),
+        "{ruling:?}"
+    );
+}
+
 #[test]
 fn the_hash_is_the_requests_own_and_the_action_is_named_in_full() {
     let (held, other) = (user_ban(), ticket_delete());
@@ -134,10 +151,7 @@ fn the_hash_is_the_requests_own_and_the_action_is_named_in_full() {
     let short = held.request_hash.short(3);
     let others = other.request_hash.short(4);
     for wrong in ["", "pass", &others, &long, &short] {
-        listener.hears(
-            &[wrong],
-            &["That is not it.", "Type the first 4 characters"],
-        );
+        unconfirmed(&mut listener, wrong, "Type the first 4 characters");
     }
     // It is read aloud with gaps, and may be typed so, in either case.
     let spelt: Vec<_> = hash.chars().map(|c| c.to_uppercase().to_string()).collect();
@@ -154,10 +168,7 @@ fn the_hash_is_the_requests_own_and_the_action_is_named_in_full() {
         "yes",
         "pass",
     ] {
-        listener.hears(
-            &[wrong],
-            &["That is not it.", "Type the name of the action"],
-        );
+        unconfirmed(&mut listener, wrong, "Type the name of the action");
     }
     listener.hears(&["user.ban"], &["policy_override", "Type pass "]);
     let decide = decision(&listener.types(&["pass"]).1);

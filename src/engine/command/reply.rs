@@ -5,10 +5,11 @@ use serde::{Deserialize, Serialize};
 use crate::atlas::compiled::Question;
 use crate::atlas::document::{GuidanceBlock, RiskTier};
 use crate::base::clock::Timestamp;
-use crate::base::id::{EventId, ExecutionId, GateId, SessionId};
+use crate::base::id::{EventId, ExecutionId, GateId, SessionId, SpanId, TraceId};
 use crate::engine::consult::Consulted;
 use crate::engine::held::Held;
 use crate::engine::resolve::Resolution;
+use crate::trace::event::InjectTrigger;
 
 /// What an asker is told.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,7 +18,7 @@ pub enum Reply {
     /// The session is open.
     Started(SessionStarted),
     /// The session is closed.
-    Ended,
+    Ended(Given),
     /// Input, an error or a request for context was taken in.
     Accepted(Accepted),
     /// The action may run, once.
@@ -44,6 +45,28 @@ pub enum Reply {
     Invalid(InvalidAnswers),
     /// The operator's decision was not taken.
     Refused(Refused),
+}
+
+impl Reply {
+    /// Things handed to the agent with it.
+    pub(crate) fn given_mut(&mut self) -> Option<&mut Given> {
+        match self {
+            Self::Started(started) => Some(&mut started.given),
+            Self::Ended(given) | Self::Completed(given) => Some(given),
+            Self::Accepted(accepted) => Some(&mut accepted.given),
+            Self::Allowed(allowed) => Some(&mut allowed.given),
+            Self::Denied(_)
+            | Self::Asked(_)
+            | Self::Resolved(_)
+            | Self::Consulted(_)
+            | Self::Noted(_)
+            | Self::Decided(_)
+            | Self::Approved(_)
+            | Self::Acted
+            | Self::Invalid(_)
+            | Self::Refused(_) => None,
+        }
+    }
 }
 
 /// A session is open.
@@ -77,6 +100,10 @@ pub struct Asked {
 /// A gate that is an agent's to answer.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct AskedGate {
+    /// The Atlas of the checkpoint. Where two gates of a request have one name, each is answered under
+    /// `atlas_id/checkpoint_id`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub atlas_id: String,
     /// The checkpoint.
     pub checkpoint_id: String,
     /// What has to be answered.
@@ -133,6 +160,40 @@ pub struct Given {
     /// Contexts that the agent asked for by name and was not given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_given: Vec<NotGiven>,
+    /// Answers at a gate that break a rule and were taken all the same.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Records of the contexts, made when they are handed over. No answer to an agent has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub injections: Vec<Injection>,
+}
+
+/// Contexts that are recorded when they are handed over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Injection {
+    /// The record, while it can be taken back.
+    #[serde(skip)]
+    pub event: Option<EventId>,
+    /// The session.
+    pub session: SessionId,
+    /// The operation they belong to.
+    pub trace_id: TraceId,
+    /// The span of the record.
+    pub span_id: SpanId,
+    /// The span above.
+    pub parent: Option<SpanId>,
+    /// Contexts, by identifier.
+    pub context_ids: Vec<String>,
+    /// Atlases they are from.
+    pub atlas_ids: Vec<String>,
+    /// Bytes of them.
+    pub total_size_bytes: u64,
+    /// The reason on record.
+    pub trigger: InjectTrigger,
+    /// The type of the checkpoint that gives them.
+    pub checkpoint_type: Option<String>,
+    /// Tells whether all of them came from a cache.
+    pub cache_hit: bool,
 }
 
 /// A context that an agent asked for by name and was not given.
@@ -152,6 +213,7 @@ impl Given {
             && self.guidance.is_empty()
             && self.withdrawn.is_empty()
             && self.not_given.is_empty()
+            && self.warnings.is_empty()
     }
 }
 

@@ -13,7 +13,7 @@ use crate::base::clock::Timestamp;
 use crate::base::id::{GateId, SessionId};
 use crate::engine::Engine;
 use crate::engine::command::DenyCode;
-use crate::engine::held::{ActionCall, Subject, TierSource};
+use crate::engine::held::{ActionCall, Gate, Subject, TierSource};
 use crate::engine::session::{Entry, Session};
 
 /// Something that somebody wants explained.
@@ -315,7 +315,7 @@ impl Engine {
             }
         };
         // What holds it is known exactly: it is kept with the request, as it was judged then.
-        let gates = held.gates.iter().map(|gate| gate.origin.id().to_owned());
+        let gates = held.gates.iter().map(Gate::name);
         account.verdict = Verdict::Held {
             gates: gates.collect(),
         };

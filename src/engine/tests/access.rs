@@ -223,6 +223,7 @@ fn a_run_that_was_never_allowed_or_is_told_of_twice_is_on_record_at_a_bounded_ra
     let asked = bench.request("s-1", "a.b", json!({}));
     let execution = bench.allowed(asked).execution.clone();
     let completed = |execution: &crate::base::id::ExecutionId| ActionCompleted {
+        delivery: crate::engine::command::GivenWhen::Now,
         session: "s-1".parse().unwrap(),
         execution: execution.clone(),
         result: Ok(String::new()),

@@ -212,11 +212,12 @@ fn a_gate_of_an_input_withholds_from_the_whole_session() {
 
     // Input that was refused gives nothing; what was asked for beside it comes with the next answer.
     bench.refuse("c-2", "no");
+    assert_eq!(bench.payloads("context_injected").len(), before);
+    let ask = bench.start("s-1");
+    assert_eq!(texts(&bench, ask), ["the map"]);
     let injected = bench.payloads("context_injected").split_off(before);
     assert_eq!(injected.len(), 1, "{injected:?}");
     assert_eq!(injected[0]["context_ids"], json!(["map"]));
-    let ask = bench.start("s-1");
-    assert_eq!(texts(&bench, ask), ["the map"]);
     let held = input(&mut bench, "halt");
     bench.pass("c-3");
     assert_eq!(texts(&bench, held), ["price list"]);

@@ -7,6 +7,7 @@ use super::*;
 fn an_approval_writes_who_how_and_why() {
     let mut bench = Bench::in_acme("s-1");
     let delete = bench.request("s-1", "ticket.delete", json!({"ids": [1]}));
+    let hash = bench.held("c-2").request_hash.to_string();
     let decision = bench.answer(
         "c-2",
         json!([
@@ -24,6 +25,7 @@ fn an_approval_writes_who_how_and_why() {
             "policy_id": "require-admin-approval", "action_type": "ticket.delete",
             "approver": "op-1", "approval_method": "console",
             "justification": "the customer asked for it",
+            "request_hash": hash,
         })]
     );
     assert_eq!(
@@ -31,6 +33,7 @@ fn an_approval_writes_who_how_and_why() {
         [json!({
             "risk_tier": "high", "verification_method": "console", "verified_by": "op-1",
             "action_type": "ticket.delete",
+            "justification": "duplicates of T-1, confirmed by mail", "request_hash": hash,
         })]
     );
     let responses = bench.payloads("checkpoint_response");

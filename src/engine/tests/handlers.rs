@@ -197,6 +197,7 @@ fn what_has_happened_and_a_handler_stops_waits_for_an_operator() {
     let ask = bench.request("s-1", "a", json!({}));
     let execution = bench.allowed(ask).execution.clone();
     let completed = ActionCompleted {
+        delivery: crate::engine::command::GivenWhen::Now,
         session: "s-1".parse().unwrap(),
         execution,
         result: Ok(String::new()),

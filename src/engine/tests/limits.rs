@@ -38,6 +38,7 @@ fn runs_that_are_never_completed_do_not_pile_up() {
     assert_eq!(bench.engine.sessions()[0].running.len(), 256);
     for (ask, known) in [(first, false), (last, true)] {
         let completed = ActionCompleted {
+            delivery: crate::engine::command::GivenWhen::Now,
             session: "s-1".parse().unwrap(),
             execution: bench.allowed(ask).execution.clone(),
             result: Ok(String::new()),
@@ -131,6 +132,7 @@ fn texts_of_agents_have_a_limit() {
     bench.pass("c-1");
     let get = bench.request("s-1", "ticket.get", json!({"ticket_id": "x"}));
     let completed = ActionCompleted {
+        delivery: crate::engine::command::GivenWhen::Now,
         session: "s-1".parse().unwrap(),
         execution: bench.allowed(get).execution.clone(),
         result: Ok(long.clone()),
@@ -138,6 +140,7 @@ fn texts_of_agents_have_a_limit() {
     let done = bench.ask(|ask| Command::CompleteAction(ask, completed));
     assert_eq!(bench.denied(done).code, DenyCode::BadRequest);
     let end = EndSession {
+        delivery: crate::engine::command::GivenWhen::Now,
         session: "s-1".parse().unwrap(),
         status: FinalStatus::Completed,
         summary: Some(long),

@@ -57,6 +57,7 @@ impl Bench {
         let ask = self.request("s-1", action, json!({}));
         let execution = self.allowed(ask).execution.clone();
         let completed = ActionCompleted {
+            delivery: crate::engine::command::GivenWhen::Now,
             session: "s-1".parse().unwrap(),
             execution,
             result: Ok(String::new()),
@@ -214,7 +215,7 @@ fn an_interactive_checkpoint_fires_by_its_name_only() {
 fn the_end_of_a_session_is_noticed_but_not_held() {
     let mut bench = with("trigger: {type: session_end}, mode: observational");
     let end = bench.end("s-1");
-    assert_eq!(bench.reply(end), &Reply::Ended);
+    assert_eq!(bench.reply(end), &Reply::Ended(Given::default()));
     let names = bench.records();
     let triggered = names
         .iter()

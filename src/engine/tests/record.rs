@@ -39,6 +39,7 @@ impl Bench {
 
     pub(super) fn complete(&mut self, ask: AskId, result: Result<&str, (&str, &str)>) -> AskId {
         let completed = ActionCompleted {
+            delivery: crate::engine::command::GivenWhen::Now,
             session: session(),
             execution: self.allowed(ask).execution.clone(),
             result: result
@@ -133,6 +134,7 @@ fn a_level_leaves_events_out_before_they_are_counted_and_never_a_decision() {
             "action_blocked",
             "action_attempted",
             "policy_checked",
+            "risk_detected",
             "action_blocked",
             "error_occurred",
             "session_ended",
@@ -421,6 +423,7 @@ fn texts_of_agents_lose_what_looks_like_a_secret() {
     };
     bench.ask(|ask| Command::RequestContext(ask, context));
     let end = EndSession {
+        delivery: crate::engine::command::GivenWhen::Now,
         session: session(),
         status: FinalStatus::Completed,
         summary: Some("used sk-4".to_owned()),

@@ -205,7 +205,7 @@ fn a_session_and_its_actions_are_recorded_in_full() {
     assert_eq!(
         first("policy_checked"),
         json!({"policy_id": "ask", "action_type": "wipe", "decision": "require_approval",
-            "conditions_evaluated": 1})
+            "conditions_evaluated": 1, "matching_rule": "wipe"})
     );
     assert_eq!(
         first("risk_detected"),

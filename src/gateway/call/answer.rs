@@ -115,7 +115,7 @@ impl Fault {
         let problems = invalid.problems.iter().map(|problem| {
             let gate = invalid.held.gates.get(problem.gate);
             json!({
-                "checkpoint": gate.map(|gate| gate.origin.id()),
+                "checkpoint": gate.map(crate::engine::held::Gate::name),
                 "question": problem.question,
                 "rules": problem.rules,
             })

@@ -88,7 +88,7 @@ impl Call {
             Self::Start(start) => start.begin(None, None, agents).await?.result(),
             Self::End(it) => {
                 hall.forget_runs(&it.session);
-                done(agents.end_session(it.into()).await)
+                Ok(handed(&agents.end_session(it.into()).await?))
             }
             Self::Input(it) => {
                 let session = it.session.clone();
@@ -182,6 +182,7 @@ impl Completed {
         let mut outcome: Result<(), Fault> = Ok(());
         for execution in runs {
             let completed = ActionCompleted {
+                delivery: self.given,
                 session: self.session.clone(),
                 execution,
                 result: self.result.clone(),
@@ -191,12 +192,7 @@ impl Completed {
                 Err(denied) => outcome = outcome.and(Err(Fault::from(denied))),
             }
         }
-        outcome?;
-        Ok(if given.is_empty() {
-            json!({})
-        } else {
-            json!({ "given": given })
-        })
+        outcome.map(|()| handed(&given))
     }
 }
 
@@ -221,6 +217,14 @@ impl Answers {
             Answered::Asked(asked) => Err(Fault::answer_first(&asked)),
         }
     }
+}
+
+/// A result that hands something over, or says nothing but that it is done.
+fn handed(given: &Given) -> Value {
+    if given.is_empty() {
+        return json!({});
+    }
+    json!({ "given": given })
 }
 
 /// A result that says nothing but that it is done.

@@ -44,6 +44,9 @@ pub struct End {
     /// What it did.
     #[serde(default)]
     pub summary: Option<String>,
+    /// The answer that takes along what the agent is handed at last.
+    #[serde(default)]
+    pub given: engine::GivenWhen,
 }
 
 fn completed() -> FinalStatus {
@@ -56,6 +59,7 @@ impl From<End> for engine::EndSession {
             session: it.session,
             status: it.status,
             summary: it.summary,
+            delivery: it.given,
         }
     }
 }
@@ -157,6 +161,8 @@ pub struct Completed {
     pub run: Run,
     /// What came of it.
     pub result: Result<String, engine::ActionError>,
+    /// The answer that takes along what the agent is handed because of it.
+    pub given: engine::GivenWhen,
 }
 
 #[derive(Deserialize)]
@@ -167,6 +173,8 @@ struct WrittenCompleted {
     reference: Option<Name>,
     result: Option<String>,
     error: Option<engine::ActionError>,
+    #[serde(default)]
+    given: engine::GivenWhen,
 }
 
 impl TryFrom<WrittenCompleted> for Completed {
@@ -190,6 +198,7 @@ impl TryFrom<WrittenCompleted> for Completed {
             session: it.session,
             run,
             result,
+            given: it.given,
         })
     }
 }

@@ -210,6 +210,7 @@ impl Asking<'_> {
                 tool,
                 used,
                 result,
+                ..
             } => {
                 self.report(reference, (tool, used.as_deref()), result)?;
                 Ok(Verdict::pass(self.context(None)))
@@ -229,7 +230,7 @@ impl Asking<'_> {
     fn end(&mut self) -> Result<Verdict, CallError> {
         let first = self.session.clone();
         for again in 1..=MOST_AGAIN {
-            match self.say("session.end", json!({})) {
+            match self.say("session.end", json!({"given": "later"})) {
                 Err(CallError::Fault(fault)) if fault.denied() == Some(DenyCode::Ended) => {
                     let next = format!("{first}.{again}").parse();
                     self.session = next.map_err(|_| CallError::Fault(fault))?;

@@ -130,7 +130,9 @@ impl Gate {
         if matches!(*self.begun.lock().await, Begun::No) {
             return Ok(());
         }
-        self.say("session.end", json!({})).await.map(|_| ())
+        self.say("session.end", json!({"given": "later"}))
+            .await
+            .map(|_| ())
     }
 
     /// Says something in the session, which is begun before that.

@@ -3,7 +3,7 @@
 use super::Actor;
 use crate::base::clock::Timestamp;
 use crate::base::limits::{ABANDONED_CHECK, ABANDONED_TIME};
-use crate::engine::command::{AskId, Command, EndSession, FinalStatus};
+use crate::engine::command::{AskId, Command, EndSession, FinalStatus, GivenWhen};
 
 /// The ask of the console's own commands: no agent waits for the answer.
 const NO_ASKER: AskId = AskId(u64::MAX);
@@ -31,6 +31,7 @@ impl Actor {
         for session in self.engine.abandoned(now) {
             let hours = ABANDONED_TIME.as_secs() / 3600;
             let end = EndSession {
+                delivery: GivenWhen::Later,
                 session,
                 status: FinalStatus::Timeout,
                 summary: Some(format!("no word from the agent for {hours} hours")),

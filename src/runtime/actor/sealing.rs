@@ -291,6 +291,7 @@ impl Actor {
             Written {
                 outcome: ack.await,
                 replies: Vec::new(),
+                calls: Vec::new(),
                 early: 0,
                 picture: None,
                 records: Vec::new(),

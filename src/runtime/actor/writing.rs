@@ -13,6 +13,7 @@ use super::told::denied;
 use crate::atlas::document::Acknowledge;
 use crate::base::limits::MAX_EARLY_EVENTS;
 use crate::engine::command::{AskId, Refused, Reply};
+use crate::engine::extension::Call;
 use crate::store::{Batch, StoreError};
 use crate::trace::event::Durability;
 use crate::trace::record::Record;
@@ -26,12 +27,15 @@ pub(super) struct Pending {
     /// Replies that go out as soon as the batch is handed over, and the number of their events.
     pub(super) early_replies: Vec<(AskId, Reply)>,
     pub(super) early: u64,
+    /// Questions to extensions that wait for the batch to be durable.
+    pub(super) calls: Vec<Call>,
 }
 
 /// A batch that was written, or not, with what waited for it.
 pub(super) struct Written {
     pub(super) outcome: Result<(), StoreError>,
     pub(super) replies: Vec<(AskId, Reply)>,
+    pub(super) calls: Vec<Call>,
     /// Events of it that agents were told of before.
     pub(super) early: u64,
     pub(super) picture: Option<Arc<Snapshot>>,
@@ -76,6 +80,7 @@ impl Actor {
             replies,
             early_replies,
             early,
+            calls,
         } = std::mem::take(&mut self.pending);
         let records = if self.hooks.listen() {
             batch.records.clone()
@@ -99,6 +104,7 @@ impl Actor {
             Written {
                 outcome: ack.await,
                 replies,
+                calls,
                 early,
                 picture,
                 records,
@@ -129,6 +135,9 @@ impl Actor {
                 }
                 self.show_shortage();
                 self.tell(written.replies);
+                for call in written.calls {
+                    self.outside.ask(call);
+                }
                 let missed = self.hooks.after(&written.records);
                 self.dropped.hooks += missed;
                 self.changed |= missed > 0;
@@ -159,7 +168,7 @@ impl Actor {
                 | Reply::Invalid(_)
                 | Reply::Refused(_) => Reply::Refused(Refused::Unavailable(what.clone())),
                 Reply::Started(_)
-                | Reply::Ended
+                | Reply::Ended(_)
                 | Reply::Accepted(_)
                 | Reply::Allowed(_)
                 | Reply::Denied(_)

@@ -23,6 +23,7 @@ use crate::trace::verify::{
     self, Ended, Extended, Head, Link, LogVerifier, Owner, Progress, Report, Said, Stretch, Trust,
 };
 
+mod atlases;
 mod heads;
 
 use heads::HeadFaults;
@@ -69,6 +70,7 @@ fn on_threads(
     let mut head_faults = HeadFaults::default();
     let seals = heads::signed_heads(reader, &log, kept, &mut head_faults)?;
     let mut faults = head_faults.tables;
+    head_faults.log.extend(atlases::faults(reader, &log)?);
     let mut verifier = LogVerifier::new(trust.of_log(log).signed(seals));
     let rows = Rows::of(reader, &mut verifier, progress.clone())?;
     if rows.outside {

@@ -1,13 +1,14 @@
 //! How event types are declared.
 
-/// Declares every event type once: its name, its payload's fields, and the enum over them all. One from
-/// which a steward may have something left out says so behind its name, and so does one whose numbers may be
-/// recorded as text. Those that are declared elsewhere are named first.
+/// Declares every event type once: its name, its payload's fields, and the enum over them all. One that is the
+/// result of rules says `under` behind its name, one from which a steward may have something left out says
+/// `redacted`, and one whose numbers may be recorded as text says so last. Those that are declared elsewhere are
+/// named first.
 macro_rules! payloads {
     (elsewhere { $( $(#[$their_doc:meta])* $theirs:ident = $their_text:literal, )* }
     $(
         $(#[$doc:meta])*
-        $name:ident = $text:literal $(, $left_out:ident $(, $large:ident)?)? {
+        $name:ident = $text:literal $(under $judged:ident)? $(, $left_out:ident $(, $large:ident)?)? {
             $( $(#[$field_doc:meta])* $field:ident : $type:ty ),* $(,)?
         }
     )*) => {
@@ -17,6 +18,11 @@ macro_rules! payloads {
             #[serde(deny_unknown_fields)]
             pub struct $name {
                 $( $(#[$field_doc])* pub $field: $type, )*
+                $(
+                    /// Atlases whose rules led to it.
+                    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+                    pub $judged: Vec<AtlasRef>,
+                )?
                 $(
                     /// What was left out of it.
                     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -71,9 +77,17 @@ macro_rules! payloads {
             #[must_use]
             pub fn field_names(event_type: &str) -> &'static [&'static str] {
                 match canonical_type(event_type) {
-                    $( $text => &[$(stringify!($field),)* $(stringify!($left_out), $(stringify!($large),)?)?], )*
+                    $( $text => &[$(stringify!($field),)* $(stringify!($judged),)? $(stringify!($left_out), $(stringify!($large),)?)?], )*
                     $( $their_text => $theirs::FIELDS, )*
                     _ => &[],
+                }
+            }
+
+            /// The Atlases whose rules led to it, where its type names them.
+            pub fn judged_under_mut(&mut self) -> Option<&mut Vec<AtlasRef>> {
+                match self {
+                    $( $( Self::$name(payload) => Some(&mut payload.$judged), )? )*
+                    _ => None,
                 }
             }
 

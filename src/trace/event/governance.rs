@@ -14,6 +14,9 @@ payload! {
         version: String,
         /// Digest of its text, under which the store keeps it.
         atlas_hash: String,
+        /// Digest of its text alone, where extensions changed what is in force.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text_hash: Option<String>,
         /// How many checkpoints it has.
         checkpoints: u64,
         /// Digest of the text of the one that it took the place of, while agents were at work.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::declare::payload;
 use super::parts::SealedHead;
 use super::words::Acknowledged;
+use super::words::ClaimWord;
 
 payload! {
     /// Somebody else sits at the console. The name is what they say, and nothing proves it.
@@ -118,5 +119,20 @@ payload! {
         /// The actor: the operator, or `cra` itself. Earlier versions named none.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<String>,
+    }
+}
+
+payload! {
+    /// An operator said who looks after a held request. Nothing is decided by it.
+    RequestClaimed {
+        /// How people name the held request.
+        gate_id: String,
+        /// `taken`, `released` or `taken_over`.
+        claim: ClaimWord,
+        /// Who.
+        by: String,
+        /// Whose claim it was before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        before: Option<String>,
     }
 }

@@ -28,6 +28,16 @@ pub struct WrapperCapabilities {
     pub intercept_actions: bool,
 }
 
+/// An Atlas whose rules something was judged by.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AtlasRef {
+    /// The Atlas.
+    pub atlas_id: String,
+    /// Digest of its text, under which the store keeps it.
+    pub atlas_hash: String,
+}
+
 /// How an action failed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -10,15 +10,17 @@ use super::governance::{
 };
 use super::operators::{
     AnswerRejected, ClockMoved, KeyRotated, LogSealed, LogStarted, OperatorAcknowledged,
-    OperatorChanged,
+    OperatorChanged, RequestClaimed,
 };
-use super::parts::{Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities};
+use super::parts::{
+    AtlasRef, Environment, ErrorDetail, KeywordPosition, Redaction, WrapperCapabilities,
+};
 use super::read::{PayloadError, canonical_type};
 use super::threads::{
     BreakpointDecided, DriftFlagged, MementoEdited, ThreadDropped, ThreadHandedOver,
 };
 use super::words::{
-    ActionTaken, ClaimWord, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
+    ActionTaken, FinalStatus, InjectTrigger, InputSource, OutputType, PolicyVerdict,
     Recommendation, RequestType, Tier, UsageOutcome, Validity,
 };
 use crate::base::id::EventId;
@@ -61,11 +63,13 @@ payloads! {
         HoldPlaced = "hold_placed",
         /// The legal hold of a session ended.
         HoldReleased = "hold_released",
+        /// An operator said who looks after a held request. Nothing is decided by it.
+        RequestClaimed = "request_claimed",
         /// An operator says that they know of something. What it was is as it was shown to them.
         OperatorAcknowledged = "operator_acknowledged",
     }
     /// A session began.
-    SessionStarted = "session_started", redacted {
+    SessionStarted = "session_started" under judged_under, redacted {
         /// What kind of agent.
         agent_type: String,
         /// Its version.
@@ -176,7 +180,7 @@ payloads! {
         usage_outcome: Option<UsageOutcome>,
     }
     /// An agent wants to run an action.
-    ActionAttempted = "action_attempted", redacted, numbers_as_text {
+    ActionAttempted = "action_attempted" under judged_under, redacted, numbers_as_text {
         /// The action.
         action_type: String,
         /// Its parameters.
@@ -185,9 +189,15 @@ payloads! {
         risk_tier: Tier,
         /// Whether policies were consulted.
         policy_checked: bool,
-        /// Contexts handed over for it.
+        /// Contexts handed over with the answer to it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_injected: Option<Vec<String>>,
+        /// The held request whose approval it runs under.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permit: Option<String>,
+        /// The operator who gave that approval.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approved_by: Option<String>,
     }
     /// An action ran.
     ActionCompleted = "action_completed", redacted {
@@ -205,7 +215,7 @@ payloads! {
         error: Option<ErrorDetail>,
     }
     /// An action may not run.
-    ActionBlocked = "action_blocked", redacted, numbers_as_text {
+    ActionBlocked = "action_blocked" under judged_under, redacted, numbers_as_text {
         /// The action.
         action_type: String,
         /// Its parameters.
@@ -218,7 +228,7 @@ payloads! {
         override_available: bool,
     }
     /// Policies were consulted.
-    PolicyChecked = "policy_checked" {
+    PolicyChecked = "policy_checked" under judged_under {
         /// The policy that decided.
         policy_id: String,
         /// The action.
@@ -230,12 +240,18 @@ payloads! {
         /// The pattern that matched.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         matching_rule: Option<String>,
-        /// Contexts used.
+        /// Contexts that the agent had been handed by then.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         context_used: Option<Vec<String>>,
+        /// The held request whose approval counts for it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        permit: Option<String>,
+        /// The operator who gave that approval.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approved_by: Option<String>,
     }
     /// An operator approved what a policy held.
-    PolicyOverride = "policy_override" {
+    PolicyOverride = "policy_override" under judged_under {
         /// The policy.
         policy_id: String,
         /// The action.
@@ -250,9 +266,12 @@ payloads! {
         /// Both who approved, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
+        /// Digest of the request that was approved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_hash: Option<String>,
     }
     /// A checkpoint fired.
-    CheckpointTriggered = "checkpoint_triggered", redacted, numbers_as_text {
+    CheckpointTriggered = "checkpoint_triggered" under judged_under, redacted, numbers_as_text {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
@@ -270,7 +289,7 @@ payloads! {
         input_hash: Option<String>,
     }
     /// A checkpoint is over.
-    CheckpointCompleted = "checkpoint_completed", redacted {
+    CheckpointCompleted = "checkpoint_completed" under judged_under, redacted {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
@@ -287,7 +306,7 @@ payloads! {
         block_reason: Option<String>,
     }
     /// A checkpoint, or a part of it, was left out because too much was going on.
-    CheckpointSkipped = "checkpoint_skipped" {
+    CheckpointSkipped = "checkpoint_skipped" under judged_under {
         /// The checkpoint.
         checkpoint_id: String,
         /// Its type.
@@ -299,7 +318,7 @@ payloads! {
         dropped_contexts: Vec<String>,
     }
     /// A checkpoint was answered.
-    CheckpointResponse = "checkpoint_response", redacted, numbers_as_text {
+    CheckpointResponse = "checkpoint_response" under judged_under, redacted, numbers_as_text {
         /// The checkpoint.
         checkpoint_id: String,
         /// Answers by question.
@@ -313,7 +332,7 @@ payloads! {
         answered_by: String,
     }
     /// A checkpoint let the agent pass.
-    CheckpointPassed = "checkpoint_passed" {
+    CheckpointPassed = "checkpoint_passed" under judged_under {
         /// The checkpoint.
         checkpoint_id: String,
         /// Capabilities it unlocked.
@@ -322,15 +341,21 @@ payloads! {
         injected_contexts: Vec<String>,
         /// Who passed it.
         passed_by: String,
-        /// Why, where no question asked for it.
+        /// The way in which it was approved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        approval_method: Option<String>,
+        /// The reason given, in an answer or where none was asked for.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         justification: Option<String>,
         /// Both who passed it, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
+        /// Digest of the request that was approved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_hash: Option<String>,
     }
     /// The first of two operators let it pass. It is still held.
-    CheckpointApproved = "checkpoint_approved" {
+    CheckpointApproved = "checkpoint_approved" under judged_under {
         /// The checkpoint.
         checkpoint_id: String,
         /// How people name the held request.
@@ -347,20 +372,8 @@ payloads! {
         /// What the approval is bound to.
         request_hash: String,
     }
-    /// An operator said who looks after a held request. Nothing is decided by it.
-    RequestClaimed = "request_claimed" {
-        /// How people name the held request.
-        gate_id: String,
-        /// `taken`, `released` or `taken_over`.
-        claim: ClaimWord,
-        /// Who.
-        by: String,
-        /// Whose claim it was before.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        before: Option<String>,
-    }
     /// A checkpoint did not let the agent pass.
-    CheckpointBlocked = "checkpoint_blocked", redacted {
+    CheckpointBlocked = "checkpoint_blocked" under judged_under, redacted {
         /// The checkpoint.
         checkpoint_id: String,
         /// Why.
@@ -374,7 +387,7 @@ payloads! {
         decided_by: Option<String>,
     }
     /// An action is risky.
-    RiskDetected = "risk_detected" {
+    RiskDetected = "risk_detected" under judged_under {
         /// `high` or `critical`.
         risk_tier: Tier,
         /// What says so.
@@ -386,7 +399,7 @@ payloads! {
         recommended_action: Recommendation,
     }
     /// A risky action was verified.
-    RiskVerified = "risk_verified" {
+    RiskVerified = "risk_verified" under judged_under {
         /// How risky it is.
         risk_tier: Tier,
         /// How it was verified.
@@ -396,9 +409,15 @@ payloads! {
         verified_by: Option<String>,
         /// The action.
         action_type: String,
+        /// The reason given, in an answer or where none was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        justification: Option<String>,
         /// Both who did, in the order they did, where two had to.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         approvers: Vec<String>,
+        /// Digest of the request that was approved.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        request_hash: Option<String>,
     }
     /// Something failed.
     ErrorOccurred = "error_occurred", redacted {

@@ -214,7 +214,7 @@ async fn take_turn(bench: &Bench, session: &str, message: &str) -> Result<String
         turn: serde_json::from_value(turn).unwrap(),
     };
     let taken = bench.runtime.agents().turn(take).await;
-    let taken = taken.map(|outcome| outcome.memento.arc.as_str().to_owned());
+    let taken = taken.map(|taken| taken.outcome.memento.arc.as_str().to_owned());
     taken.map_err(|denied| denied.code)
 }
 

@@ -87,6 +87,7 @@ impl Life {
     ) {
         self.wait(millis);
         let completed = ActionCompleted {
+            delivery: cra_core::engine::command::GivenWhen::Now,
             session: session.parse().unwrap(),
             execution,
             result,
@@ -145,6 +146,7 @@ impl Life {
 
     pub(super) async fn end(&self, session: &str, summary: &str) {
         let end = EndSession {
+            delivery: cra_core::engine::command::GivenWhen::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Completed,
             summary: Some(summary.to_owned()),

@@ -198,6 +198,7 @@ impl World {
         };
         self.sessions.retain(|known| *known != session);
         let end = EndSession {
+            delivery: cra_core::engine::command::GivenWhen::Now,
             session: session.parse().unwrap(),
             status: FinalStatus::Completed,
             summary: None,

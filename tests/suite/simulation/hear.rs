@@ -114,6 +114,7 @@ impl World {
         assert!(free, "{asked:?} ran past a gate before its whole session");
         self.check_given(&asked.0, &allowed.given);
         let completed = ActionCompleted {
+            delivery: cra_core::engine::command::GivenWhen::Now,
             session: asked.0.parse().unwrap(),
             execution: allowed.execution.clone(),
             result: Ok(String::new()),
@@ -125,8 +126,7 @@ impl World {
         // It fails where the session ended or the disk broke meanwhile. Some agents never say it.
         if self.dice.roll(4) > 0 {
             let agents = self.bench.runtime.agents();
-            let task =
-                tokio::spawn(async move { agents.complete_action(completed).await.map(drop) });
+            let task = tokio::spawn(async move { agents.complete_action(completed).await });
             self.completing.push((session, task));
         }
     }

@@ -141,7 +141,7 @@ async fn house(service: &str) -> House {
     let atlas = load_file(&atlas).unwrap().atlas;
     let registry = extensions(folder.path(), service);
     let clock = Arc::new(ManualClock::new(SystemClock.now()));
-    House::extended(folder, vec![atlas], registry, clock).await
+    House::with_extensions(folder, vec![atlas], registry, clock).await
 }
 
 /// An action, asked for in a connection of its own.

@@ -152,6 +152,7 @@ async fn a_full_console_refuses_new_threads_until_those_of_ended_sessions_are_a_
         .await;
     assert_eq!(picture.threads.len(), MAX_THREADS);
     let end = EndSession {
+        delivery: cra_core::engine::command::GivenWhen::Now,
         session: "s-3".parse().unwrap(),
         status: FinalStatus::Completed,
         summary: None,

@@ -9,7 +9,7 @@ use crate::atlas::diagnostic::Code;
 use crate::atlas::written::{Faults, Placed};
 use crate::base::id::SessionId;
 use crate::engine::command::{ActionError, ContextRequest, ErrorReport, FinalStatus, Input};
-use crate::engine::command::{EndSession, InputSource, Report, Resolve, StartSession};
+use crate::engine::command::{EndSession, GivenWhen, InputSource, Report, Resolve, StartSession};
 use crate::memento::{Name, Shape};
 use crate::runtime::TakeTurn;
 
@@ -380,6 +380,7 @@ fn end(value: &Placed<'_>, faults: &mut Faults<'_>) -> Option<Deed> {
     let status = named(value, "status", &STATUSES, faults);
     let summary = optional_text(value, "summary", faults);
     Some(Deed::End(EndSession {
+        delivery: GivenWhen::Now,
         session: session?,
         status: status.unwrap_or(FinalStatus::Completed),
         summary,

@@ -51,7 +51,7 @@ impl Stage {
         };
         let gates = now.gates.iter().enumerate();
         let open = gates.filter(|(index, _)| !now.answered.contains_key(index));
-        open.map(|(_, gate)| gate.origin.id().to_owned()).collect()
+        open.map(|(_, gate)| gate.name()).collect()
     }
 
     /// An agent asks what it may do.

@@ -10,17 +10,20 @@ use crate::atlas::document::ResponseType;
 use crate::base::limits::MAX_ANSWER_CHARS;
 use crate::cli::run::scenario::Answers;
 use crate::engine::answer::judge;
-use crate::engine::held::Held;
+use crate::engine::held::{Gate, Held};
 
 /// An answer to a question that no gate asks is a mistake of the script, not of the operator.
 pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
     let Answers::Given(answers) = answers else {
         return None;
     };
-    let asked: Vec<_> = questions(held).map(Question::id).collect();
-    let stray = answers
-        .keys()
-        .find(|name| !asked.contains(&name.as_str()))?;
+    let gates = held.gates.iter();
+    let asked = gates.flat_map(|gate| {
+        let questions = gate.questions.iter();
+        questions.map(|question| question_name(held, gate, question))
+    });
+    let asked: Vec<_> = asked.collect();
+    let stray = answers.keys().find(|name| !asked.contains(name))?;
     Some(Misfit {
         what: "no such question",
         wanted: format!("question {stray}"),
@@ -28,22 +31,36 @@ pub(super) fn stray_answer(held: &Held, answers: &Answers) -> Option<Misfit> {
     })
 }
 
-fn questions(held: &Held) -> impl Iterator<Item = &Question> {
-    held.gates.iter().flat_map(|gate| &gate.questions)
+/// The name under which a question is answered. Where two Atlases have a gate of one name, one answer must not do for
+/// both: there it is `atlas/checkpoint/question`.
+fn question_name(held: &Held, gate: &Gate, question: &Question) -> String {
+    let id = gate.origin.id();
+    let alone = held
+        .gates
+        .iter()
+        .filter(|other| other.origin.id() == id)
+        .count()
+        == 1;
+    if alone {
+        question.id().to_owned()
+    } else {
+        format!("{}/{}", gate.origin.full_name(), question.id())
+    }
 }
 
 /// One map per gate, in the order of the gates.
 pub(super) fn answers_for(held: &Held, answers: &Answers) -> Vec<BTreeMap<String, Value>> {
-    let answer = |question: &Question| match answers {
+    let answer = |gate: &Gate, question: &Question| match answers {
         Answers::Good => Some(good_answer(question)),
-        Answers::Given(given) => given.get(question.id()).cloned(),
+        Answers::Given(given) => given.get(&question_name(held, gate, question)).cloned(),
     };
-    let of_gate = |questions: &[Question]| {
-        let named = |it: &Question| answer(it).map(|answer| (it.id().to_owned(), answer));
-        questions.iter().filter_map(named).collect()
+    let of_gate = |gate: &Gate| {
+        let named = |question: &Question| {
+            answer(gate, question).map(|answer| (question.id().to_owned(), answer))
+        };
+        gate.questions.iter().filter_map(named).collect()
     };
-    let gates = held.gates.iter();
-    gates.map(|gate| of_gate(&gate.questions)).collect()
+    held.gates.iter().map(of_gate).collect()
 }
 
 /// An answer that keeps the rules, as far as one can be made up: a pattern or a schema cannot be

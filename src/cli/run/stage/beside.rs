@@ -2,7 +2,7 @@
 
 use super::{Misfit, Noted, Stage, Wish};
 use crate::base::id::SessionId;
-use crate::engine::command::{ActionCompleted, ActionError, AskId, Command, ErrorReport, Report};
+use crate::engine::command::{ActionCompleted, ActionError, AskId, Command, Report};
 
 impl Stage {
     /// Something that a session tells or asks for beside actions.
@@ -18,13 +18,6 @@ impl Stage {
         };
         self.wishes.insert(AskId(self.asks + 1), wish);
         self.ask(command, noted);
-    }
-
-    /// An agent reports an error.
-    pub(super) fn error(&mut self, report: &ErrorReport, noted: &mut Noted) {
-        self.moment(&report.session, noted, |ask| {
-            Command::ReportError(ask, report.clone())
-        });
     }
 
     /// An agent tells something that is only noted.
@@ -54,6 +47,7 @@ impl Stage {
         };
         let run = self.runs.remove(place);
         let completed = ActionCompleted {
+            delivery: crate::engine::command::GivenWhen::Now,
             session: run.session,
             execution: run.execution,
             result: result.clone(),

@@ -63,6 +63,21 @@ impl GateDialog {
 
     /// Why it cannot be passed, if so.
     pub(super) fn bars_pass(&self, now: Timestamp) -> Option<String> {
+        self.bars_sending(now, || self.form.lacks())
+    }
+
+    /// Why not even answers that break rules can be sent, if so.
+    pub(super) fn bars_broken(&self, now: Timestamp) -> Option<String> {
+        let batch = || self.is_batch().then(|| "several at once".to_owned());
+        self.bars_sending(now, batch)
+    }
+
+    /// Why answers cannot be sent, if so. `lacks` tells what is wrong with them.
+    fn bars_sending(
+        &self,
+        now: Timestamp,
+        lacks: impl FnOnce() -> Option<String>,
+    ) -> Option<String> {
         // Overruling is asked for by name, never by the key that opens everything else.
         let unasked = || {
             let asked = self.entry == Entry::Override || !self.overrules();
@@ -84,7 +99,7 @@ impl GateDialog {
             .or_else(person)
             .or_else(unasked)
             .or_else(|| self.stale.clone())
-            .or_else(|| self.form.lacks())
+            .or_else(lacks)
             .or_else(|| self.thin_override())
             .or_else(unseen)
     }

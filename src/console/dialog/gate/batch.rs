@@ -13,7 +13,7 @@ use super::step::{Around, Care, Entry, Step, care};
 use super::{DenySpot, GateDialog, Verb};
 use crate::base::id::GateId;
 use crate::console::cells::counted;
-use crate::engine::command::{Decide, Reply, Ruling};
+use crate::engine::command::{Decide, Reply};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Snapshot;
 
@@ -81,14 +81,6 @@ impl GateDialog {
             gate: held.id.clone(),
             request_hash: held.request_hash,
             atlas_hash: held.atlas_hash,
-            ruling: match &one.ruling {
-                Ruling::Pass { answers } => Ruling::Pass {
-                    answers: answers.clone(),
-                },
-                Ruling::Deny { reason } => Ruling::Deny {
-                    reason: reason.clone(),
-                },
-            },
             ..one.clone()
         });
         let each: Vec<Decide> = each.collect();
@@ -142,7 +134,7 @@ impl GateDialog {
             Reply::Invalid(_) => Some("the answers were not taken".to_owned()),
             Reply::Refused(refused) => Some(refused.to_string()),
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)

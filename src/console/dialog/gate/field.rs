@@ -194,6 +194,11 @@ impl Field {
         }
     }
 
+    /// Tells whether sending this answer refuses the request.
+    pub(crate) fn refuses(&self) -> bool {
+        self.standing() == Standing::Broken && self.question.on_invalid() == OnInvalid::Block
+    }
+
     /// What this answer does to passing.
     pub(crate) fn standing(&self) -> Standing {
         if self.judged().is_valid() {

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::field::{Field, Standing};
 use super::text::{editor, text_of};
-use crate::atlas::document::ResponseType;
+use crate::atlas::document::{OnInvalid, ResponseType};
 use crate::base::digest::Digest;
 use crate::console::cells::counted;
 use crate::engine::held::Held;
@@ -92,6 +92,44 @@ impl Form {
         self.focus = next(&spots, self.focus, towards);
     }
 
+    /// Answers that break a rule and are taken, of which the steward wants the operator warned.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let tolerated = self.fields.iter().filter(|field| {
+            field.standing() == Standing::Tolerated
+                && field.question.on_invalid() == OnInvalid::WarnAndContinue
+        });
+        let told = tolerated.map(|field| {
+            let rules = field.judged().failures().join(", ");
+            format!("`{}` is taken although: {rules}", field.question.id())
+        });
+        told.collect()
+    }
+
+    /// Answers that break a rule and are not taken, as they are sent to be recorded and counted: one map per gate.
+    /// Nothing while an answer is missing, because the operator is not done then.
+    pub(crate) fn broken_answers(&self, gates: usize) -> Option<Vec<BTreeMap<String, Value>>> {
+        let standing = |wanted| move |field: &&Field| field.standing() == wanted;
+        let missing = self
+            .fields
+            .iter()
+            .any(|field| standing(Standing::Missing)(&field));
+        let mut broken = self
+            .fields
+            .iter()
+            .filter(standing(Standing::Broken))
+            .peekable();
+        if missing || broken.peek().is_none() {
+            return None;
+        }
+        let mut answers = vec![BTreeMap::new(); gates];
+        for field in broken {
+            if let Some(of_gate) = answers.get_mut(field.gate) {
+                of_gate.insert(field.question.id().to_owned(), field.raw());
+            }
+        }
+        Some(answers)
+    }
+
     /// What is missing or broken, in words; nothing when the form can be sent.
     pub(crate) fn lacks(&self) -> Option<String> {
         let count = |standing| {
@@ -103,6 +141,11 @@ impl Form {
         let broken = (broken > 0).then(|| match missing {
             None => format!("{} invalid", counted(broken, "answer")),
             Some(_) => format!("{broken} invalid"),
+        });
+        let refuses = missing.is_none() && self.fields.iter().any(Field::refuses);
+        let broken = broken.map(|broken| match refuses {
+            true => format!("{broken}: Enter refuses the request"),
+            false => broken,
         });
         let parts: Vec<String> = missing.into_iter().chain(broken).collect();
         (!parts.is_empty()).then(|| parts.join(", "))

@@ -1,6 +1,9 @@
 //! What Enter does: the only file from which a decision leaves.
 
+use std::collections::BTreeMap;
+
 use ratatui::crossterm::event::KeyEvent;
+use serde_json::Value;
 
 use super::GateDialog;
 use super::form::Spot;
@@ -61,13 +64,24 @@ impl GateDialog {
     }
 
     pub(super) fn press_pass(&mut self, now: Timestamp) -> Handled {
+        let broken = self.form.broken_answers(self.held.gates.len());
+        if let (Some(answers), None) = (broken, self.bars_broken(now)) {
+            return self.send_broken(answers);
+        }
         if let Some(why) = self.bars_pass(now) {
             self.notice = Some(format!("cannot pass: {why}"));
             return Handled::quietly();
         }
         match self.care() {
-            Care::Direct => self.decide(Verb::Pass, Care::Direct),
-            Care::Reviewed | Care::Together | Care::Challenged | Care::Named | Care::Overruled => {
+            Care::Direct if self.form.warnings().is_empty() => {
+                self.decide(Verb::Pass, Care::Direct)
+            }
+            Care::Direct
+            | Care::Reviewed
+            | Care::Together
+            | Care::Challenged
+            | Care::Named
+            | Care::Overruled => {
                 self.step = Step::Reviewing(Review::new(&self.held, &self.form));
                 Handled::quietly()
             }
@@ -77,7 +91,7 @@ impl GateDialog {
     pub(super) fn pass_now(&mut self, now: Timestamp) -> Handled {
         if let Some(why) = self.bars_pass_now(now) {
             self.notice = Some(format!("cannot pass: {why}"));
-            return Handled::quietly();
+            return self.tell_unconfirmed(now);
         }
         self.decide(Verb::Pass, self.care())
     }
@@ -93,6 +107,45 @@ impl GateDialog {
             Care::Direct
         };
         self.decide(Verb::Deny, care)
+    }
+
+    /// Sends answers that break rules: they are recorded and counted, and nothing passes by them.
+    fn send_broken(&mut self, answers: Vec<BTreeMap<String, Value>>) -> Handled {
+        let decide = self.decision(Care::Direct, None, Ruling::Invalid { answers });
+        self.problems.clear();
+        self.refusal = None;
+        self.written_from = self.events;
+        self.step = Step::Writing(Verb::Pass);
+        Handled::with(Change::Ask(Request::Decide(decide)))
+    }
+
+    /// Has a confirmation recorded that was typed and is wrong.
+    fn tell_unconfirmed(&mut self, now: Timestamp) -> Handled {
+        let Step::Reviewing(review) = &self.step else {
+            return Handled::quietly();
+        };
+        let wrong = review.wrong(&self.held);
+        match wrong {
+            Some((wanted, typed)) if self.bars_pass(now).is_none() && !self.is_batch() => {
+                let ruling = Ruling::Unconfirmed { wanted, typed };
+                let decide = self.decision(self.care(), None, ruling);
+                Handled::with(Change::Ask(Request::Decide(decide)))
+            }
+            Some(_) | None => Handled::quietly(),
+        }
+    }
+
+    /// A decision about exactly this request.
+    fn decision(&self, care: Care, justification: Option<String>, ruling: Ruling) -> Decide {
+        Decide {
+            gate: self.held.id.clone(),
+            operator: self.around.operator.clone(),
+            method: care.method().to_owned(),
+            request_hash: self.held.request_hash,
+            atlas_hash: self.held.atlas_hash,
+            justification,
+            ruling,
+        }
     }
 
     fn decide(&mut self, verb: Verb, care: Care) -> Handled {
@@ -117,15 +170,8 @@ impl GateDialog {
                 reason: self.form.reason_text(),
             },
         };
-        let decide = Decide {
-            gate: self.held.id.clone(),
-            operator: self.around.operator.clone(),
-            method: care.method().to_owned(),
-            request_hash: self.held.request_hash,
-            atlas_hash: self.held.atlas_hash,
-            justification: Some(why).filter(|why| wanted && !why.is_empty()),
-            ruling,
-        };
+        let why = Some(why).filter(|why| wanted && !why.is_empty());
+        let decide = self.decision(care, why, ruling);
         self.problems.clear();
         self.refusal = None;
         self.written_from = self.events;

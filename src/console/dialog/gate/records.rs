@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::atlas::compiled::Question;
+use crate::engine::answer::judge;
 use crate::engine::approval::{self, Approver};
 use crate::engine::held::Held;
 use crate::trace::event::Payload;
@@ -9,13 +11,77 @@ use crate::trace::event::Payload;
 /// What the record has in the place of a sensitive answer.
 pub(crate) const HASHED: &str = "sha256, salted";
 
+/// A record that will be written, as far as it is known before.
+#[derive(Debug)]
+pub(crate) struct PlannedRecord {
+    pub(crate) event_type: String,
+    pub(crate) fields: Map<String, Value>,
+}
+
+impl From<Payload> for PlannedRecord {
+    fn from(payload: Payload) -> Self {
+        Self {
+            event_type: payload.event_type().to_owned(),
+            fields: payload.fields(),
+        }
+    }
+}
+
+/// The answers to a gate as they will be recorded.
+#[derive(Debug, Default)]
+pub(crate) struct PlannedAnswers {
+    answers: Map<String, Value>,
+    problems: Vec<String>,
+    /// Extensions that judge an answer after it is sent.
+    validators: Vec<String>,
+}
+
+impl PlannedAnswers {
+    /// Adds what was typed as the answer to a question.
+    pub(crate) fn add(&mut self, question: &Question, raw: &Value) {
+        let judged = judge(question, raw);
+        let broken = judged.failures();
+        if let Some(answer) = judged.recorded(raw) {
+            let validator = question.validation().custom_validator.as_ref();
+            let asked = validator.filter(|_| broken.is_empty());
+            self.validators.extend(asked.cloned());
+            let answer = if question.sensitive() {
+                Value::from(HASHED)
+            } else {
+                answer
+            };
+            self.answers.insert(question.id().to_owned(), answer);
+        }
+        if !broken.is_empty() {
+            let told = format!("{}: {}", question.id(), broken.join(", "));
+            self.problems.push(told);
+        }
+    }
+
+    fn response(&self, gate: &crate::engine::held::Gate, by: Approver<'_>) -> PlannedRecord {
+        let (answers, problems) = (self.answers.clone(), self.problems.clone());
+        let response = approval::response(gate, answers, problems, by);
+        let mut planned = PlannedRecord::from(Payload::from(response));
+        if !self.validators.is_empty() && self.problems.is_empty() {
+            // Nothing is said about an answer before the extension that judges it was asked.
+            let told = format!(
+                "known when `{}` has judged it",
+                self.validators.join("`, `")
+            );
+            let field = "validation_result".to_owned();
+            planned.fields.insert(field, Value::from(told));
+        }
+        planned
+    }
+}
+
 /// Every record that passing a request writes about its gates, as the engine makes them. `answers` are
 /// those to a gate, by its place.
 pub(crate) fn records_of(
     held: &Held,
     operator: Approver<'_>,
-    answers: impl Fn(usize) -> Map<String, Value>,
-) -> Vec<Payload> {
+    answers: impl Fn(usize) -> PlannedAnswers,
+) -> Vec<PlannedRecord> {
     let given: Vec<_> = (0..held.gates.len()).map(&answers).collect();
     if !held.approvers().is_one() && held.first_approval().is_none() {
         return first_of_two(held, operator, &given);
@@ -25,25 +91,34 @@ pub(crate) fn records_of(
         ..operator
     };
     let agent = format!("agent {}", held.agent);
+    let open = |at: usize| {
+        let given = given.get(at).filter(|_| !held.answered.contains_key(&at));
+        given.map(|given| &given.answers)
+    };
     let (mut approvals, mut passes, mut responses) = (Vec::new(), Vec::new(), Vec::new());
-    for (at, gate) in held.gates.iter().enumerate() {
-        let answered = held.answered.contains_key(&at);
-        let answers = (!answered).then(|| answers(at));
-        let by = if answered {
-            Approver {
-                name: &agent,
-                method: "agent",
-                why: None,
-                first: None,
+    for (at, (gate, given)) in held.gates.iter().zip(&given).enumerate() {
+        let (by, why) = match held.answered.get(&at) {
+            Some(answered) => {
+                let by = Approver {
+                    name: &agent,
+                    method: "agent",
+                    why: None,
+                    first: None,
+                };
+                let own = Some(answered);
+                (by, approval::justification(held, gate, own, |_| None, None))
             }
-        } else {
-            operator
+            None => {
+                responses.push(given.response(gate, operator));
+                let own = Some(&given.answers);
+                let why = approval::justification(held, gate, own, open, operator.why);
+                (operator, why)
+            }
         };
-        if let Some(answers) = &answers {
-            responses.push(approval::response(gate, answers.clone(), by).into());
-        }
-        approvals.extend(approval::approval(held, gate, answers.as_ref(), by));
-        passes.push(approval::passed(gate, gate.effects.inject.clone(), by).into());
+        let approval = approval::approval(held, gate, why, by);
+        approvals.extend(approval.map(PlannedRecord::from));
+        let passed = approval::passed(held, gate, gate.effects.inject.clone(), why, by);
+        passes.push(PlannedRecord::from(Payload::from(passed)));
     }
     // What is signed comes first on the sheet, whatever is written first.
     approvals
@@ -54,15 +129,17 @@ pub(crate) fn records_of(
 }
 
 /// What the first of two approvals writes. Nothing is passed by it.
-fn first_of_two(held: &Held, by: Approver<'_>, given: &[Map<String, Value>]) -> Vec<Payload> {
-    let why = approval::said(held, |at| given.get(at), by.why).map(str::to_owned);
+fn first_of_two(held: &Held, by: Approver<'_>, given: &[PlannedAnswers]) -> Vec<PlannedRecord> {
+    let answers = |at: usize| given.get(at).map(|given| &given.answers);
+    let why = approval::said(held, answers, by.why).map(str::to_owned);
     let open = || {
         let gates = held.gates.iter().zip(given).enumerate();
         gates.filter(|(at, _)| !held.answered.contains_key(at))
     };
-    let approved =
-        open().map(|(_, (gate, _))| approval::approved(held, gate, why.clone(), by).into());
-    let responses =
-        open().map(|(_, (gate, answers))| approval::response(gate, answers.clone(), by).into());
+    let approved = open().map(|(_, (gate, _))| {
+        let approved = approval::approved(held, gate, why.clone(), by);
+        PlannedRecord::from(Payload::from(approved))
+    });
+    let responses = open().map(|(_, (gate, given))| given.response(gate, by));
     approved.chain(responses).collect()
 }

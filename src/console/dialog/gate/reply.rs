@@ -35,7 +35,7 @@ impl GateDialog {
             Reply::Invalid(invalid) => self.on_invalid(invalid),
             Reply::Refused(refused) => return self.on_refused(verb, refused),
             Reply::Started(_)
-            | Reply::Ended
+            | Reply::Ended(_)
             | Reply::Accepted(_)
             | Reply::Allowed(_)
             | Reply::Denied(_)

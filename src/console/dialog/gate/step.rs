@@ -15,7 +15,7 @@ use crate::base::clock::Timestamp;
 use crate::base::digest::Digest;
 use crate::base::text::one_line;
 use crate::console::screen::queue::{is_detected, overrules};
-use crate::engine::command::{Decided, RecordFault};
+use crate::engine::command::{Confirmation, Decided, RecordFault};
 use crate::engine::held::Held;
 use crate::runtime::snapshot::Access;
 
@@ -82,6 +82,23 @@ impl Review {
         proofs
             .chain([ReviewSpot::Back, ReviewSpot::PassNow])
             .collect()
+    }
+
+    /// A confirmation that was typed and is wrong.
+    pub(crate) fn wrong(&self, held: &Held) -> Option<(Confirmation, String)> {
+        self.proofs.iter().find_map(|proof| {
+            let (wanted, typed) = match proof {
+                Proof::Why => return None,
+                Proof::Hash => (Confirmation::RequestHash, text_of(&self.hash)),
+                Proof::Action => (Confirmation::Action, text_of(&self.action)),
+            };
+            let right = match proof {
+                Proof::Why => true,
+                Proof::Hash => answers_challenge(&typed, &held.request_hash),
+                Proof::Action => typed.trim() == shown_action(held),
+            };
+            (!right && !typed.trim().is_empty()).then_some((wanted, typed))
+        })
     }
 
     /// What is still to be shown, in words.

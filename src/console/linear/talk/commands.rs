@@ -80,6 +80,17 @@ impl Talk {
                 one_line(&refused.to_string())
             ));
         }
+        if self
+            .snapshot
+            .in_force
+            .hash
+            .is_some_and(|hash| hash != held.atlas_hash)
+        {
+            let told = format!(
+                "The Atlas changed since {gate} was asked: it can only be denied. Type deny {gate}."
+            );
+            return self.say(&told);
+        }
         if self.may_decide() {
             self.doing = Doing::Passing(Box::new(Passing::new(held, &self.snapshot, now)));
         }

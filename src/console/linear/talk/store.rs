@@ -31,7 +31,7 @@ impl Talk {
         match self.doing {
             // The prompt stands below it again, and tells it too.
             Doing::Nothing => self.prompt(now),
-            Doing::Passing(_) | Doing::Denying(..) | Doing::Writing(_) => {}
+            Doing::Passing(_) | Doing::Denying(..) | Doing::Writing(_) | Doing::Recording(_) => {}
         }
     }
 

@@ -100,7 +100,7 @@ fn why(held: &Held) -> String {
     let reasons: Vec<String> = held
         .gates
         .iter()
-        .map(|gate| format!("{}: {}", one_line(gate.origin.id()), one_line(&gate.why)))
+        .map(|gate| format!("{}: {}", one_line(&gate.name()), one_line(&gate.why)))
         .collect();
     reasons.join("; ")
 }

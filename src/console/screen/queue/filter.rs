@@ -179,7 +179,7 @@ impl Test {
     fn holds(&self, held: &Held, state: State) -> bool {
         let checkpoint = |word: &str| {
             let mut gates = held.gates.iter();
-            gates.any(|gate| contains(gate.origin.id(), word))
+            gates.any(|gate| contains(&gate.name(), word))
         };
         match self {
             Self::Risk(relation, tier) => {

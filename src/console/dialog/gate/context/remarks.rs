@@ -37,7 +37,7 @@ pub(super) fn remarks(held: &Held, session: Option<&SessionSummary>) -> Vec<Rema
         who.push_str(&one_line(intent));
     }
     for (index, gate) in held.gates.iter().enumerate() {
-        let id = one_line(gate.origin.id());
+        let id = one_line(&gate.name());
         remarks.push(plain(format!("WHY {id}"), one_line(&gate.why)));
         if let Some(guidance) = &gate.guidance {
             remarks.push(Remark {

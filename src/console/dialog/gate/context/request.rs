@@ -108,7 +108,7 @@ pub(crate) fn describe(held: &Held) -> String {
     add(format!("atlas   {}", held.atlas_hash));
     add(format!("tier    {}", held.tier().as_str()));
     for (at, gate) in held.gates.iter().enumerate() {
-        let id = gate.origin.id();
+        let id = gate.name();
         add(format!("gate {id} ({}): {}", gate.origin.kind(), gate.why));
         if let Some(answers) = held.answered.get(&at) {
             add(format!(

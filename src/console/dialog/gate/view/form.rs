@@ -240,7 +240,7 @@ fn group_head(dialog: &GateDialog, gate: usize, cells: usize, look: Look) -> Vec
     let Some(gate) = dialog.held.gates.get(gate) else {
         return Vec::new();
     };
-    let id = one_line(gate.origin.id());
+    let id = one_line(&gate.name());
     let kind = one_line(gate.origin.kind());
     let used = width(&id) + width(&kind) + 4;
     let rule = look.mark(Mark::Rule).repeat(cells.saturating_sub(used));

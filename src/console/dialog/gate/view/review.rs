@@ -4,10 +4,9 @@ use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Paragraph;
-use serde_json::{Map, Value};
 
 use super::super::GateDialog;
-use super::super::records::{HASHED, records_of};
+use super::super::records::{PlannedAnswers, PlannedRecord, records_of};
 use super::super::scroll::{Sheet, beyond};
 use super::super::step::{CHALLENGE, Proof, Review, ReviewSpot, shown_action};
 use super::form::{Piece, Spotlight, paint, rows_of};
@@ -17,7 +16,7 @@ use crate::base::text::one_line;
 use crate::console::cells::{coordinate, counted, fit, width, wrap};
 use crate::console::theme::{Focus, Look, Meaning};
 use crate::engine::approval::Approver;
-use crate::trace::event::Payload;
+use crate::engine::held::Held;
 
 /// Rows of what will be written that are on screen, however much has to be typed.
 const MIN_SHEET: u16 = 3;
@@ -119,6 +118,12 @@ fn sheet_lines(
         let told = format!("{by} looks after it: you are asked once more");
         lines.extend(labelled("CLAIM", &told, cells, look));
     }
+    if !dialog.is_batch() {
+        lines.extend(labelled("HASH", &bound_to(held), cells, look));
+    }
+    for warning in dialog.form.warnings() {
+        lines.extend(labelled("WARNING", &warning, cells, look));
+    }
     lines.extend(labelled("PACE", &dialog.pace(now), cells, look));
     lines.push(Line::default());
     lines.push(Line::from(vec![
@@ -138,6 +143,29 @@ fn sheet_lines(
         lines.extend(record_lines(&record, cells, look));
     }
     lines
+}
+
+/// Fields of every record of an approval that the sheet tells once, above the records.
+const TOLD_ONCE: [&str; 4] = [
+    "approval_method",
+    "verification_method",
+    "request_hash",
+    "judged_under",
+];
+
+/// The request and the Atlases that an approval is bound to.
+fn bound_to(held: &Held) -> String {
+    let mut under: Vec<String> = Vec::new();
+    for gate in &held.gates {
+        let hash = gate.atlas_hash.as_ref().map(|hash| hash.short(8));
+        let told = format!("{} {}", gate.origin.atlas_id(), hash.unwrap_or_default());
+        let told = one_line(told.trim());
+        if !under.contains(&told) {
+            under.push(told);
+        }
+    }
+    let request = held.request_hash.short(16);
+    format!("{request}, under {}", under.join(" and "))
 }
 
 /// Exactly what is decided together.
@@ -160,7 +188,7 @@ pub(super) fn member_lines(dialog: &GateDialog, cells: usize, look: Look) -> Vec
 }
 
 /// Every record that passing it writes about its gates, as the engine makes them.
-fn records(dialog: &GateDialog) -> Vec<Payload> {
+fn records(dialog: &GateDialog) -> Vec<PlannedRecord> {
     let why = dialog.form.why_text();
     let operator = Approver {
         name: &dialog.around.operator,
@@ -172,26 +200,21 @@ fn records(dialog: &GateDialog) -> Vec<Payload> {
 }
 
 /// The answers to a gate as they are recorded.
-fn answers(dialog: &GateDialog, at: usize) -> Map<String, Value> {
-    let fields = dialog.form.fields.iter().filter(|field| field.gate == at);
-    let answers = fields.filter_map(|field| {
-        let answer = field.judged().answer?;
-        let answer = if field.question.sensitive() {
-            Value::from(HASHED)
-        } else {
-            answer
-        };
-        Some((field.question.id().to_owned(), answer))
-    });
-    answers.collect()
+fn answers(dialog: &GateDialog, at: usize) -> PlannedAnswers {
+    let mut planned = PlannedAnswers::default();
+    for field in dialog.form.fields.iter().filter(|field| field.gate == at) {
+        planned.add(&field.question, &field.raw());
+    }
+    planned
 }
 
 /// A record, field by field.
-fn record_lines(record: &Payload, cells: usize, look: Look) -> Vec<Line<'static>> {
+fn record_lines(record: &PlannedRecord, cells: usize, look: Look) -> Vec<Line<'static>> {
     const NAME: usize = 22;
-    let name = format!("  {}", record.event_type());
+    let name = format!("  {}", record.event_type);
     let mut lines = vec![Line::styled(name, look.style(Meaning::Strong))];
-    for (name, value) in record.fields() {
+    let fields = record.fields.iter();
+    for (name, value) in fields.filter(|(name, _)| !TOLD_ONCE.contains(&name.as_str())) {
         let mut told = one_line(&value.to_string());
         // A context is handed over once: which ones are still missing is known only then.
         if name == "injected_contexts" && value.as_array().is_some_and(|it| !it.is_empty()) {

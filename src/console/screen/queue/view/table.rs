@@ -216,7 +216,7 @@ pub(in super::super) fn column(text: &str, cells: usize, look: Look) -> String {
 }
 
 fn gates_word(held: &Held) -> String {
-    let first = held.gates.first().map(|gate| one_line(gate.origin.id()));
+    let first = held.gates.first().map(|gate| one_line(&gate.name()));
     let more = held.gates.len().saturating_sub(1);
     let first = first.unwrap_or_default();
     if more == 0 {

@@ -1,0 +1,204 @@
+//! Attempts on record. Each attempt is recorded once, with its own time, before any extension is asked about it.
+//!
+//! Contract: when extensions have a say, the attempt and the verdict of the policies are on disk before the first of
+//! them is asked. When their answers are in, policies are consulted again; another verdict is another record.
+
+use crate::atlas::document::TraceLevel;
+use crate::base::digest::Digest;
+use crate::base::id::{EventId, SessionId};
+use crate::trace::event::{Durability, PolicyChecked, PolicyVerdict as Verdict};
+
+use super::command::{ActionRequest, AskId, Command, DenyCode};
+use super::evaluate::{self, Case, Evaluation};
+use super::fired::{OwnedApproval, OwnedFired};
+use super::held::{ActionCall, request_hash};
+use super::recorded::{Checked, Why, atlas_ref};
+use super::turn::{Place, Turn};
+
+/// An attempt that is on record and not yet decided. It goes with the process.
+#[derive(Debug)]
+pub(super) struct Begun {
+    place: Place,
+    call: ActionCall,
+    checked: PolicyChecked,
+}
+
+impl Begun {
+    pub(super) fn is_of(&self, session: &SessionId) -> bool {
+        self.place.session == *session
+    }
+}
+
+/// An evaluation, free of the engine it was made in.
+pub(super) struct Judged {
+    pub(super) checked: PolicyChecked,
+    pub(super) denial: Option<super::deny::Denial>,
+    pub(super) fired: Vec<OwnedFired>,
+    pub(super) approvals: Vec<OwnedApproval>,
+    /// Tells whether a permit overrules a denial of it.
+    pub(super) overruled: bool,
+}
+
+impl Turn<'_> {
+    /// Records the attempt behind a command that has to wait for extensions.
+    pub(super) fn begin_attempt(&mut self, command: &Command) {
+        let Command::RequestAction(ask, request) = command else {
+            return;
+        };
+        let begun = &self.engine.state.begun;
+        if begun.contains_key(ask) || self.live(&request.session).is_none() {
+            return;
+        }
+        let hash = hash_of(request);
+        let call = ActionCall::of(&self.engine.atlases, &request.action, &request.params);
+        let Some(place) = self.attempt_place(*ask, &request.session, hash) else {
+            return;
+        };
+        let Some(judged) = self.judge_call(&request.session, &call, hash) else {
+            return;
+        };
+        let checked = judged.checked;
+        // The agent may be gone, and this process with it, before the extension answers.
+        self.record_judged(*ask, (&place, &call), checked.clone(), Durability::Sync);
+        let begun = Begun {
+            place,
+            call,
+            checked,
+        };
+        self.state().begun.insert(*ask, begun);
+    }
+
+    /// Judges an action of a session, with the permit that counts for it.
+    pub(super) fn judge_call(
+        &self,
+        session: &SessionId,
+        call: &ActionCall,
+        hash: Digest,
+    ) -> Option<Judged> {
+        let known = self.engine.state.sessions.get(session)?;
+        let overridden = self.permitted_overrides(hash);
+        let found = evaluate::action(Case {
+            overridden: &overridden,
+            ..self.case(known, call)
+        });
+        let mut checked = self.policy_record(session, call, &found);
+        let denial = found.denial;
+        let fired: Vec<OwnedFired> = found.fired.into_iter().map(Into::into).collect();
+        let approvals: Vec<OwnedApproval> = found.approvals.into_iter().map(Into::into).collect();
+        let overruled = !overridden.is_empty();
+        let gated = overruled || !approvals.is_empty() || fired.iter().any(OwnedFired::is_gate);
+        let permit = self.good_permit(hash).filter(|_| gated && denial.is_none());
+        match permit {
+            Some(permit) if permit.opens(&fired, &approvals) => {
+                checked.permit = Some(permit.gate.to_string());
+                checked.approved_by = permit.approved_by.clone();
+            }
+            // What was overruled is asked about again, with what stands there now.
+            Some(_) if overruled => checked.decision = Verdict::RequireApproval,
+            Some(_) | None => {}
+        }
+        Some(Judged {
+            checked,
+            denial,
+            fired,
+            approvals,
+            overruled,
+        })
+    }
+
+    fn policy_record(
+        &self,
+        session: &SessionId,
+        call: &ActionCall,
+        found: &Evaluation<'_>,
+    ) -> PolicyChecked {
+        let policy = &found.policy;
+        PolicyChecked {
+            policy_id: policy.policy_id.clone().into_owned(),
+            action_type: call.action.clone(),
+            decision: policy.decision,
+            conditions_evaluated: policy.looked_at,
+            matching_rule: policy.rule.map(str::to_owned),
+            context_used: self.contexts_in_use(session),
+            permit: None,
+            approved_by: None,
+            judged_under: policy.atlas.map(atlas_ref).into_iter().collect(),
+        }
+    }
+
+    /// Records an attempt that policies were consulted about, unless that is on record. Gives the attempt's event.
+    pub(super) fn record_judged(
+        &mut self,
+        ask: AskId,
+        (place, call): (&Place, &ActionCall),
+        checked: PolicyChecked,
+        durability: Durability,
+    ) -> Option<EventId> {
+        let begun = self.state().begun.remove(&ask);
+        let event = begun.is_none().then(|| {
+            let mut attempted = self.attempted(call, Checked::Yes);
+            attempted.permit = checked.permit.clone();
+            attempted.approved_by = checked.approved_by.clone();
+            self.record_as(place, attempted, durability)
+        });
+        if begun.is_none_or(|begun| begun.checked != checked) {
+            self.record_below(place, checked);
+        }
+        event
+    }
+
+    /// Records an attempt that ends before policies are consulted, unless it is on record. Gives its place.
+    pub(super) fn record_unjudged(&mut self, ask: AskId, place: Place, call: &ActionCall) -> Place {
+        if let Some(begun) = self.state().begun.remove(&ask) {
+            return begun.place;
+        }
+        let attempted = self.attempted(call, Checked::No);
+        self.record(&place, attempted);
+        place
+    }
+
+    /// Where the records of a request hang. What was approved before goes on where it was approved.
+    pub(super) fn attempt_place(
+        &mut self,
+        ask: AskId,
+        session: &SessionId,
+        hash: Digest,
+    ) -> Option<Place> {
+        if let Some(begun) = self.engine.state.begun.get(&ask) {
+            return Some(begun.place.clone());
+        }
+        let mut place = self.new_place(session)?;
+        if let Some(permit) = self.good_permit(hash) {
+            place.trace_id = permit.trace_id.clone();
+        }
+        Some(place)
+    }
+
+    /// Records that nothing came of an attempt whose agent left while extensions were asked.
+    pub(super) fn abandon_attempt(&mut self, ask: AskId) {
+        let Some(begun) = self.state().begun.remove(&ask) else {
+            return;
+        };
+        let reason = "the agent left before extensions had answered";
+        let why = Why::final_one(DenyCode::Withdrawn, reason);
+        self.block(&begun.place, &begun.call, "withdrawn", why);
+    }
+
+    /// The durability of an attempt. Where an operator or an extension decides about it, it is on record whatever
+    /// else is not; what is denied is told by the record of that.
+    pub(super) fn attempt_durability(&self, judged: &Judged) -> Durability {
+        let in_the_way = !judged.approvals.is_empty()
+            || judged.fired.iter().any(OwnedFired::is_gate)
+            || !self.answers.is_empty();
+        if in_the_way && self.engine.level < TraceLevel::Standard {
+            Durability::Sync
+        } else {
+            Durability::Async
+        }
+    }
+}
+
+/// The digest that binds decisions to a request.
+pub(super) fn hash_of(request: &ActionRequest) -> Digest {
+    request_hash(&request.session, &request.action, &request.params)
+}

@@ -1,0 +1,137 @@
+//! Delivery of contexts, and the records of it.
+//!
+//! Contract: `context_injected` is on record only for contexts that went to the agent with an answer. A context is
+//! recorded where it is called for. When the command ends and no answer took it along, the record is taken back; the
+//! context waits among the things owed to the session, and is recorded when an answer takes it.
+
+use crate::base::id::{EventId, SessionId};
+use crate::trace::event::{ContextInjected, ErrorOccurred, Payload};
+
+use super::command::{Given, Injection};
+use super::turn::{Place, Turn};
+
+impl Turn<'_> {
+    /// Records contexts below `place` and gives what is needed to take that back, or to record it later.
+    pub(super) fn record_injected(&mut self, place: &Place, record: ContextInjected) -> Injection {
+        let here = place.below(self.new_span());
+        let mut injection = Injection {
+            event: None,
+            session: here.session.clone(),
+            trace_id: here.trace_id.clone(),
+            span_id: here.span_id.clone(),
+            parent: here.parent.clone(),
+            context_ids: record.context_ids.clone(),
+            atlas_ids: record.atlas_ids.clone(),
+            total_size_bytes: record.total_size_bytes,
+            trigger: record.trigger,
+            checkpoint_type: record.checkpoint_type.clone(),
+            cache_hit: record.cache_hit,
+        };
+        let event = self.record_as(&here, record, crate::trace::event::Durability::Async);
+        injection.event = Some(event);
+        injection
+    }
+
+    /// Counts and records the contexts of an answer that goes out now.
+    pub(super) fn deliver(&mut self, given: &mut Given) {
+        for injection in std::mem::take(&mut given.injections) {
+            let delivered = injection.context_ids.len() as u64;
+            let session = injection.session.clone();
+            let recorded = injection.event.as_ref();
+            if !recorded.is_some_and(|event| self.has_recorded(event)) {
+                let (place, record) = injection.into_record();
+                self.record(&place, record);
+            }
+            if let Some(known) = self.state().sessions.get_mut(&session) {
+                known.injected = known.injected.saturating_add(delivered);
+            }
+            self.touch(&session);
+        }
+    }
+
+    /// Takes back the records of contexts that no answer of this command took along.
+    pub(super) fn retract_undelivered(&mut self) {
+        let sessions: Vec<SessionId> = self.touched().cloned().collect();
+        for session in sessions {
+            let Some(known) = self.state().sessions.get_mut(&session) else {
+                continue;
+            };
+            let owed = known.owed.injections.iter_mut();
+            let events: Vec<_> = owed.filter_map(|owed| owed.event.take()).collect();
+            for event in events {
+                self.unrecord(&event);
+            }
+        }
+    }
+
+    /// Adds the contexts that an error was answered with to its record.
+    pub(super) fn amend_error(&mut self, event: Option<&EventId>, given: &Given) {
+        let Some(event) = event else { return };
+        let provided = context_ids(given);
+        self.amend(event, |payload| {
+            if let Payload::ErrorOccurred(ErrorOccurred {
+                context_provided, ..
+            }) = payload
+            {
+                *context_provided = provided;
+            }
+        });
+    }
+
+    /// Adds the contexts that an attempt was answered with to its record.
+    pub(super) fn amend_attempt(&mut self, event: Option<&EventId>, given: &Given) {
+        let Some(event) = event else { return };
+        let provided = context_ids(given);
+        self.amend(event, |payload| {
+            if let Payload::ActionAttempted(attempted) = payload {
+                attempted.context_injected = provided;
+            }
+        });
+    }
+
+    /// Contexts that a session has been handed and that are still valid, in the order of their names.
+    pub(super) fn contexts_in_use(&self, session: &SessionId) -> Option<Vec<String>> {
+        let known = self.live(session)?;
+        let owed = known.owed.contexts.iter();
+        let owed: Vec<_> = owed.map(|context| context.context_id.as_str()).collect();
+        let mut ids = Vec::new();
+        for atlas in self.engine.atlases.iter() {
+            let valid = std::time::Duration::from_secs(atlas.cache.context_ttl_seconds);
+            for id in atlas.contexts.keys() {
+                let handed = known.contexts.get(&super::give::context_key(&atlas.id, id));
+                let in_use = handed.is_some_and(|at| self.now.since(*at) < valid);
+                if in_use && !owed.contains(&id.as_str()) && !ids.contains(id) {
+                    ids.push(id.clone());
+                }
+            }
+        }
+        ids.sort();
+        (!ids.is_empty()).then_some(ids)
+    }
+}
+
+impl Injection {
+    fn into_record(self) -> (Place, ContextInjected) {
+        let place = Place {
+            session: self.session,
+            trace_id: self.trace_id,
+            span_id: self.span_id,
+            parent: self.parent,
+        };
+        let record = ContextInjected {
+            context_ids: self.context_ids,
+            atlas_ids: self.atlas_ids,
+            total_size_bytes: self.total_size_bytes,
+            trigger: self.trigger,
+            checkpoint_type: self.checkpoint_type,
+            cache_hit: self.cache_hit,
+        };
+        (place, record)
+    }
+}
+
+fn context_ids(given: &Given) -> Option<Vec<String>> {
+    let ids = given.contexts.iter();
+    let ids: Vec<_> = ids.map(|context| context.context_id.clone()).collect();
+    (!ids.is_empty()).then_some(ids)
+}

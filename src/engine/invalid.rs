@@ -1,0 +1,75 @@
+//! Answers and confirmations of operators that are not right: recorded, counted, and never a reason to pass.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::approval;
+use super::command::{AskId, Confirmation, Refused, Reply};
+use super::decide::{By, Wrong};
+use super::held::Held;
+use super::turn::Turn;
+use super::validate::{Unanswered, judge_gates};
+
+/// Characters of a wrong confirmation that are recorded.
+const MAX_TYPED_CHARS: usize = 120;
+
+impl Turn<'_> {
+    /// Takes answers that the console found to break rules.
+    pub(super) fn rule_invalid(
+        &mut self,
+        ask: AskId,
+        held: &Held,
+        by: By<'_>,
+        answers: &[BTreeMap<String, Value>],
+    ) {
+        let refused = if held.atlas_hash == self.engine.atlas_hash {
+            approval::bars(held, by.name)
+        } else {
+            Some(Refused::AtlasChanged)
+        };
+        if let Some(refused) = refused {
+            self.reply(ask, Reply::Refused(refused));
+            return;
+        }
+        let judged = judge_gates(self, held, Unanswered::Skipped, |at, _| answers.get(at));
+        if judged.block.is_empty() && judged.retry.is_empty() {
+            // The console saw other questions than these.
+            self.reply(ask, Reply::Refused(Refused::RequestChanged));
+            return;
+        }
+        self.record_responses(held, &judged, by);
+        let reply = match self.wrong_answers(held, by, &judged) {
+            Some(Wrong::Again(invalid)) => Reply::Invalid(invalid),
+            Some(Wrong::Over(decided)) => Reply::Decided(decided),
+            None => Reply::Refused(Refused::RequestChanged),
+        };
+        self.reply(ask, reply);
+    }
+
+    /// Records a wrong text where the operator had to confirm a pass.
+    pub(super) fn record_unconfirmed(
+        &mut self,
+        held: &Held,
+        by: By<'_>,
+        wanted: Confirmation,
+        typed: &str,
+    ) {
+        let typed: String = typed.trim().chars().take(MAX_TYPED_CHARS).collect();
+        let typed = crate::base::text::one_line(&typed);
+        let wanted = match wanted {
+            Confirmation::RequestHash => "the first characters of the request hash",
+            Confirmation::Action => "the name of the action",
+        };
+        let problem = format!("confirmation: `{typed}` was typed instead of {wanted}");
+        let gates = held.gates.iter().enumerate();
+        let mut open = gates.filter(|(at, _)| !held.answered.contains_key(at));
+        if let Some((_, gate)) = open.next() {
+            let (problems, redacted) = self.told_problems(held, &[problem]);
+            let mut record = approval::response(gate, Map::new(), problems, by.approver());
+            record.redacted = redacted;
+            let here = self.held_place(held).below(gate.span_id.clone());
+            self.record_below(&here, record);
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! Gates that are passed: their effects, the contexts they give, and the records of who let them pass.
+
+use std::collections::BTreeSet;
+
+use crate::trace::event::{ActionTaken, CheckpointCompleted, Durability};
+
+use super::approval;
+use super::command::Given;
+use super::decide::{By, Side};
+use super::gate::called_by;
+use super::give::{Gift, Size};
+use super::held::{Gate, Held, PassEffects};
+use super::lifecycle::millis;
+use super::turn::{Place, Turn};
+use super::validate::JudgedAnswers;
+
+impl Turn<'_> {
+    /// Passes every gate of a request, each with the reason given for it.
+    pub(super) fn pass_gates(
+        &mut self,
+        held: &Held,
+        place: &Place,
+        locks: &BTreeSet<String>,
+        (judged, by): (&JudgedAnswers, By<'_>),
+    ) -> Given {
+        let mut given = Given::default();
+        let answers = |at: usize| Some(&judged.gates.get(at)?.as_ref()?.answers);
+        let agent = format!("agent {}", held.agent);
+        for (at, (gate, judged)) in held.gates.iter().zip(&judged.gates).enumerate() {
+            let by = match judged {
+                Some(_) => by,
+                // The agent answered this one before.
+                None => By {
+                    name: &agent,
+                    method: "agent",
+                    why: None,
+                    first: None,
+                    side: Side::Agent,
+                },
+            };
+            let why = match judged {
+                Some(judged) => {
+                    let own = Some(&judged.answers);
+                    approval::justification(held, gate, own, answers, by.why)
+                }
+                None => approval::justification(held, gate, held.answered.get(&at), |_| None, None),
+            };
+            given.extend(self.pass_gate(held, place, (gate, locks), why, by));
+        }
+        given
+    }
+
+    fn pass_gate(
+        &mut self,
+        held: &Held,
+        place: &Place,
+        (gate, locks): (&Gate, &BTreeSet<String>),
+        justification: Option<&str>,
+        by: By<'_>,
+    ) -> Given {
+        let here = place.below(gate.span_id.clone());
+        let id = gate.origin.id().to_owned();
+        self.record_approval(held, &here, gate, justification, by);
+        let effects = PassEffects {
+            lift: gate.effects.unlock.difference(locks).cloned().collect(),
+            ..gate.effects.clone()
+        };
+        self.apply_effects(place, gate.origin.atlas_id(), &id, &effects);
+        if let Some(session) = self.state().sessions.get_mut(&held.session) {
+            let key = (gate.origin.atlas_id().to_owned(), id.clone());
+            session.passed.insert(key);
+        }
+        self.state().caches.new_generation();
+        let kind = gate.origin.kind();
+        self.expire_guidance(&held.session, &[&id, kind]);
+        let given = self.give(
+            place,
+            &Gift {
+                atlas: Some(gate.origin.atlas_id()),
+                from: &id,
+                kind,
+                trigger: called_by(kind),
+                contexts: &gate.effects.inject,
+                guidance: gate.guidance.as_ref(),
+                size: Size::Free,
+            },
+        );
+        let contexts: Vec<_> = given
+            .contexts
+            .iter()
+            .map(|c| c.context_id.clone())
+            .collect();
+        let passed = approval::passed(held, gate, contexts.clone(), justification, by.approver());
+        // The agent goes on because of this record: it is on disk before the agent is told.
+        let span = self.new_span();
+        self.record_as(&here.below(span), passed, Durability::Sync);
+        self.record_below(
+            &here,
+            CheckpointCompleted {
+                checkpoint_id: id,
+                checkpoint_type: kind.to_owned(),
+                duration_ms: millis(self.now, held.opened_at),
+                contexts_injected: contexts,
+                action_taken: Some(ActionTaken::Continue),
+                block_reason: None,
+                judged_under: approval::judged_under(gate),
+                redacted: Vec::new(),
+            },
+        );
+        given
+    }
+
+    /// Records what only some gates call for: that a risk was verified, or a policy overruled.
+    fn record_approval(
+        &mut self,
+        held: &Held,
+        here: &Place,
+        gate: &Gate,
+        justification: Option<&str>,
+        by: By<'_>,
+    ) {
+        if let Some(record) = approval::approval(held, gate, justification, by.approver()) {
+            let span = self.new_span();
+            let event = self.record_as(&here.below(span), record, Durability::Async);
+            self.notify_override(held, gate, by.name, event);
+        }
+    }
+}
