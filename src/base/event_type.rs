@@ -21,7 +21,6 @@ pub const BUILT_IN: [&str; 47] = [
     "checkpoint_response",
     "checkpoint_passed",
     "checkpoint_approved",
-    "request_claimed",
     "checkpoint_blocked",
     "risk_detected",
     "risk_verified",
@@ -49,6 +48,7 @@ pub const BUILT_IN: [&str; 47] = [
     "alarm_raised",
     "hold_placed",
     "hold_released",
+    "request_claimed",
     "operator_acknowledged",
 ];
 

@@ -17,11 +17,7 @@ impl Turn<'_> {
             self.deny_session(ask, &completed.session);
             return;
         }
-        let long = match &completed.result {
-            Ok(summary) => summary.len() > MAX_TEXT_BYTES,
-            Err(error) => error.code.len() + error.message.len() > MAX_TEXT_BYTES,
-        };
-        if long {
+        if is_too_long(&completed) {
             let reason = format!("what came of a run is told in at most {MAX_TEXT_BYTES} bytes");
             self.deny(ask, DenyCode::BadRequest, reason);
             return;
@@ -84,4 +80,13 @@ impl Turn<'_> {
         self.touch(&place.session);
         self.reply(ask, Reply::Completed(given));
     }
+}
+
+/// Tells whether a result or an error has more text than is kept.
+fn is_too_long(completed: &ActionCompleted) -> bool {
+    let length = match &completed.result {
+        Ok(summary) => summary.len(),
+        Err(error) => error.code.len() + error.message.len(),
+    };
+    length > MAX_TEXT_BYTES
 }

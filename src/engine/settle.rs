@@ -148,19 +148,7 @@ impl Turn<'_> {
         }
         match &held.subject {
             Subject::SessionStart => {
-                if let Some(session) = self.state().sessions.get_mut(&held.session) {
-                    match ending.outcome {
-                        Outcome::Denied => session.refuse(ending.reason.clone()),
-                        Outcome::Passed
-                        | Outcome::Expired
-                        | Outcome::Withdrawn
-                        | Outcome::Voided => {
-                            let gates = held.gates.iter();
-                            let owed = gates.map(|gate| gate.origin.id().to_owned()).collect();
-                            session.entry = Entry::Lapsed { owed };
-                        }
-                    }
-                }
+                self.end_session_start(held, &ending);
                 self.refuse_parked(&held.session, ending.code, &ending.reason);
             }
             Subject::Moment(moment) => {
@@ -210,6 +198,21 @@ impl Turn<'_> {
             ending.by,
             detail.unwrap_or(ending.reason),
         )
+    }
+
+    /// Closes a session whose start gate was not passed: refused, or owed at its next step.
+    fn end_session_start(&mut self, held: &Held, ending: &Ending) {
+        let Some(session) = self.state().sessions.get_mut(&held.session) else {
+            return;
+        };
+        match ending.outcome {
+            Outcome::Denied => session.refuse(ending.reason.clone()),
+            Outcome::Passed | Outcome::Expired | Outcome::Withdrawn | Outcome::Voided => {
+                let gates = held.gates.iter();
+                let owed = gates.map(|gate| gate.origin.id().to_owned()).collect();
+                session.entry = Entry::Lapsed { owed };
+            }
+        }
     }
 
     /// Forgets that contexts were handed over with a request that did not pass: the agent never saw

@@ -535,10 +535,10 @@ fn exports_of_a_real_record_hold_every_event_and_obey_no_text() {
     let events = spans
         .map(|span| span["events"].as_array().unwrap().len())
         .sum::<usize>();
-    assert_eq!(events, 47 + 27 + 13);
+    assert_eq!(events, 47 + 26 + 13);
     let html = desk.run(&["trace", "export", "--format", "html"]);
     html.succeeds();
-    assert_eq!(html.out.matches("<details ").count(), 47 + 27 + 13);
+    assert_eq!(html.out.matches("<details ").count(), 47 + 26 + 13);
     assert!(!html.out.contains("<script") && !html.out.contains("<img"));
     assert!(!html.out.contains(['\u{1b}', '\u{202e}', '\0']));
     assert!(html.out.contains("Every chain is proven to its end."));

@@ -100,6 +100,7 @@ fn two_operators_pass_a_gate_one_after_the_other() {
     live.press(KeyCode::Enter);
     live.stage.shows("2 of 2: op-1 approved it before");
     assert_snapshot!("second_of_two", live.picture());
+    live.presses(KeyCode::PageDown, 4);
     prove(&mut live);
     let passed = live.on_disk("checkpoint_passed");
     assert_eq!(passed.len(), 1, "{}", live.stage.text());

@@ -7,7 +7,8 @@ use super::fixture::{confirmation, gate, held, question, snapshot, user_ban};
 use super::stage::{Stage, decisions};
 use crate::atlas::document::RiskTier;
 use crate::base::limits::ARMING;
-use crate::console::request::Request;
+use crate::console::request::{Message, Request};
+use crate::engine::command::{Reply, Ruling};
 use crate::engine::held::{Origin, Subject};
 
 const WIDE: (u16, u16) = (120, 36);
@@ -28,7 +29,11 @@ fn a_critical_request_wants_the_hash_and_the_name_of_the_action() {
     stage.press(KeyCode::Tab);
     stage.type_text("user.ba");
     stage.presses(KeyCode::Tab, 2);
-    assert_eq!(stage.press(KeyCode::Enter), []);
+    // A wrong name is sent to be recorded, and passes nothing.
+    let wrong = decisions(stage.press(KeyCode::Enter));
+    assert_eq!(wrong.len(), 1);
+    assert!(matches!(wrong[0].ruling, Ruling::Unconfirmed { .. }));
+    stage.message(Message::Decided(user_ban().id, Reply::Acted));
     stage.shows("cannot pass: type the action's name first");
     stage.presses(KeyCode::BackTab, 2);
     stage.type_text("n");

@@ -143,13 +143,25 @@ fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() 
         &["Dup of 4398, customer confirmed by mail, reason: merge."],
         &["Question 2 of"],
     );
-    listener.hears(&["not understood"], &["Not taken."]);
+    let (told, deeds) = listener.types(&["not understood"]);
+    assert!(told.contains("Not taken."), "{told}");
+    assert_eq!(deeds.len(), 1);
+    listener.talk.on_reply(&held.id, &invalid, listener.now);
+    listener.talk.take();
     listener.hears(&["understood"], &["Question 3 of", "yes or no"]);
     listener.hears(
         &["yes"],
         &["Type the first 4 characters of the request's hash"],
     );
-    listener.hears(&["nope"], &["That is not it."]);
+    let (told, deeds) = listener.types(&["nope"]);
+    assert!(told.contains("That is not it."), "{told}");
+    let [Deed::Decide(wrong)] = deeds.as_slice() else {
+        panic!("{deeds:?}");
+    };
+    assert!(matches!(wrong.ruling, Ruling::Unconfirmed { .. }));
+    listener
+        .talk
+        .on_reply(&held.id, &Reply::Acted, listener.now);
     let hash = held.request_hash.short(4);
     listener.hears(
         &[&hash],

@@ -187,6 +187,7 @@ fn a_denial_is_overruled_only_through_the_palette() {
     stage.presses(KeyCode::PageDown, 4);
     stage.presses(KeyCode::Tab, 3);
     assert_eq!(stage.press(KeyCode::Enter), [], "on to the review");
+    stage.presses(KeyCode::PageDown, 4);
     stage.type_text(&denied().request_hash.short(4));
     stage.press(KeyCode::Tab);
     stage.type_text("ticket.delete");

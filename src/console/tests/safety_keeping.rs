@@ -37,6 +37,7 @@ fn rule_19_a_denial_is_overruled_by_name_alone_and_said_until_acknowledged() {
     live.wait(ARMING);
     live.presses(KeyCode::Tab, 3);
     live.press(KeyCode::Enter);
+    live.presses(KeyCode::PageDown, 4);
     let held = live.held("c-1");
     live.types(&held.request_hash.short(4));
     live.press(KeyCode::Tab);

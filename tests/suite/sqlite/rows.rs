@@ -110,8 +110,9 @@ async fn lines_of_a_row_cannot_be_moved_dropped_doubled_or_added() {
     assert!(is_sound(folder.path()));
     let (position, lines, hashes): (i64, String, Vec<u8>) = connect(folder.path())
         .query_row(
-            "SELECT position, records, hashes FROM events WHERE length(hashes) > 96
-             AND session = (SELECT number FROM sessions WHERE session_id = 's-1')",
+            "SELECT position, records, hashes FROM events
+             WHERE session = (SELECT number FROM sessions WHERE session_id = 's-1')
+             ORDER BY length(hashes) DESC LIMIT 1",
             [],
             |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
         )
