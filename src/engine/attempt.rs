@@ -181,9 +181,9 @@ impl Turn<'_> {
             let checkpoints = checkpoints.map(|it| (it.atlas_id.clone(), it.checkpoint.id.clone()));
             let policies = approvals.iter();
             let policies = policies.map(|it| (it.atlas_id.clone(), it.policy_id.clone()));
-            let gates: Vec<_> = checkpoints.chain(policies).collect();
+            let in_the_way: Vec<_> = checkpoints.chain(policies).collect();
             let attempt = (&place, event.as_ref(), &call);
-            self.run_by_permit(ask, attempt, &gates, permit, given);
+            self.run_by_permit(ask, attempt, &in_the_way, permit, given);
             return;
         }
         let approvals = approvals.iter();

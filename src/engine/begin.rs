@@ -91,7 +91,7 @@ impl Turn<'_> {
         match permit {
             Some(permit) if permit.opens(&fired, &approvals) => {
                 checked.permit = Some(permit.gate.to_string());
-                checked.approved_by = permit.approved_by.clone();
+                checked.approved_by.clone_from(&permit.approved_by);
             }
             // What was overruled is asked about again, with what stands there now.
             Some(_) if overruled => checked.decision = Verdict::RequireApproval,
@@ -137,8 +137,8 @@ impl Turn<'_> {
         let begun = self.state().begun.remove(&ask);
         let event = begun.is_none().then(|| {
             let mut attempted = self.attempted(call, Checked::Yes);
-            attempted.permit = checked.permit.clone();
-            attempted.approved_by = checked.approved_by.clone();
+            attempted.permit.clone_from(&checked.permit);
+            attempted.approved_by.clone_from(&checked.approved_by);
             self.record_as(place, attempted, durability)
         });
         if begun.is_none_or(|begun| begun.checked != checked) {

@@ -36,7 +36,7 @@ fn program_of_the_example() {
     let code = cra_core::cli::main_with(registry, arguments.map(Into::into));
     let failed = code != std::process::ExitCode::SUCCESS;
     std::io::stdout().flush().unwrap();
-    std::process::exit(if failed { 1 } else { 0 });
+    std::process::exit(i32::from(failed));
 }
 
 /// What a process came to.
@@ -250,11 +250,8 @@ fn lint_and_explain_know_own_code_and_its_change_to_the_configuration() {
 
     // A context that the plugin wants given has to be in the Atlas.
     let without = std::fs::read_to_string(&atlas).unwrap();
-    let without: String = without
-        .lines()
-        .filter(|line| !line.contains("house-rules"))
-        .map(|line| format!("{line}\n"))
-        .collect();
+    let without = without.lines().filter(|line| !line.contains("house-rules"));
+    let without = without.collect::<Vec<_>>().join("\n");
     let path = desk.0.path().join("without.yaml");
     std::fs::write(&path, without).unwrap();
     let told = desk.example(&["atlas", "lint", path.to_str().unwrap()]);

@@ -82,7 +82,7 @@ fn an_answer_of_the_dialog_that_breaks_its_rule_is_sent_to_be_counted_or_to_refu
         match on_invalid {
             "retry" => stage.shows("answers not taken (attempt 1); still held"),
             _ => stage.shows("DENIED"),
-        };
+        }
     }
 }
 

@@ -113,6 +113,18 @@ fn a_check_tells_how_far_it_has_come_and_is_stopped_by_a_word() {
     assert!(!begin_check(&mut listener).is_stopped());
 }
 
+/// Types a line that is not taken: the ruling that is sent to be recorded.
+fn refused(listener: &mut Listener, line: &str, expected: &[&str]) -> Ruling {
+    let (told, deeds) = listener.types(&[line]);
+    for part in expected {
+        assert!(told.contains(part), "`{part}` is not in:\n{told}");
+    }
+    let [Deed::Decide(wrong)] = deeds.as_slice() else {
+        panic!("{deeds:?}");
+    };
+    wrong.ruling.clone()
+}
+
 #[test]
 fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() {
     let held = ticket_delete();
@@ -122,15 +134,8 @@ fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() 
         &["End of the request.", "Question 1 of", "ticket_ids"],
     );
     // An answer that breaks a rule is recorded and counted; then the question stands again.
-    let (told, deeds) = listener.types(&["too short"]);
-    assert!(
-        told.contains("Not taken.") && told.contains("Not kept: "),
-        "{told}"
-    );
-    let [Deed::Decide(wrong)] = deeds.as_slice() else {
-        panic!("{deeds:?}");
-    };
-    assert!(matches!(wrong.ruling, Ruling::Invalid { .. }));
+    let wrong = refused(&mut listener, "too short", &["Not taken.", "Not kept: "]);
+    assert!(matches!(wrong, Ruling::Invalid { .. }));
     let mut again = held.clone();
     again.invalid_attempts = 1;
     let invalid = Reply::Invalid(InvalidAnswers {
@@ -143,9 +148,8 @@ fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() 
         &["Dup of 4398, customer confirmed by mail, reason: merge."],
         &["Question 2 of"],
     );
-    let (told, deeds) = listener.types(&["not understood"]);
-    assert!(told.contains("Not taken."), "{told}");
-    assert_eq!(deeds.len(), 1);
+    let wrong = refused(&mut listener, "not understood", &["Not taken."]);
+    assert!(matches!(wrong, Ruling::Invalid { .. }));
     listener.talk.on_reply(&held.id, &invalid, listener.now);
     listener.talk.take();
     listener.hears(&["understood"], &["Question 3 of", "yes or no"]);
@@ -153,12 +157,8 @@ fn a_request_passes_only_after_it_was_told_answered_proven_and_the_word_typed() 
         &["yes"],
         &["Type the first 4 characters of the request's hash"],
     );
-    let (told, deeds) = listener.types(&["nope"]);
-    assert!(told.contains("That is not it."), "{told}");
-    let [Deed::Decide(wrong)] = deeds.as_slice() else {
-        panic!("{deeds:?}");
-    };
-    assert!(matches!(wrong.ruling, Ruling::Unconfirmed { .. }));
+    let wrong = refused(&mut listener, "nope", &["That is not it."]);
+    assert!(matches!(wrong, Ruling::Unconfirmed { .. }));
     listener
         .talk
         .on_reply(&held.id, &Reply::Acted, listener.now);

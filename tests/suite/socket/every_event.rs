@@ -193,7 +193,7 @@ async fn tell(agent: &mut Agent) {
             "wrapper.constructed",
             json!({"wrapper_version": "2.0.1", "components": ["tool gate"], "plugins": [],
                 "transport": "direct", "cache_backend": "none", "capabilities": {"intercept_input": true,
-                "intercept_output": false, "intercept_actions": true}}),
+                "intercept_output": false, "intercept_actions": true}, "construction_hash": "0123456789abcdef"}),
         ),
         (
             "wrapper.verified",

@@ -267,7 +267,7 @@ async fn two_atlases_with_one_checkpoint_name_are_told_apart_and_one_answer_pass
     let names: Vec<_> = picture.held[0]
         .gates
         .iter()
-        .map(|gate| gate.name())
+        .map(cra_core::engine::held::Gate::name)
         .collect();
     assert_eq!(names, ["com.one/g", "com.two/g"]);
     let answer = |answers: Value| json!({"session": "s-1", "gate": "c-1", "answers": answers});

@@ -143,9 +143,12 @@ impl Form {
             Some(_) => format!("{broken} invalid"),
         });
         let refuses = missing.is_none() && self.fields.iter().any(Field::refuses);
-        let broken = broken.map(|broken| match refuses {
-            true => format!("{broken}: Enter refuses the request"),
-            false => broken,
+        let broken = broken.map(|broken| {
+            if refuses {
+                format!("{broken}: Enter refuses the request")
+            } else {
+                broken
+            }
         });
         let parts: Vec<String> = missing.into_iter().chain(broken).collect();
         (!parts.is_empty()).then(|| parts.join(", "))

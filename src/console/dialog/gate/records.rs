@@ -97,28 +97,25 @@ pub(crate) fn records_of(
     };
     let (mut approvals, mut passes, mut responses) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (gate, given)) in held.gates.iter().zip(&given).enumerate() {
-        let (by, why) = match held.answered.get(&at) {
-            Some(answered) => {
-                let by = Approver {
-                    name: &agent,
-                    method: "agent",
-                    why: None,
-                    first: None,
-                };
-                let own = Some(answered);
-                (by, approval::justification(held, gate, own, |_| None, None))
-            }
-            None => {
-                responses.push(given.response(gate, operator));
-                let own = Some(&given.answers);
-                let why = approval::justification(held, gate, own, open, operator.why);
-                (operator, why)
-            }
+        let (by, why) = if let Some(answered) = held.answered.get(&at) {
+            let by = Approver {
+                name: &agent,
+                method: "agent",
+                why: None,
+                first: None,
+            };
+            let own = Some(answered);
+            (by, approval::justification(held, gate, own, |_| None, None))
+        } else {
+            responses.push(given.response(gate, operator));
+            let own = Some(&given.answers);
+            let why = approval::justification(held, gate, own, open, operator.why);
+            (operator, why)
         };
         let approval = approval::approval(held, gate, why, by);
         approvals.extend(approval.map(PlannedRecord::from));
-        let passed = approval::passed(held, gate, gate.effects.inject.clone(), why, by);
-        passes.push(PlannedRecord::from(Payload::from(passed)));
+        let pass = approval::passed(held, gate, gate.effects.inject.clone(), why, by);
+        passes.push(PlannedRecord::from(Payload::from(pass)));
     }
     // What is signed comes first on the sheet, whatever is written first.
     approvals
