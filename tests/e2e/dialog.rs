@@ -66,8 +66,16 @@ fn every_kind_of_answer_is_recorded_as_it_was_chosen_and_shown() {
     );
     for record in [&passed, &response] {
         for (name, value) in record.as_object().unwrap() {
-            assert!(sheet.contains(name), "{name}: {sheet}");
-            let words = value.to_string();
+            // The sheet says method, hash and Atlas once, above the records.
+            let words = match name.as_str() {
+                "approval_method" => format!("op-1, {}", value.as_str().unwrap()),
+                "request_hash" => value.as_str().unwrap()[..16].to_owned(),
+                "judged_under" => value[0]["atlas_id"].as_str().unwrap().to_owned(),
+                _ => {
+                    assert!(sheet.contains(name), "{name}: {sheet}");
+                    value.to_string()
+                }
+            };
             let first: String = words.chars().take(30).collect();
             assert!(sheet.contains(&first), "{name} {first}: {sheet}");
         }

@@ -82,7 +82,7 @@ fn a_draft_outlives_a_console_that_is_left_while_typing() {
 }
 
 #[test]
-fn the_record_on_screen_lists_sessions_alone_and_proves_them() {
+fn the_record_on_screen_lists_the_sessions_and_the_log_and_proves_them() {
     let place = Place::new("gates.yaml");
     let mut terminal = place.held_delete();
     leave(&mut terminal);
@@ -92,7 +92,7 @@ fn the_record_on_screen_lists_sessions_alone_and_proves_them() {
     terminal.wait_for("chain SEALED ");
     terminal.keys("2");
     terminal.wait_for("triage-bot");
-    terminal.wait_for("─ 1 ╮");
+    terminal.wait_for("cra, governance");
     terminal.keys("v");
     terminal.wait_for("log over all sessions, signed: SEALED");
     terminal.enter();

@@ -21,6 +21,7 @@ fn a_request_is_passed_line_by_line() {
         "too short",
         "Not kept: at least 20 characters",
     );
+    terminal.wait_for("Recorded as invalid answer 1. It is still held.");
     say(
         &mut terminal,
         "the customer confirmed it in writing",

@@ -175,7 +175,8 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.wait_for("saved.json");
     terminal.enter();
     terminal.wait_for("Snapshot file: ");
-    terminal.wait_for("The file answers all");
+    // What the session did not say is missing, and asked for.
+    terminal.wait_for("NOT CLEAR: ");
     for (key, text) in [
         ("2", "Position in the arc"),
         ("3", "[x] Position"),

@@ -4,7 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, ErrorCode, OptionalExtension, Transaction, params};
+use rusqlite::{
+    Connection, ErrorCode, OptionalExtension, Transaction, TransactionBehavior, params,
+};
 
 use super::super::space;
 use super::super::writer::Medium;
@@ -179,7 +181,9 @@ impl SqliteMedium {
     fn write(&mut self, batches: &[&Batch]) -> rusqlite::Result<()> {
         let places = &mut self.places;
         let mut write = || -> rusqlite::Result<()> {
-            let transaction = self.connection.transaction()?;
+            // Immediate: a transaction that reads first is refused at once if another connection was faster.
+            let behavior = TransactionBehavior::Immediate;
+            let transaction = self.connection.transaction_with_behavior(behavior)?;
             for batch in batches {
                 insert_records(&transaction, places, &batch.records)?;
                 for seal in &batch.seals {
