@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::operator::{catch_up, challenge, open};
 use super::place::{OPERATOR, Place, WIDE, delete_script, types, verify_py};
@@ -113,6 +113,16 @@ fn type_all_over_the_dialog(terminal: &mut Terminal) {
     terminal.tabs(1);
 }
 
+/// An approval without what binds it: the whole hash of the request that was shown, and the Atlas.
+fn bound_to(approval: &Value, hash: &str) -> Value {
+    let mut fields = approval.as_object().unwrap().clone();
+    let bound = fields.remove("request_hash").unwrap();
+    assert!(bound.as_str().unwrap().starts_with(hash), "{bound}");
+    let atlases = fields.remove("judged_under").unwrap();
+    assert_eq!(atlases.as_array().unwrap().len(), 1, "{atlases}");
+    fields.into()
+}
+
 // covers T14, T18
 #[test]
 fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
@@ -149,26 +159,25 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
     terminal.assert_restored();
 
     let overrides = place.payloads("policy_override");
-    assert_eq!(
-        overrides,
-        [json!({
-            "policy_id": "deletes-need-approval",
-            "action_type": "ticket.delete",
-            "approver": OPERATOR,
-            "approval_method": "console+challenge",
-            "justification": "duplicates of T-0",
-        })]
-    );
+    let approved = json!({
+        "policy_id": "deletes-need-approval",
+        "action_type": "ticket.delete",
+        "approver": OPERATOR,
+        "approval_method": "console+challenge",
+        "justification": "duplicates of T-0",
+    });
+    assert_eq!(overrides.len(), 1);
+    assert_eq!(bound_to(&overrides[0], &hash), approved);
     let verified = place.payloads("risk_verified");
-    assert_eq!(
-        verified,
-        [json!({
-            "risk_tier": "high",
-            "verification_method": "console+challenge",
-            "verified_by": OPERATOR,
-            "action_type": "ticket.delete",
-        })]
-    );
+    let risk = json!({
+        "risk_tier": "high",
+        "verification_method": "console+challenge",
+        "verified_by": OPERATOR,
+        "action_type": "ticket.delete",
+        "justification": "the customer confirmed it in writing",
+    });
+    assert_eq!(verified.len(), 1);
+    assert_eq!(bound_to(&verified[0], &hash), risk);
     assert_eq!(place.payloads("action_completed")[0]["success"], true);
     let order = types(&place.events());
     let at = |name| order.iter().position(|found| found == name).unwrap();

@@ -179,9 +179,12 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.wait_for("NOT CLEAR: ");
     for (key, text) in [
         ("2", "Position in the arc"),
-        ("3", "[x] Position"),
-        ("4", "CRITICAL QUESTION: May triage-bot run ticket.delete?"),
-        ("5", "TRACE of the session"),
+        ("3", "[x] Challenge"),
+        (
+            "4",
+            "CRITICAL QUESTION: May triage-bot run `ticket.delete`?",
+        ),
+        ("5", "TRACE of session s-"),
     ] {
         terminal.keys(key);
         terminal.wait_for(text);
@@ -219,7 +222,7 @@ fn a_session_is_written_to_a_snapshot_file_opened_and_walked() {
     terminal.wait_for("[ Write over it ]");
     terminal.tabs(1);
     terminal.enter();
-    terminal.wait_for("The file answers all");
+    terminal.wait_for("NOT CLEAR: ");
     terminal.esc();
     terminal.wait_without("Snapshot file: ");
     place.assert_undecided();
