@@ -450,7 +450,7 @@ pub(super) fn own_gates(passed: &BTreeSet<String>, atlas_id: &str) -> Vec<String
     passed.iter().filter_map(own).collect()
 }
 
-fn gate_key(kind: &str, atlas_id: &str, id: &str) -> String {
+pub(super) fn gate_key(kind: &str, atlas_id: &str, id: &str) -> String {
     format!("{kind}/{atlas_id}/{id}")
 }
 

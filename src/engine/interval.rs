@@ -87,6 +87,13 @@ impl Turn<'_> {
         self.occur(None, &place, moment, call.as_ref(), first);
     }
 
+    /// Tells whether an interval is due that has to come before the next request of a session.
+    pub(super) fn has_due_gate(&self, session: &SessionId) -> bool {
+        let due = self.due_intervals(session);
+        let mut due = due.iter();
+        due.any(|fired| !self.fires_along(&fired.checkpoint, Due::OnRequest))
+    }
+
     /// The due intervals that fire together with the request or input that found them due.
     pub(super) fn due_along(&self, session: &SessionId, due: Due) -> Vec<OwnedFired> {
         if self.is_closed(session) {

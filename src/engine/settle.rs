@@ -8,12 +8,14 @@ use crate::base::limits::PERMIT_LIFETIME;
 use crate::trace::event::{ActionTaken, CheckpointBlocked, CheckpointCompleted, Durability};
 
 use super::approval;
-use super::attempt::passed_gates;
+use super::attempt::{gate_key, passed_gates};
 use super::command::{
     ActionRequest, AskId, Command, Decided, Denied, DenyCode, Effect, Given, Outcome, Reply,
     StateKind,
 };
 use super::decide::overridden_by;
+use super::evaluate;
+use super::fired::{OwnedApproval, OwnedFired};
 use super::held::{ActionCall, Gate, Held, Subject};
 use super::lifecycle::{millis, session_place};
 use super::notice::Release;
@@ -51,8 +53,8 @@ impl Turn<'_> {
             let reason = "the same call was asked again and was allowed there";
             self.reply(earlier, denied(held, DenyCode::Withdrawn, reason));
         }
-        if self.stands_before(held).is_some() {
-            // It runs when what stands before its whole session is passed as well.
+        if self.stands_before(held).is_some() || self.meets_new_gate(held, call) {
+            // It runs when what stands in its way by now is passed as well.
             self.leave_permit(held, given, approved_by);
             let request = ActionRequest {
                 session: held.session.clone(),
@@ -74,6 +76,32 @@ impl Turn<'_> {
         self.notify_release(place, call, Some(&release));
         allowed.approved_by = approved_by;
         self.reply(last, Reply::Allowed(allowed));
+    }
+
+    /// Tells whether a request whose gates are passed would be held if it came now: an interval has become due, or its
+    /// session has done something meanwhile that a gate looks at.
+    fn meets_new_gate(&self, held: &Held, call: &ActionCall) -> bool {
+        if self.has_due_gate(&held.session) {
+            return true;
+        }
+        let Some(session) = self.live(&held.session) else {
+            return false;
+        };
+        let overridden = overridden_by(held);
+        let found = evaluate::action(evaluate::Case {
+            overridden: &overridden,
+            ..self.case(session, call)
+        });
+        let passed = passed_gates(&held.gates);
+        let fired = found.fired.into_iter().map(OwnedFired::from);
+        let mut gates = fired
+            .filter(OwnedFired::is_gate)
+            .map(|fired| gate_key("checkpoint", &fired.atlas_id, &fired.checkpoint.id));
+        let approvals = found.approvals.into_iter().map(OwnedApproval::from);
+        let mut approvals =
+            approvals.map(|approval| gate_key("policy", &approval.atlas_id, &approval.policy_id));
+        gates.any(|gate| !passed.contains(&gate))
+            || approvals.any(|approval| !passed.contains(&approval))
     }
 
     fn leave_permit(&mut self, held: &Held, given: Given, approved_by: Option<String>) {

@@ -115,7 +115,8 @@ impl Baseline {
             (Some(latest), None) => (BaselineSource::StoredLatest, latest.clone()),
             (None, Some(brought)) => (BaselineSource::Request, brought.clone()),
             (None, None) => {
-                let seed = seed(&thread.id, &turn.message, now);
+                let message = turn.kept_message.as_ref().unwrap_or(&turn.message);
+                let seed = seed(&thread.id, message, now);
                 (BaselineSource::EmptySeed, seed)
             }
         };

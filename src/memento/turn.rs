@@ -19,6 +19,9 @@ pub struct Turn {
     pub message_id: Name,
     /// The message.
     pub message: String,
+    /// The message as it may be kept, where rules left something out of it.
+    #[serde(skip)]
+    pub kept_message: Option<String>,
     /// Who wrote it.
     #[serde(default)]
     pub author: Author,
@@ -119,8 +122,10 @@ impl Turn {
         Digest::of(format!("{:?}\n{}", self.author, self.message))
     }
 
-    /// Changes every text that is kept of it: what it proposes, its signals, and the memento it brings.
+    /// Changes every text that is kept of it: what it proposes, its signals, the memento it brings, and its message as
+    /// far as that becomes a summary. The message that is classified stays as it is.
     pub fn change_texts(&mut self, change: &mut dyn FnMut(&str) -> String) {
+        self.kept_message = Some(change(&self.message));
         if let Some(proposed) = &mut self.proposed {
             change_strings(proposed, change);
         }

@@ -271,6 +271,45 @@ async fn an_outage_is_put_on_record_by_the_next_start_and_only_once() {
     assert_eq!(recovered.len(), 1, "{entries:?}");
 }
 
+/// Number of times that a text stands in the files of a store.
+fn occurrences(folder: &std::path::Path, text: &str) -> usize {
+    let entries = fs::read_dir(folder).unwrap();
+    let files = entries.map(|entry| entry.unwrap().path());
+    let files = files.filter(|path| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        name.starts_with("cra.")
+    });
+    let count = |bytes: &[u8]| {
+        let windows = bytes.windows(text.len());
+        windows.filter(|window| *window == text.as_bytes()).count()
+    };
+    files
+        .map(|path| count(&fs::read(path).unwrap()))
+        .sum::<usize>()
+}
+
+#[test]
+fn a_decided_request_leaves_its_secret_in_no_page_of_the_files() {
+    let desk = Desk::of(|store| async move {
+        let bench = Bench::start(store, clock()).await;
+        bench.begin("s-1").await;
+        let gate = bench.until(|picture| picture.held.len() == 1).await;
+        bench.pass(&gate.held[0]).await;
+        let params = json!({"ticket_ids": ["T-1"], "note": "password=unlisted5550199"});
+        let agents = bench.runtime.agents();
+        let ask = request("s-1", "ticket.delete", params);
+        let asking = tokio::spawn(async move { agents.request_action(ask).await });
+        let gate = bench.until(|picture| picture.held.len() == 1).await;
+        let reason = "no".to_owned();
+        let deny = decide(&gate.held[0], Ruling::Deny { reason });
+        bench.runtime.desk().decide(deny).await;
+        asking.await.unwrap().unwrap_err();
+        bench.runtime.stop().await;
+    });
+    assert_eq!(occurrences(desk.0.path(), "unlisted5550199"), 0);
+    assert!(occurrences(desk.0.path(), "password=[redacted]") > 0);
+}
+
 #[test]
 fn pruned_text_is_in_no_page_of_the_files() {
     const SECRET: &str = "the customer's unlisted number is 555-0199";
@@ -298,25 +337,7 @@ fn pruned_text_is_in_no_page_of_the_files() {
         }
         bench.runtime.stop().await;
     });
-    let in_files = || {
-        let entries = fs::read_dir(desk.0.path()).unwrap();
-        let files = entries.map(|entry| entry.unwrap().path());
-        let files = files.filter(|path| {
-            path.file_name()
-                .unwrap()
-                .to_string_lossy()
-                .starts_with("cra.")
-        });
-        let count = |bytes: &[u8]| {
-            let windows = bytes.windows(SECRET.len());
-            windows
-                .filter(|window| *window == SECRET.as_bytes())
-                .count()
-        };
-        files
-            .map(|path| count(&fs::read(path).unwrap()))
-            .sum::<usize>()
-    };
+    let in_files = || occurrences(desk.0.path(), SECRET);
     assert!(in_files() > 20, "{}", in_files());
     desk.run(&["trace", "prune"]).succeeds();
     assert_eq!(in_files(), 0);

@@ -762,3 +762,21 @@ async fn a_session_without_a_word_from_its_agent_ends_as_timed_out() {
     assert_eq!(ended.payload["final_status"], "timeout");
     bench.runtime.stop().await;
 }
+
+#[tokio::test]
+async fn the_first_message_of_a_thread_is_kept_without_its_secrets() {
+    let store: Arc<dyn Store> = Arc::new(cra_core::store::memory::MemoryStore::default());
+    let bench = Bench::start(Arc::clone(&store), clock()).await;
+    bench.begin("s-1").await;
+    let turn = json!({"session": "s-1", "message_id": "m-1",
+        "message": "deploy with password=unlisted5550199"});
+    let take = TakeTurn::read_all(turn.to_string().as_bytes()).unwrap();
+    let agents = bench.runtime.agents();
+    let taken = agents.turn(take.into_iter().next().unwrap()).await;
+    let arc = taken.unwrap().outcome.memento.arc.as_str().to_owned();
+    assert_eq!(arc, "deploy with password=[redacted]");
+    bench.runtime.stop().await;
+    let rows = store.state().await.unwrap();
+    let bodies = rows.into_iter().filter_map(|row| row.body);
+    assert!(!bodies.collect::<String>().contains("unlisted5550199"));
+}

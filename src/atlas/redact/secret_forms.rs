@@ -121,6 +121,57 @@ pub(super) const FORMS: &[Form] = &[
         "redis_password",
         concat!(r#"\bredis-cli\b[^\n;|&]*?\s-a\s+["']?"#, value!("1,")),
     ),
+    form(
+        "password_flag",
+        concat!(
+            r#"(?i)(?:^|\s)--(?:password|passwd|pass|passphrase|token|api-?key|access-token|auth-token|client-secret|secret-key)\s+["']?"#,
+            value!("4,")
+        ),
+    ),
+    form(
+        "registry_password",
+        concat!(
+            r#"\b(?:docker|podman|nerdctl|buildah|skopeo|helm)\b[^\n;|&]*?\blogin\b[^\n;|&]*?\s-p\s*["']?"#,
+            value!("1,")
+        ),
+    ),
+    form(
+        "pass_variable",
+        concat!(r#"\b[A-Za-z0-9_]*_(?i:pass)=["']?"#, value!("4,")),
+    ),
+    form(
+        "key_field",
+        concat!(
+            r#"\b[A-Z0-9_]*(?:SECRET_KEY|SECRET_ACCESS_KEY|API_KEY|ACCESS_TOKEN|AUTH_TOKEN|CLIENT_SECRET|PASSWORD):\s+["']?"#,
+            value!("4,")
+        ),
+    ),
+    form(
+        "single_quoted",
+        r"(?i)(?:password|passwd|passphrase|secret|token)[=:]\s*'(?P<secret>[^'\n]*\s[^'\n]*)'",
+    ),
+    form(
+        "double_quoted",
+        r#"(?i)(?:password|passwd|passphrase|secret|token)[=:]\s*"(?P<secret>[^"$`\\\n]*\s[^"$`\\\n]*)""#,
+    ),
+    form(
+        "account_key",
+        r"\b(?:AccountKey|SharedAccessKey)=(?P<secret>[A-Za-z0-9+/=]{16,})",
+    ),
+    form(
+        "netrc_password",
+        concat!(r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+", value!("1,")),
+    ),
+    form(
+        "cookie",
+        concat!(r#"(?i)\bcookie:\s*[^\s=;"']+="#, value!("8,")),
+    ),
+    form(
+        "sendgrid_key",
+        r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}",
+    ),
+    form("telegram_token", r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}"),
+    form("age_key", r"\bAGE-SECRET-KEY-1[A-Z0-9]{20,}"),
     form("stripe_key", r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{8,}"),
     form("google_key", r"\bAIza[0-9A-Za-z_-]{20,}"),
     form("google_token", r"\bya29\.[0-9A-Za-z_-]{16,}"),
