@@ -198,8 +198,8 @@ fn metadata(account: &Account) -> Value {
     })
 }
 
-/// What the session is for: where its conversation is going, else what the agent said at its start.
-fn goal(account: &Account) -> Option<&str> {
+/// Subject of the session: where its conversation is going, or else what the agent said at its start.
+fn subject(account: &Account) -> Option<&str> {
     account.arc.as_deref().or(account.intent.as_deref())
 }
 
@@ -233,7 +233,7 @@ fn position(account: &Account) -> Value {
     };
     let fields = Fields::default()
         .with("stage", stage)
-        .known("subject", goal(account))
+        .known("subject", subject(account))
         .known("last_major_activity", account.last_activity.clone());
     fields.into()
 }
@@ -317,7 +317,7 @@ fn artifact(account: &Account) -> Value {
 
 fn person(account: &Account) -> Value {
     let goals = Fields::default()
-        .known("primary", goal(account))
+        .known("primary", account.intent.as_deref())
         .known("key_needs", account.active.clone());
     Fields::default().known("goals", goals).into()
 }
@@ -357,6 +357,10 @@ fn conversation_state(account: &Account) -> Value {
 
 fn metrics(account: &Account) -> Value {
     let events: u64 = account.events.iter().map(|(_, count)| count).sum();
+    let blocked = account
+        .events
+        .iter()
+        .find(|(name, _)| name == "action_blocked");
     let of = |outcome: &str| {
         let decided = account.decided.iter();
         decided.filter(|it| it.outcome == outcome).count()
@@ -365,6 +369,7 @@ fn metrics(account: &Account) -> Value {
         .with("events", events)
         .with("passed", of("passed"))
         .with("denied", of("denied"))
+        .with("blocked", blocked.map_or(0, |(_, count)| *count))
         .with("held", account.held.len())
         .known("atlases", account.atlases.clone())
         .known("contexts_given", account.contexts.clone());

@@ -244,6 +244,15 @@ fn beyond_four_fifths_what_is_done_and_what_is_open_is_told() {
     }
 }
 
+#[test]
+fn a_rejected_decision_is_marked_where_decisions_are_listed_by_confidence() {
+    let mut edited = value("structured");
+    edited["decisions_made"][0] =
+        json!({"decision": "drop the table", "confidence": "high", "status": "rejected"});
+    let text = of(&edited).confirmation;
+    assert!(text.contains("rop the table (rejected)"), "{text}");
+}
+
 // covers R21
 #[test]
 fn several_steps_that_matter_most_are_all_told_with_their_trade_offs() {

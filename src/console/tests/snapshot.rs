@@ -392,7 +392,7 @@ fn a_session_is_written_read_back_and_its_file_replaced_only_when_that_is_meant(
         .shows("CRITICAL QUESTION: May bot run `ticket.delete`?");
     let written: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     assert_eq!(written["checkpoint_metadata"]["session_id"], "s-1");
-    assert_eq!(written["user_profile"]["goals"]["primary"], "clean up");
+    assert_eq!(written["current_position"]["subject"], "clean up");
     live.press(KeyCode::Esc);
 
     fs::write(&path, "mine").unwrap();

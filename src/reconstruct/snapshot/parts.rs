@@ -203,6 +203,11 @@ impl Decided {
     /// Names it within a sentence, with a word where it may still change.
     pub(in crate::reconstruct) fn named(&self) -> String {
         let name = within(&self.decision);
+        let lower = name.to_lowercase();
+        if self.is_refused() && !REFUSED.iter().any(|word| lower.contains(word)) {
+            let status = self.status.as_deref().unwrap_or("refused");
+            return format!("{name} ({})", within(status));
+        }
         if self.is_tentative() && !name.to_lowercase().contains("tentative") {
             return format!("{name} (tentative)");
         }
