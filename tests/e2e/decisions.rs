@@ -158,6 +158,13 @@ fn letters_decide_nothing_and_the_whole_ladder_passes_the_request() {
     assert_eq!(terminal.wait_exit(), 0);
     terminal.assert_restored();
 
+    // The wrong code is on record, and decided nothing.
+    let mut refused = place.payloads("checkpoint_response");
+    refused.retain(|response| response["validation_result"] == "invalid");
+    assert_eq!(refused.len(), 1);
+    let problems = refused[0]["problems"].to_string();
+    assert!(problems.contains("abcdef"), "{problems}");
+
     let overrides = place.payloads("policy_override");
     let approved = json!({
         "policy_id": "deletes-need-approval",
