@@ -1,26 +1,26 @@
 //! Bounds on the number of live sessions.
 //!
-//! One process at the socket may have [`MAX_SESSIONS_PER_PEER`] of them. When there are [`MAX_SESSIONS`] in all,
-//! the longest idle are ended to make room: a newcomer always gets in, and an agent whose session was ended
-//! starts another one. A session with a held or running request is never ended for that.
+//! The processes of one terminal or service may have [`MAX_SESSIONS_PER_PEER`] of them. When there are [`MAX_SESSIONS`]
+//! in all, idle sessions of the callers with the most sessions are ended to make room, the longest idle first: a caller
+//! with few sessions loses none to a caller with many. An agent whose session was ended starts another one. A session
+//! with a held or running request is never ended for that.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use crate::base::clock::Timestamp;
 use crate::base::id::SessionId;
 use crate::base::limits::{MAX_SESSIONS, MAX_SESSIONS_PER_PEER, SESSIONS_ENDED_TOGETHER};
 use crate::trace::event::FinalStatus;
 
 use super::State;
-use super::command::{Caller, Denied, DenyCode, EndSession, StartSession};
+use super::command::{Denied, DenyCode, EndSession, StartSession};
 use super::session::Session;
 use super::turn::Turn;
 
-/// The caller whose sessions are counted together: a process at the socket, or everything that comes by HTTP.
+/// The group of callers whose sessions are counted together.
 pub(super) fn peer(start: &StartSession) -> Option<String> {
-    match start.owner.as_ref()?.from.as_ref()? {
-        Caller::Socket { uid, pid } => pid.map(|pid| format!("{uid}/{pid}")),
-        Caller::Http(_) => Some("http".to_owned()),
-    }
+    let group = start.owner.as_ref()?.from.as_ref()?.limit_group();
+    group.map(|group| group.to_string())
 }
 
 impl State {
@@ -51,7 +51,7 @@ impl Turn<'_> {
         let own = peer(start).and_then(|peer| self.engine.state.peers.get(&peer));
         if own.is_some_and(|count| *count >= MAX_SESSIONS_PER_PEER) {
             return Err(too_many(format!(
-                "this process has {MAX_SESSIONS_PER_PEER} open sessions"
+                "the processes of this terminal or service have {MAX_SESSIONS_PER_PEER} open sessions"
             )));
         }
         if self.engine.state.sessions.len() < MAX_SESSIONS {
@@ -66,25 +66,28 @@ impl Turn<'_> {
         )))
     }
 
-    /// Ends the sessions that have been idle longest.
+    /// Ends idle sessions of the callers that have the most, the longest idle first.
     fn end_idle_sessions(&mut self) {
-        let state = &self.engine.state;
-        let held = state.held.values().map(|waiting| &waiting.held.session);
-        let busy: BTreeSet<_> = held.chain(state.parked.sessions()).collect();
-        let idle = state
-            .sessions
-            .values()
-            .filter(|session| session.running.is_empty() && !busy.contains(&session.id));
-        let mut idle: Vec<_> = idle
-            .map(|session| {
-                (
-                    session.last_at.unwrap_or(session.started_at),
-                    session.id.clone(),
-                )
-            })
-            .collect();
-        idle.sort_unstable();
-        for (since, session) in idle.into_iter().take(SESSIONS_ENDED_TOGETHER) {
+        let mut idle = self.idle_sessions();
+        let mut ended = Vec::new();
+        // Sessions of unnamed callers count alone: they go last, as those of a caller with one session do.
+        let mut counts: BTreeMap<_, _> = idle.keys().map(|peer| (peer.clone(), 1)).collect();
+        for (peer, count) in &self.engine.state.peers {
+            counts.insert(Some(peer.clone()), *count);
+        }
+        while ended.len() < SESSIONS_ENDED_TOGETHER {
+            let largest = idle.keys().max_by_key(|peer| counts.get(*peer)).cloned();
+            let Some(peer) = largest else { break };
+            let Some(session) = idle.get_mut(&peer).and_then(Vec::pop) else {
+                idle.remove(&peer);
+                continue;
+            };
+            if let (Some(count), Some(_)) = (counts.get_mut(&peer), &peer) {
+                *count = count.saturating_sub(1);
+            }
+            ended.push(session);
+        }
+        for (since, session) in ended {
             let end = EndSession {
                 delivery: crate::engine::command::GivenWhen::Later,
                 session,
@@ -93,6 +96,25 @@ impl Turn<'_> {
             };
             self.finish_session(end);
         }
+    }
+
+    /// Sessions that neither wait nor run anything, by caller, the longest idle last.
+    fn idle_sessions(&self) -> BTreeMap<Option<String>, Vec<(Timestamp, SessionId)>> {
+        let state = &self.engine.state;
+        let held = state.held.values().map(|waiting| &waiting.held.session);
+        let busy: BTreeSet<_> = held.chain(state.parked.sessions()).collect();
+        let mut idle: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for session in state.sessions.values() {
+            if session.running.is_empty() && !busy.contains(&session.id) {
+                let since = session.last_at.unwrap_or(session.started_at);
+                let of_peer = idle.entry(session.peer.clone()).or_default();
+                of_peer.push((since, session.id.clone()));
+            }
+        }
+        for sessions in idle.values_mut() {
+            sessions.sort_unstable_by(|one, other| other.cmp(one));
+        }
+        idle
     }
 }
 

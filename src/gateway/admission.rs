@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::process::Pid;
+use tokio::net::UnixStream;
 use tokio::sync::Notify;
 
 use crate::engine::command::Caller;
@@ -28,14 +30,43 @@ pub(super) enum PeerRefusal {
 
 /// Decides whether a process may connect, by user and process as the kernel names them.
 pub(super) fn check_peer(
-    peer: io::Result<(u32, Option<i32>)>,
+    peer: io::Result<PeerProcess>,
     own_uid: u32,
 ) -> Result<Caller, PeerRefusal> {
     match peer {
-        Ok((uid, pid)) if uid == own_uid => Ok(Caller::Socket { uid, pid }),
-        Ok((uid, _)) => Err(PeerRefusal::OtherUser(uid)),
+        Ok(PeerProcess { uid, pid, leader }) if uid == own_uid => {
+            Ok(Caller::Socket { uid, pid, leader })
+        }
+        Ok(PeerProcess { uid, .. }) => Err(PeerRefusal::OtherUser(uid)),
         Err(error) => Err(PeerRefusal::Unknown(error)),
     }
+}
+
+/// A process at the other end of a connection, as the kernel names it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PeerProcess {
+    uid: u32,
+    pub(super) pid: Option<i32>,
+    leader: Option<i32>,
+}
+
+impl PeerProcess {
+    /// Reads the process of a connection.
+    pub(super) fn of(stream: &UnixStream) -> io::Result<Self> {
+        let peer = stream.peer_cred()?;
+        Ok(Self {
+            uid: peer.uid(),
+            pid: peer.pid(),
+            leader: peer.pid().and_then(session_leader),
+        })
+    }
+}
+
+/// Leader of the process session that a process belongs to. A leader in another namespace has no number here.
+fn session_leader(pid: i32) -> Option<i32> {
+    let pid = Pid::from_raw(pid.max(0))?;
+    let leader = rustix::process::getsid(Some(pid)).ok()?;
+    Some(leader.as_raw_pid()).filter(|leader| *leader > 0)
 }
 
 /// Number of a connection, in the order of their arrival.
@@ -232,19 +263,43 @@ mod tests {
 
     const OWN: u32 = 1000;
 
+    #[expect(clippy::unnecessary_wraps, reason = "the argument of the check")]
+    fn process(uid: u32, pid: Option<i32>) -> io::Result<PeerProcess> {
+        let leader = pid.map(|_| 5);
+        Ok(PeerProcess { uid, pid, leader })
+    }
+
+    #[test]
+    fn a_process_and_its_children_have_one_session_leader() {
+        let own = i32::try_from(std::process::id()).unwrap();
+        let leader = session_leader(own);
+        // A child that waits until its input is closed.
+        let mut child = std::process::Command::new("cat")
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        assert_ne!(pid, own);
+        assert_eq!(session_leader(pid), leader);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert_eq!(session_leader(-1), None);
+    }
+
     #[test]
     fn only_processes_of_the_same_user_may_connect() {
-        let admitted = check_peer(Ok((OWN, Some(7))), OWN).unwrap();
+        let admitted = check_peer(process(OWN, Some(7)), OWN).unwrap();
         assert_eq!(
             admitted,
             Caller::Socket {
                 uid: OWN,
-                pid: Some(7)
+                pid: Some(7),
+                leader: Some(5),
             }
         );
-        assert!(check_peer(Ok((OWN, None)), OWN).is_ok());
+        assert!(check_peer(process(OWN, None), OWN).is_ok());
         for uid in [0, OWN - 1, OWN + 1, u32::MAX] {
-            let refused = check_peer(Ok((uid, Some(7))), OWN);
+            let refused = check_peer(process(uid, Some(7)), OWN);
             assert!(
                 matches!(refused, Err(PeerRefusal::OtherUser(found)) if found == uid),
                 "{uid}"
@@ -256,8 +311,8 @@ mod tests {
             Err(PeerRefusal::Unknown(_))
         ));
         // Also for the superuser, other users are others.
-        assert!(check_peer(Ok((OWN, None)), 0).is_err());
-        assert!(check_peer(Ok((0, None)), 0).is_ok());
+        assert!(check_peer(process(OWN, None), 0).is_err());
+        assert!(check_peer(process(0, None), 0).is_ok());
     }
 
     fn enter(all: &Connections, pid: i32, count: usize) -> Vec<OpenConnection> {

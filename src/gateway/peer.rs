@@ -1,6 +1,7 @@
 //! Shares of one caller, so that it cannot keep others waiting.
 //!
-//! A caller is a process at the socket, however many connections it opens; everything that comes by HTTP is one.
+//! A caller is a [`LimitGroup`]: all processes of one terminal or service, however many connections they open;
+//! everything that comes by HTTP is one.
 //! Reports that come faster than [`REPORTS_PER_SECOND`] wait, and a caller has room for
 //! [`MAX_LARGE_MESSAGES_PER_PEER`] large messages at a time.
 
@@ -12,17 +13,11 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep_until};
 
 use crate::base::limits::{MAX_LARGE_MESSAGES_PER_PEER, REPORTS_PER_SECOND};
-use crate::engine::command::Caller;
+use crate::engine::command::{Caller, LimitGroup};
 
 /// The callers that are connected now.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Peers(Arc<Mutex<HashMap<PeerKey, Weak<Peer>>>>);
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum PeerKey {
-    Process(u32, i32),
-    Http,
-}
+pub(super) struct Peers(Arc<Mutex<HashMap<LimitGroup, Weak<Peer>>>>);
 
 /// The shares of one caller.
 #[derive(Debug)]
@@ -36,14 +31,9 @@ pub(super) struct Peer {
 impl Peers {
     /// The shares of a caller. All its connections have the same.
     pub(super) fn of(&self, caller: &Caller) -> Arc<Peer> {
-        let key = match caller {
-            Caller::Socket {
-                uid,
-                pid: Some(pid),
-            } => PeerKey::Process(*uid, *pid),
+        let Some(key) = caller.limit_group() else {
             // A process that the system does not name: each of its connections counts alone.
-            Caller::Socket { pid: None, .. } => return Arc::new(Peer::new()),
-            Caller::Http(_) => PeerKey::Http,
+            return Arc::new(Peer::new());
         };
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(peer) = known.get(&key).and_then(Weak::upgrade) {
@@ -90,6 +80,7 @@ mod tests {
         Caller::Socket {
             uid: 1,
             pid: Some(pid),
+            leader: None,
         }
     }
 

@@ -14,7 +14,7 @@ use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::{JoinHandle, JoinSet};
 
-use super::admission::{Admission, Connections, check_peer};
+use super::admission::{Admission, Connections, PeerProcess, check_peer};
 use super::call::Fault;
 use super::hall::{Crowd, Hall};
 use super::place::{Place, PlaceError};
@@ -171,8 +171,8 @@ async fn listen(listener: UnixListener, shared: Shared, uid: u32, most: usize) {
                 continue;
             }
         };
-        let peer = stream.peer_cred().map(|peer| (peer.uid(), peer.pid()));
-        let pid = peer.as_ref().ok().and_then(|(_, pid)| *pid);
+        let peer = PeerProcess::of(&stream);
+        let pid = peer.as_ref().ok().and_then(|peer| peer.pid);
         let from = match check_peer(peer, uid) {
             Ok(from) => from,
             Err(refusal) => {

@@ -25,6 +25,7 @@ impl Bench {
                 api_key: api_key.map(str::to_owned),
                 from: Some(Caller::Socket {
                     uid: 7,
+                    leader: None,
                     pid: Some(42),
                 }),
             }),

@@ -4,6 +4,11 @@ use super::*;
 use crate::base::limits::{MAX_SESSIONS, MAX_SESSIONS_PER_PEER, SESSIONS_ENDED_TOGETHER};
 
 fn start_from(bench: &mut Bench, session: &str, pid: i32) -> AskId {
+    start_under(bench, session, pid, None)
+}
+
+/// Starts a session from a process that another one leads.
+fn start_under(bench: &mut Bench, session: &str, pid: i32, leader: Option<i32>) -> AskId {
     let start = StartSession {
         session: session.parse().unwrap(),
         agent: "bot".to_owned(),
@@ -15,6 +20,7 @@ fn start_from(bench: &mut Bench, session: &str, pid: i32) -> AskId {
             from: Some(Caller::Socket {
                 uid: 1,
                 pid: Some(pid),
+                leader,
             }),
         }),
     };
@@ -103,4 +109,49 @@ fn a_session_is_denied_when_every_other_one_waits_or_works() {
     let denied = bench.denied(ask);
     assert_eq!(denied.code, DenyCode::Overload);
     assert!(denied.reason.contains("wait or work"), "{denied:?}");
+}
+
+#[test]
+fn processes_of_one_terminal_share_one_limit() {
+    let mut bench = open_bench();
+    let terminal = Some(3);
+    for n in 0..MAX_SESSIONS_PER_PEER {
+        // Each session from a process of its own, as hooks do.
+        let pid = 100 + i32::try_from(n).unwrap();
+        let ask = start_under(&mut bench, &format!("s-{n}"), pid, terminal);
+        assert!(matches!(bench.reply(ask), Reply::Started(_)), "{n}");
+    }
+    let more = start_under(&mut bench, "more", 9000, terminal);
+    assert_eq!(bench.denied(more).code, DenyCode::Overload);
+    let other = start_under(&mut bench, "other", 9000, Some(4));
+    assert!(matches!(bench.reply(other), Reply::Started(_)));
+}
+
+#[test]
+fn a_caller_with_few_sessions_loses_none_to_a_caller_with_many() {
+    let mut bench = open_bench();
+    start_from(&mut bench, "quiet", 1);
+    bench.advance(60);
+    let many = (0..MAX_SESSIONS_PER_PEER).map(|n| format!("m-{n}"));
+    for session in many {
+        start_from(&mut bench, &session, 2);
+    }
+    fill(&mut bench, MAX_SESSIONS - MAX_SESSIONS_PER_PEER - 1);
+    assert_eq!(bench.engine.sessions().len(), MAX_SESSIONS);
+    let ask = start_from(&mut bench, "new", 3);
+    assert!(matches!(bench.reply(ask), Reply::Started(_)));
+    let quiet: SessionId = "quiet".parse().unwrap();
+    assert!(
+        bench.engine.session(&quiet).is_some(),
+        "idle longest of all"
+    );
+    assert_eq!(
+        bench.payloads("session_ended").len(),
+        SESSIONS_ENDED_TOGETHER
+    );
+    let left = bench.engine.sessions().into_iter();
+    let of_many = left
+        .filter(|session| session.id.as_str().starts_with("m-"))
+        .count();
+    assert_eq!(of_many, MAX_SESSIONS_PER_PEER - SESSIONS_ENDED_TOGETHER);
 }
